@@ -1,0 +1,51 @@
+# make demo: the main job. make test: all tests. make help: the rest.
+COMMODEL := .venv/bin/commodel
+READY := .venv/.ready
+SETUP := $(wildcard envs/*) pyproject.toml
+
+.PHONY: help setup demo test lint format bench schemas clean
+
+help:
+	@echo "make setup    prepare .venv/bin/commodel"
+	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
+	@echo "make test     all tests"
+	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
+	@echo "make bench    speed, as ratios measured in one run"
+	@echo "make schemas  write workflow/schemas from the Python models"
+	@echo "make clean    remove what was built and generated, but not .venv"
+
+setup: $(READY)
+
+$(READY): $(SETUP)
+	bash envs/bootstrap.sh
+	@touch $@
+
+# Where SimGrid cannot be had, only the part of the demo that runs on this machine is left.
+demo: $(READY)
+	@if $(COMMODEL) doctor --need smpirun; then $(COMMODEL) run demo; \
+	else echo "no SimGrid here: running only the part of the demo that measures this machine"; \
+	$(COMMODEL) run demo --only local; fi
+
+test: $(READY)
+	.venv/bin/python -m pytest
+
+lint: $(READY)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/snakefmt --check --quiet Snakefile workflow/rules
+	.venv/bin/snakemake --lint > /dev/null
+	$(COMMODEL) build mpi
+
+format: $(READY)
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+	.venv/bin/snakefmt --quiet Snakefile workflow/rules
+
+bench: $(READY)
+	.venv/bin/python tests/bench/pricing.py
+
+schemas: $(READY)
+	.venv/bin/python -m commodel.config workflow/schemas
+
+clean:
+	rm -rf build results .snakemake $(filter-out reports/example,$(wildcard reports/*))

@@ -1,0 +1,135 @@
+"""Builds the native programs once per compiler and starts them on this machine or on a simulated cluster."""
+
+import csv
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+NATIVE = HERE.parents[1] / "workflow" / "native"
+
+# SimGrid as LogGP: L = 10 us (two links), o_s = o_r = g = 1.5 us, G = 0.1 ns/B.
+LOGGP = [
+    "smpi/lat-factor:0:1",
+    "smpi/bw-factor:0:1",
+    "network/TCP-gamma:0",
+    "network/crosstraffic:0",
+    "smpi/os:0:1.5e-6:0",
+    "smpi/ois:0:1.5e-6:0",
+    "smpi/or:0:1.5e-6:0",
+    "smpi/simulate-computation:no",
+    "smpi/wtime:0",  # a reading of the clock costs 10 ns otherwise
+    "smpi/async-small-thresh:1000000000",  # a message travels before its receive is posted
+    "smpi/send-is-detached-thresh:1000000000",  # a send never waits for its receive
+    "smpi/host-speed:1Gf",  # only silences a warning
+]
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: Path
+    err: str
+    stdout: str
+
+    def rows(self, case):
+        with open(self.out / f"{case}.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def seconds(self, case):
+        return [float(row["seconds"]) for row in self.rows(case) if row["valid"] == "1"]
+
+    def median(self, case):
+        values = sorted(self.seconds(case))
+        return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+
+    @property
+    def errors(self):
+        """The lines a program wrote itself about what went wrong."""
+        return [line for line in self.err.splitlines() if line.startswith("error: ") or ".c:" in line.split(" ")[0]]
+
+    def files(self):
+        return sorted(path.name for path in self.out.iterdir()) if self.out.exists() else []
+
+
+def _build(compiler, folder):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not on PATH")
+    command = ["make", "-C", str(NATIVE), f"MPICC={compiler}", f"BUILD={folder}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def write_case_file(path, text):
+    """Writes `text` with the blanks that make it readable in a test taken out."""
+    path.write_text("".join(line.strip() + "\n" for line in text.strip().splitlines()))
+    return path
+
+
+@pytest.fixture
+def write_schedule():
+    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds), empty where it does not apply."""
+
+    def write(path, rows):
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["step", "kind", "rank", "peer", "bytes", "seconds"])
+            writer.writerows(rows)
+
+    return write
+
+
+def _start(prefix, build, folder, program, cases, out, options):
+    case_file = cases if isinstance(cases, Path) else write_case_file(folder / f"{out}.cases.csv", cases)
+    command = [*prefix, str(build / program), "--cases", str(case_file), "--out", str(folder / out), *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=80, cwd=folder)
+    return Result(done.returncode, folder / out, done.stderr, done.stdout)
+
+
+@pytest.fixture(scope="session")
+def mpi_build(tmp_path_factory):
+    if shutil.which("mpiexec") is None:
+        pytest.skip("mpiexec is not on PATH")
+    return _build("mpicc", tmp_path_factory.mktemp("mpi"))
+
+
+@pytest.fixture(scope="session")
+def smpi_build(tmp_path_factory):
+    if shutil.which("smpirun") is None:
+        pytest.skip("smpirun is not on PATH")
+    return _build("smpicc", tmp_path_factory.mktemp("smpi"))
+
+
+@pytest.fixture
+def real(mpi_build, tmp_path):
+    """real(ranks, program, cases, *options): on this machine, where more than two ranks would fight for two cores."""
+
+    def run(ranks, program, cases, *options, out="samples"):
+        assert ranks <= 2
+        return _start(["mpiexec", "-n", str(ranks)], mpi_build, tmp_path, program, cases, out, options)
+
+    return run
+
+
+@pytest.fixture
+def simulated(smpi_build, tmp_path):
+    """simulated(ranks, program, cases, *options): on the simulated cluster that equals LogGP."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"n{i}\n" for i in range(64)))
+    flags = [f"--cfg={flag}" for flag in LOGGP] + ["--log=root.thres:critical"]
+
+    def run(ranks, program, cases, *options, out="samples"):
+        prefix = ["smpirun", "-np", str(ranks), "-platform", str(HERE / "loggp64.xml"), "-hostfile", str(hosts), *flags]
+        return _start(prefix, smpi_build, tmp_path, program, cases, out, options)
+
+    return run
+
+
+@pytest.fixture
+def load_json():
+    return lambda path: json.loads(Path(path).read_text())

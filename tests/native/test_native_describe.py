@@ -1,0 +1,52 @@
+"""Every program tells what it is, without MPI running."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+COLUMNS = {
+    "pingpong": ["bytes"],
+    "prtt": ["n", "delay", "late", "bytes"],
+    "fan": ["direction", "n", "bytes"],
+    "chain": ["height", "bytes"],
+    "work": ["bytes"],
+    "player": ["schedule", "finish"],
+}
+
+
+def contract(text, program):
+    told = json.loads(text)
+    assert set(told) == {"name", "title", "kind", "columns", "min_ranks", "compiler", "flags", "mpi"}
+    assert told["name"] == program
+    assert told["kind"] == ("player" if program == "player" else "probe")
+    assert [column["name"] for column in told["columns"]] == COLUMNS[program]
+    assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in told["columns"])
+    assert told["min_ranks"] >= 1
+    assert told["flags"]
+    assert told["mpi"]
+    return told
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+def test_describe(mpi_build, program):
+    done = subprocess.run([mpi_build / program, "--describe"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert contract(done.stdout, program)["compiler"].startswith("mpicc")
+
+
+def test_describe_under_simgrid(smpi_build, tmp_path):
+    (tmp_path / "hosts").write_text("n0\n")
+    command = ["smpirun", "-np", "1", "-platform", HERE / "loggp64.xml", "-hostfile", tmp_path / "hosts"]
+    for program in COLUMNS:
+        done = subprocess.run([*command, smpi_build / program, "--describe"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert contract(done.stdout, program)["compiler"].startswith("smpicc")
+
+
+def test_every_program_is_covered(mpi_build):
+    assert {path.name for path in mpi_build.iterdir() if path.is_file()} == set(COLUMNS)

@@ -1,0 +1,104 @@
+"""Whatever is wrong is told in one line, with a non-zero exit and no sample written."""
+
+import pytest
+
+BROKEN_CASES = {
+    "empty file": ("pingpong", "", "cases.csv:1", "wanted a header"),
+    "no id": ("pingpong", "bytes\n8", "cases.csv:1", "wanted 'id'"),
+    "unknown column": ("pingpong", "id,bytes,colour\na,8,red", "cases.csv:1", "unknown 'colour'"),
+    "missing column": ("fan", "id,direction,n\na,out,1", "cases.csv:1", "column bytes"),
+    "column twice": ("pingpong", "id,bytes,bytes\na,8,8", "cases.csv:1", "again 'bytes'"),
+    "bad number": ("pingpong", "id,bytes\na,8\nb,8x", "cases.csv:3", "column bytes: found '8x'"),
+    "negative": ("pingpong", "id,bytes\na,-8", "cases.csv:2", "found '-8'"),
+    "no number": ("pingpong", "id,bytes\na,", "cases.csv:2", "found ''"),
+    "too big": ("pingpong", "id,bytes\na,3000000000", "cases.csv:2", "2147483647"),
+    "infinite": ("prtt", "id,n,delay,late,bytes\na,1,1e999,0,8", "cases.csv:2", "column delay"),
+    "fields": ("pingpong", "id,bytes\na,8,9", "cases.csv:2", "found 3 fields, wanted 2"),
+    "none to send": ("prtt", "id,n,delay,late,bytes\na,0,0,0,8", "cases.csv:2", "column n"),
+    "direction": ("fan", "id,direction,n,bytes\na,up,1,8", "cases.csv:2", "out, in or round"),
+    "too few ranks": ("chain", "id,height,bytes\na,1,8\nb,2,8", "cases.csv:3", "at least 3 ranks"),
+    "id twice": ("pingpong", "id,bytes\na,8\nb,8\na,0", "cases.csv:4", "line 2"),
+    "id as path": ("pingpong", "id,bytes\n../a,8", "cases.csv:2", "column id"),
+    "no schedule": ("player", "id,schedule,finish\na,absent.csv,all", "absent.csv", "cannot read the schedule"),
+    "finish": ("player", "id,schedule,finish\na,good.csv,some", "cases.csv:2", "column finish"),
+    "finish rank": ("player", "id,schedule,finish\na,good.csv,2", "cases.csv:2", "at least 3 ranks"),
+}
+
+BROKEN_SCHEDULES = {
+    "header": (["step,kind"], ":1", "step,kind,rank,peer,bytes,seconds"),
+    "kind": (["0,sned,0,1,8,"], ":2", "found 'sned'"),
+    "rank": (["0,send,0,1,8,", "0,send,x,1,8,"], ":3", "column rank"),
+    "peer": (["0,send,0,,8,"], ":2", "column peer"),
+    "itself": (["0,send,1,1,8,"], ":2", "column peer"),
+    "bytes": (["0,send,0,1,3000000000,"], ":2", "2147483647"),
+    "seconds": (["0,compute,0,,,-1"], ":2", "column seconds"),
+    "unsorted": (["1,send,0,1,8,", "0,send,0,1,8,"], ":3", "sorted by step"),
+    "fields": (["0,send,0,1"], ":2", "found 4 fields"),
+    "too many ranks": (["0,send,0,7,8,"], "cases.csv:2", "at least 8 ranks"),
+}
+
+
+def refused(result, *told):
+    assert result.code != 0
+    assert len(result.errors) == 1, result.err
+    for piece in told:
+        assert piece in result.errors[0]
+    assert result.files() == []
+
+
+@pytest.mark.parametrize("name", BROKEN_CASES)
+def test_broken_case_file(real, tmp_path, name, write_schedule):
+    program, text, place, reason = BROKEN_CASES[name]
+    write_schedule(tmp_path / "good.csv", [(0, "send", 0, 1, 8, "")])
+    cases = tmp_path / "cases.csv"
+    cases.write_text(text)
+    refused(real(2, program, cases), place, reason)
+
+
+@pytest.mark.parametrize("name", BROKEN_SCHEDULES)
+def test_broken_schedule(real, tmp_path, name):
+    lines, place, reason = BROKEN_SCHEDULES[name]
+    header = [] if name == "header" else ["step,kind,rank,peer,bytes,seconds"]
+    (tmp_path / "schedule.csv").write_text("\n".join(header + lines) + "\n")
+    cases = tmp_path / "cases.csv"
+    cases.write_text("id,schedule,finish\na,schedule.csv,all\n")
+    refused(real(2, "player", cases), place, reason)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--sync", "hope"], "wanted window or barrier"),
+        (["--precision", "fine"], "--precision: found 'fine'"),
+        (["--max-seconds", "0"], "above 0"),
+        (["--max-samples", "5"], "at least --min-samples 10"),
+        (["--min-sample", "5"], "unknown option '--min-sample'"),
+        (["--seed"], "found nothing after it"),
+    ],
+)
+def test_broken_options(real, options, told):
+    refused(real(2, "pingpong", "id,bytes\na,8", *options), told)
+
+
+def test_too_few_ranks_for_the_program(real):
+    refused(real(1, "pingpong", "id,bytes\na,8"), "found 1 ranks, wanted at least 2")
+
+
+def test_a_simulated_refusal_is_an_error_too(simulated):
+    """MPI_Abort of SimGrid exits with 0."""
+    refused(simulated(2, "pingpong", "id,bytes\na,zero"), "column bytes: found 'zero'")
+
+
+def test_placement(real, simulated, tmp_path):
+    plan = tmp_path / "placement"
+    plan.write_text("0\n0\n")
+    assert real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="together").files() == ["a.csv"]
+    plan.write_text("0\n1\n")
+    refused(real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="a"), "rank 1 should be on node 1", "both")
+    plan.write_text("0\n0\n0\n")
+    refused(real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="b"), "3 ranks expected, but 2")
+    plan.write_text("0\n1\n2\n2\n")
+    told = "rank 3 should be on node 2 like rank 2 (host n2), but is on host n3"
+    refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="c"), told)
+    plan.write_text("5\n0\n2\n1\n")
+    assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="d").files() == ["a.csv"]

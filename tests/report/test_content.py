@@ -1,0 +1,219 @@
+"""What a report says: sentences, marks, and what becomes of missing, empty, hostile and badly typed input."""
+
+import io
+import math
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_html import Page
+
+from commodel.records import Curve, Estimate, ParameterSet
+from commodel.report import build, html, write_xlsx
+from commodel.report.shape import number_format, plain, show
+
+HOSTILE = [
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1+2",
+    "@x",
+    "http://example.org/x",
+    "<script>alert(1)</script>",
+    "a&b\"'<!--",
+    "$$x^2$$",
+]
+
+
+def sentences(report, question):
+    return [
+        line
+        for block in report.sections[0].blocks
+        if getattr(block, "question", "") == question
+        for line in block.sentences
+    ]
+
+
+def test_trust_names_the_best_family_of_each_platform(report, comparison):
+    lines = sentences(report, "Which model to trust")
+    for platform, part in comparison.groupby("platform"):
+        best = part.groupby("family")["mu"].mean().idxmin()
+        name = f"{platform} (simulated)" if platform == "fattree" else platform
+        assert any(line.startswith(f"{name}: {best} predicts best (mean μ 1.0") for line in lines)
+
+
+def test_a_family_that_prices_little_is_not_the_best(comparison):
+    shy = comparison.copy()
+    hidden = (shy["family"] == "plogp") & (shy["bytes"] > 1)
+    shy.loc[hidden, ["predicted", "mu", "relative_error"]] = np.nan
+    shy.loc[(shy["family"] == "plogp") & ~hidden, "mu"] = 1.0
+    lines = sentences(build(shy, experiment="shy"), "Which model to trust")
+    assert not any("plogp predicts best" in line for line in lines)
+
+
+def test_poor_families_are_not_recommended(comparison):
+    poor = comparison.assign(mu=comparison["mu"] + 1)
+    lines = sentences(build(poor, experiment="poor"), "Which model to trust")
+    assert any(line.endswith("poor.") or ": poor." in line for line in lines)
+    assert any("bcast: none (best is" in line for line in lines)
+
+
+def test_use_says_where_the_winner_changes(report):
+    lines = sentences(report, "What to use")
+    (line,) = [line for line in lines if line.startswith("ether16, allreduce over 64 ranks")]
+    assert "recursive-doubling from 1\N{NO-BREAK SPACE}B to 4\N{NO-BREAK SPACE}KiB" in line
+    assert "ring at 16\N{NO-BREAK SPACE}KiB" in line
+
+
+def test_missing_is_counted(report):
+    lines = sentences(report, "What is missing")
+    assert "fattree is simulated: its measurements come from a simulator, not from hardware." in lines
+    assert "2 of 168 points not measured (ether16, budget: 2)." in lines
+    assert any(line.startswith("6 of 672 prices missing (hockney 6)") for line in lines)
+    assert any("20 of 672 prices doubtful" in line for line in lines)
+
+
+def test_best_values_are_marked(report):
+    table = next(table for table in report.sections[0].tables if table.name == "Families")
+    keys = [column.key for column in table.columns]
+    marked = {(table.rows[row][0], keys[place]): table.rows[row][keys.index("family")] for row, place in table.marks}
+    for platform in ("ether16", "fattree"):
+        rows = [dict(zip(keys, row, strict=True)) for row in table.rows if row[0] == platform]
+        assert marked[platform, "mu_mean"] == min(rows, key=lambda row: row["mu_mean"])["family"] == rows[0]["family"]
+        assert marked[platform, "inside_share"] == max(rows, key=lambda row: row["inside_share"])["family"]
+
+
+def test_selection_agrees_with_the_comparison(report, comparison):
+    (table,) = report.section("Selection").tables
+    regrets = [value for value in table.column("regret pmnf") if value is not None and not math.isnan(value)]
+    expected = comparison[(comparison["family"] == "pmnf") & comparison["chosen"]]["regret"] * 100
+    assert sorted(regrets) == pytest.approx(sorted(expected))
+
+
+def test_empty_comparison_says_so(comparison, tmp_path):
+    empty = build(comparison.iloc[:0], experiment="nothing")
+    assert "holds no points" in sentences(empty, "What is missing")[0]
+    write_xlsx(empty, tmp_path / "empty.xlsx")
+    assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
+    Page(html.page(empty))
+
+
+@pytest.mark.parametrize("column", ["measured", "predicted"])
+def test_nothing_to_compare(comparison, column, tmp_path):
+    blank = comparison.assign(chosen=False, best=False, inside=False)
+    gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
+    blank[gone] = np.nan
+    report = build(blank, experiment="blank")
+    assert "no point has both a price and a measurement" in sentences(report, "Which model to trust")[0]
+    write_xlsx(report, tmp_path / "blank.xlsx")
+    Page(html.page(report))
+
+
+def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(comparison, tmp_path):
+    free = comparison.copy()
+    mine = free["family"] == "pmnf"
+    free.loc[mine, ["predicted", "predicted_low", "predicted_high"]] = 0.0
+    free.loc[mine & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
+    report = build(free, experiment="free")
+    write_xlsx(report, tmp_path / "free.xlsx")
+    assert "inf" in {cell for table in Page(html.page(report)).tables for row in table for cell in row}
+    assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
+
+
+def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
+    again = pd.read_csv(io.StringIO(inputs["comparison"].to_csv(index=False)))
+    assert again["algorithm"].isna().any(), "the trap: an empty text comes back as NaN"
+    from_csv = build(**inputs | {"comparison": again})
+    for mine, other in zip(report.sections, from_csv.sections, strict=True):
+        assert html.section_html(mine, Places()) == html.section_html(other, Places())
+
+
+class Places(dict):
+    def __missing__(self, key):
+        return "somewhere"
+
+
+def test_points_without_any_price(comparison):
+    bare = comparison.drop_duplicates("point").assign(
+        family=np.nan, status=np.nan, predicted=np.nan, mu=np.nan, chosen=False
+    )
+    report = build(bare, experiment="bare")
+    assert report.sections[0].tables[0].rows == ()
+
+
+def hostile_inputs(comparison, text):
+    part = comparison[comparison["operation"] == "bcast"].copy()
+    for key in ("platform", "operation", "layout", "stop", "measurement"):
+        part[key] = text
+    part["status"] = text
+    part["algorithm"] = part["choice"] = text + part["algorithm"]
+    part["family"] = text + part["family"]
+    part["group"] = text + part["group"]
+    curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)
+    values = {text: Estimate(1.0, text, math.nan, math.inf, text)}
+    sets = [ParameterSet(text, text, text, values, {text: text}, True, None, (curve,), {}, {text: [text]})]
+    return dict(
+        comparison=part, parameter_sets=sets, provenance={text: {text: {text: text}}}, experiment=text, title=text
+    )
+
+
+def check_hostile(comparison, text, path):
+    report = build(**hostile_inputs(comparison, text))
+    write_xlsx(report, path)
+    for sheet in openpyxl.load_workbook(path):
+        assert all(cell.data_type != "f" and cell.hyperlink is None for row in sheet.iter_rows() for cell in row)
+    page = Page(html.page(report))
+    assert all(link.startswith("#") for link in page.links)
+    shown = {cell for table in page.tables for row in table for cell in row}
+    assert not plain(text) or plain(text) in shown
+    return report
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_text(comparison, text, tmp_path):
+    report = check_hostile(comparison, text, tmp_path / "hostile.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "hostile.xlsx")
+    assert text in {cell.value for row in book["Parameters"].iter_rows() for cell in row}
+    page = html.page(report)
+    assert page.count("<script") == 4 and "alert(1)</script>" not in page
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=60) | st.text("=+-@<>&'\"$\\{}_x0041\n\r\t\x00\ud800%#[]", max_size=30))
+def test_any_text_stays_text(comparison, text, tmp_path):
+    check_hostile(comparison.iloc[:150], text, tmp_path / "any.xlsx")
+
+
+@given(
+    value=st.floats(allow_nan=False, allow_infinity=False),
+    kind=st.sampled_from(["number", "percent", "signed", "ratio", "times"]),
+)
+def test_numbers_read_back(value, kind):
+    text = show(kind, value)
+    assert len(number_format(kind, value)) < 40
+    digits = {"percent": 0.05, "signed": 0.05, "ratio": 0.0005, "times": 0.005}.get(kind, abs(value) * 5.1e-4)
+    assert float(text.replace(",", "")) == pytest.approx(value, abs=digits * 1.001 + abs(value) * 1e-3)
+
+
+@pytest.mark.parametrize(
+    "kind, value, text",
+    [
+        ("number", 0.0, "0.000"),
+        ("number", 344.112, "344.1"),
+        ("number", 2860.944, "2,861"),
+        ("number", 2.4e-4, "2.400E-04"),
+        ("number", -15.5, "-15.50"),
+        ("signed", 3.04, "+3.0"),
+        ("percent", 1225.2, "1,225.2"),
+        ("count", 1048576, "1,048,576"),
+        ("ratio", 1.0417, "1.042"),
+        ("number", math.nan, "n/a"),
+        ("number", math.inf, "inf"),
+        ("flag", True, "yes"),
+        ("text", None, ""),
+    ],
+)
+def test_how_values_read(kind, value, text):
+    assert show(kind, value) == text

@@ -1,0 +1,51 @@
+"""Imports only go down: every module of the package has a level, and imports from strictly lower ones only."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
+LEVELS = {
+    0: "errors",
+    1: "registry units expressions yamltext toolchain tree records",
+    2: "fields stats functions segments",
+    3: "experiments platforms tables schedule fitting",
+    4: "config replay roundtrips topologies layouts treetext",
+    5: "matrix algorithms launchers probes families playfile",
+    6: "patterns points build provenance notation",
+    7: "duration collect compare fit predict",
+    8: "plan measure planview",
+    9: "report",
+    10: "cli",
+    11: "__main__",
+}
+LEVEL = {name: level for level, names in LEVELS.items() for name in names.split()}
+
+
+def imports(path: Path) -> set[str]:
+    """First names below `commodel` that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("commodel"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "commodel" else [node.module]
+            found |= {name.split(".")[1] for name in names}
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("commodel.")}
+    return found - {"__version__"}
+
+
+def test_every_module_has_a_level():
+    modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert modules - {"__init__"} == set(LEVEL)
+
+
+def test_imports_only_go_down():
+    upwards = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).parts
+        own = place[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        for name in imports(path):
+            if name != own and LEVEL[name] >= LEVEL[own]:
+                upwards.append(f"{'/'.join(place)} imports {name}")
+    assert not upwards

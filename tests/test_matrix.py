@@ -1,0 +1,137 @@
+import itertools
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel import matrix, yamltext
+from commodel.config import load_experiment
+from commodel.errors import UserError
+from commodel.experiments import Block
+
+
+def block_of(tmp_path, text):
+    file = tmp_path / "some.yaml"
+    file.write_text(f"platform: local\nmatrix:\n{text}")
+    return load_experiment(file).matrix[0]
+
+
+def points(block):
+    return [combination for combination, _ in matrix.combinations(block)]
+
+
+def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
+    block = block_of(
+        tmp_path,
+        "  - axes: {bytes: [1, 1KiB], operation: bcast}\n"
+        "    zips: {p: {nodes: [2, 4], layout: [block, cyclic]}}\n"
+        "    include: [{operation: reduce, nodes: 2, ranks_per_node: 3}]\n",
+    )
+    assert list(matrix.combinations(block)) == [
+        ({"bytes": 1, "operation": "bcast", "nodes": 2, "layout": "block"}, ("matrix", 0)),
+        ({"bytes": 1, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ("matrix", 0)),
+        ({"bytes": 1024, "operation": "bcast", "nodes": 2, "layout": "block"}, ("matrix", 0)),
+        ({"bytes": 1024, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ("matrix", 0)),
+        ({"operation": "reduce", "nodes": 2, "ranks_per_node": 3, "ranks": 6}, ("matrix", 0, "include", 0)),
+    ]
+    assert list(next(iter(matrix.combinations(block)))[0]) == ["bytes", "operation", "nodes", "layout"]
+
+
+def test_only_include(tmp_path):
+    assert points(block_of(tmp_path, "  - include: [{operation: bcast}]\n")) == [{"operation": "bcast"}]
+
+
+def test_exclude_sees_derived_and_missing_names(tmp_path):
+    block = block_of(
+        tmp_path,
+        "  - axes: {operation: bcast, nodes: [2, 3], ranks_per_node: [1, 2]}\n"
+        "    exclude:\n"
+        "      - where: not is_power_of_two(ranks)\n"
+        "      - where: topology == 'flat:2' or layout != ''\n",
+    )
+    assert [point["ranks"] for point in points(block)] == [2, 4]
+
+
+def test_given_ranks_win(tmp_path):
+    block = block_of(tmp_path, "  - axes: {operation: bcast, ranks: 5, nodes: 2, ranks_per_node: 4}\n")
+    assert points(block)[0]["ranks"] == 5
+
+
+def test_types(tmp_path):
+    block = block_of(tmp_path, "  - axes: {operation: bcast, layout: block, ranks: 2:4:+1, bytes: [1e3, '2 kB']}\n")
+    for point in points(block):
+        assert {name: type(value) for name, value in point.items()} == {
+            "operation": str, "layout": str, "ranks": int, "bytes": int
+        }  # fmt: skip
+
+
+def test_expression_that_fails_names_its_line(tmp_path):
+    block = block_of(
+        tmp_path, "  - axes: {operation: bcast}\n    exclude:\n      - where: ranks == 1\n      - where: bytes > 1\n"
+    )
+    with pytest.raises(UserError, match=r"some.yaml:6: matrix\[0\].exclude\[1\].where: 'bytes > 1' cannot"):
+        points(block)
+
+
+def test_too_many_are_refused_before_the_first(tmp_path):
+    text = "  - axes: {operation: bcast, ranks: '1:90000:+1', bytes: '1:90000:+1'}\n    include: [{operation: bcast}]\n"
+    block = block_of(tmp_path, text)
+    start = time.process_time()
+    with pytest.raises(UserError, match=r"some.yaml:3: matrix\[0\]: found 8100000001 combinations, wanted at"):
+        matrix.combinations(block)
+    assert time.process_time() - start < 0.1
+    small = block_of(tmp_path, "  - axes: {operation: bcast, ranks: [1, 2]}\n")
+    assert len(list(matrix.combinations(small, 2))) == 2
+    with pytest.raises(UserError, match="at most 1"):
+        matrix.combinations(small, 1)
+
+
+def test_fast_enough(tmp_path):
+    block = block_of(
+        tmp_path,
+        "  - axes: {operation: x, algorithm: [a, b], layout: [block, cyclic], ranks: '1:1000:+1', bytes: '1:25:+1'}\n"
+        "    exclude: [{where: \"algorithm == 'a' and not is_power_of_two(ranks)\"}]\n",
+    )
+    start = time.process_time()  # not the clock on the wall: other tests share the processors
+    assert len(points(block)) == 50_000 + 10 * 50
+    assert time.process_time() - start < 1
+
+
+NUMBERS = ("ranks", "nodes", "ranks_per_node", "bytes")
+values = st.lists(st.integers(1, 9), min_size=1, max_size=4)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(NUMBERS), values, max_size=3),
+    st.lists(st.tuples(st.integers(1, 9), st.sampled_from(["block", "cyclic"])), max_size=3),
+    st.integers(1, 9),
+)
+def test_is_the_obvious_loop(axes, zipped, bound):
+    data = {"axes": {"operation": ["bcast", "reduce"], **axes}}
+    if zipped:
+        layouts = {"layout": [layout for _, layout in zipped], "algorithm": [f"a{number}" for number, _ in zipped]}
+        data["zips"] = {"z": layouts}
+    if "nodes" in axes:
+        data["exclude"] = [{"where": f"nodes > {bound}"}]
+    wanted = []
+    for picked in itertools.product(*data["axes"].values()):
+        for number, layout in zipped or [(None, None)]:
+            point = dict(zip(data["axes"], picked, strict=True))
+            if layout:
+                point |= {"layout": layout, "algorithm": f"a{number}"}
+            if "nodes" in point and "ranks_per_node" in point and "ranks" not in point:
+                point["ranks"] = point["nodes"] * point["ranks_per_node"]
+            if point.get("nodes", 0) <= bound:
+                wanted.append(point)
+    block = Block.model_validate(data)
+    assert points(block) == wanted
+    assert matrix.size(block) >= len(wanted)
+
+
+def test_a_block_without_a_file_still_explains_itself():
+    block = Block.model_validate({"axes": {"operation": ["a", "b"]}})
+    with pytest.raises(UserError, match="found 2 combinations"):
+        matrix.combinations(block, 1)
+    assert yamltext.key_name(block.path) == ""

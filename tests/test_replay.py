@@ -1,0 +1,69 @@
+"""The fast replay against the slow one, on random schedules and on everything in the catalogue."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.patterns import schedule
+from commodel.replay import Costs, finish_times
+from commodel.schedule import Schedule, Work, stack
+from tests import slow_replay
+from tests.patterns import catalogue
+
+
+@st.composite
+def schedules(draw):
+    ranks = draw(st.integers(2, 6))
+    rank = st.integers(0, ranks - 1)
+    rows = draw(st.lists(st.tuples(st.integers(0, 4), rank, rank, st.integers(0, 100)), max_size=25))
+    rows = [row for row in rows if row[1] != row[2]]
+    work = draw(st.lists(st.tuples(st.integers(0, 4), rank, st.integers(0, 50)), max_size=5))
+    columns = np.array(rows, dtype=int).reshape(-1, 4).T
+    local = Work.reduce(*np.array(work, dtype=int).reshape(-1, 3).T)
+    return Schedule.of(ranks, *columns, work=local)
+
+
+cost = st.integers(0, 40)
+
+
+def both(pattern, send, receive, latency, gap, per_byte):
+    body = per_byte * pattern.bytes.astype(float)
+    costs = Costs(*(np.asarray(value, dtype=float)[None] for value in (send + 0 * body, receive + 0 * body, latency + body, gap + body, gap + body)))
+    fast = finish_times(pattern, costs, pattern.work_seconds(2.0))[0]
+    slow = slow_replay.finish_times(
+        pattern, lambda row: send, lambda row: receive, lambda row: latency + body[row], lambda row: gap + body[row],
+        lambda row: gap + body[row], pattern.work_seconds(2.0),
+    )
+    return fast, slow
+
+
+@given(schedules(), cost, cost, cost, cost, st.integers(0, 3))
+def test_fast_equals_slow_on_random_schedules(pattern, send, receive, latency, gap, per_byte):
+    fast, slow = both(pattern, send, receive, latency, gap, per_byte)
+    np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8, 13])
+@pytest.mark.parametrize("costs", [(3, 4, 10, 1, 1), (1, 1, 5, 20, 0), (2, 7, 1, 3, 5)])
+def test_fast_equals_slow_on_the_catalogue(ranks, costs):
+    for point in catalogue(ranks, 37):
+        fast, slow = both(schedule(point), *costs)
+        np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-9, err_msg=str(point))
+
+
+def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
+    points = [[point for point in catalogue(9, size)] for size in (8, 80, 800)]
+    latency, per_byte = np.array([[5.0], [50.0]]), np.array([[0.1], [0.01]])
+
+    def price(pattern):
+        body = per_byte * pattern.bytes
+        return finish_times(pattern, Costs(1.0, 2.0, latency + body, body, body), pattern.work_seconds(0.5))
+
+    for same in zip(*points, strict=True):
+        patterns = [schedule(point) for point in same]
+        if len({pattern.structure() for pattern in patterns}) > 1:
+            continue  # segments: another size, another shape
+        together = price(stack(patterns))
+        for size, pattern in enumerate(patterns):
+            np.testing.assert_allclose(together[size], price(pattern), rtol=1e-12)

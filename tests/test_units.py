@@ -1,0 +1,220 @@
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel import units
+from commodel.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("0", 0),
+        (4096, 4096),
+        (4096.0, 4096),
+        ("1KiB", 1024),
+        ("64 kB", 64_000),
+        ("1MiB", 1 << 20),
+        ("1.5KiB", 1536),
+        ("1.1kB", 1100),
+        ("1e3", 1000),
+        ("1024TiB", 1 << 50),
+        (" 7 B ", 7),
+    ],
+)
+def test_bytes(text, wanted):
+    assert units.parse_bytes(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("2.5us", 2.5e-6), ("6ns", 6e-9), ("1.5e-6", 1.5e-6), (0.1, 0.1), ("2 min", 120), ("3 µs", 3e-6), ("1 h", 3600)],
+)
+def test_seconds(text, wanted):
+    assert units.parse_seconds(text) == pytest.approx(wanted, rel=1e-15)
+
+
+def test_fraction_and_number():
+    assert units.parse_fraction("2%") == 0.02
+    assert units.parse_fraction(0.02) == 0.02
+    assert units.parse_number("1e3") == 1000
+
+
+BROKEN = ["", " ", "-1", -1, "nan", "inf", math.nan, math.inf, None, True, [], {}, "1 parsec", "KiB", "1e", "--1",
+          "1 2", "1e9999", "9" * 400, 10**4000, "\u0664", "1;2", "0x10", "1_000"]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", BROKEN, ids=lambda value: repr(value)[:20])
+@pytest.mark.parametrize(
+    "parse", [units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count]
+)
+def test_refused(parse, value):
+    with pytest.raises(UserError) as caught:
+        parse(value)
+    assert caught.value.exit_code == 2
+    assert "\n" not in caught.value.message
+    assert "wanted" in caught.value.message or "did you mean" in caught.value.message
+
+
+def test_refusals_suggest():
+    with pytest.raises(UserError, match="did you mean 'KiB'"):
+        units.parse_bytes("4 Kib")
+    with pytest.raises(UserError, match=r"KB.*did you mean"):
+        units.parse_bytes("4KB")
+    with pytest.raises(UserError, match="whole bytes"):
+        units.parse_bytes(1.5)
+    with pytest.raises(UserError, match="at most 1024 TiB"):
+        units.parse_bytes("1025 TiB")
+    with pytest.raises(UserError, match="2%"):
+        units.parse_fraction(2)
+    with pytest.raises(UserError, match="from 1 to"):
+        units.parse_count(0)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30) | st.floats() | st.integers() | st.none() | st.booleans())
+def test_parsers_give_a_bounded_value_or_a_user_error(value):
+    for parse, high in ((units.parse_bytes, 1 << 50), (units.parse_seconds, 1e9), (units.parse_fraction, 1)):
+        try:
+            parsed, message = parse(value), ""
+        except UserError as error:
+            parsed, message = 0, error.message
+        assert 0 <= parsed <= high
+        assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"),
+    [
+        (0, "0 B"),
+        (1, "1 B"),
+        (1024, "1 KiB"),
+        (1500, "1500 B"),
+        (1536, "1536 B"),
+        (3 << 20, "3 MiB"),
+        (1 << 50, "1024 TiB"),
+    ],
+)
+def test_format_bytes(count, wanted):
+    assert units.format_bytes(count) == wanted
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1 << 50))
+def test_bytes_round_trip(count):
+    assert units.parse_bytes(units.format_bytes(count)) == count
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [
+        (3.44e-4, "344 µs"),
+        (0, "0 s"),
+        (2.5e-6, "2.5 µs"),
+        (999.9e-6, "1 ms"),
+        (0.9996, "1 s"),
+        (1.2345e-9, "1.23 ns"),
+        (3e-10, "0.3 ns"),
+        (12.34, "12.3 s"),
+        (1234.4, "1234 s"),
+        (-3.44e-4, "-344 µs"),
+        (math.nan, "nan"),
+        (math.inf, "inf"),
+    ],
+)
+def test_format_seconds(seconds, wanted):
+    assert units.format_seconds(seconds) == wanted
+
+
+@settings(deadline=None)
+@given(st.floats(1e-9, 1e6))
+def test_seconds_round_trip(seconds):
+    assert units.parse_seconds(units.format_seconds(seconds)) == pytest.approx(seconds, rel=5.01e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        (4, [4]),
+        ("4KiB", [4096]),
+        ([1, "2KiB", 1], [1, 2048, 1]),
+        ({"from": 1, "to": 8, "factor": 2}, [1, 2, 4, 8]),
+        ({"from": 1, "to": 9, "factor": 2}, [1, 2, 4, 8]),
+        ({"from": 1, "to": 4, "factor": 1.5}, [1, 2, 3]),
+        ({"from": 0, "to": 8, "step": 4}, [0, 4, 8]),
+        ({"from": 5, "to": 5, "step": 4}, [5]),
+        ({"from": 7, "to": 8, "factor": 1e300}, [7]),
+        ("1,2,4", [1, 2, 4]),
+        ("1KiB:8KiB:*2", [1024, 2048, 4096, 8192]),
+        ("2:8:+2,100", [2, 4, 6, 8, 100]),
+    ],
+)
+def test_expand(values, wanted):
+    assert units.expand(values) == wanted
+
+
+def test_expand_counts():
+    assert units.expand("2:64:+2", units.parse_count) == list(range(2, 65, 2))
+    with pytest.raises(UserError, match="without a unit"):
+        units.expand("2KiB", units.parse_count)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        {},
+        "",
+        ",",
+        "1,,2",
+        "1:2",
+        "1:2:3",
+        "1:2:*",
+        "1:2:+0",
+        "1:2:*1",
+        "1:2:*-2",
+        "0:2:*2",
+        "4:2:*2",
+        "1:2:3:4",
+        {"from": 1, "to": 2},
+        {"from": 1, "to": 2, "factor": 2, "step": 1},
+        {"from": 1, "too": 2, "factor": 2},
+        {"from": 1, "to": 2, "factor": "x"},
+        {"from": [], "to": 2, "factor": 2},
+        {"from": 0, "to": 1 << 50, "step": 1},
+        {"from": 1, "to": 1 << 50, "factor": 1.0000001},
+        [1] * 100_001,
+        ",".join(["1:60000:+1"] * 3),
+        [[1]],
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_expand_refuses(values):
+    with pytest.raises(UserError) as caught:
+        units.expand(values)
+    assert "wanted" in caught.value.message or "did you mean" in caught.value.message
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6), st.integers(1, 10**9), st.integers(2, 100))
+def test_factor_range_is_the_obvious_loop(low, high, factor):
+    wanted, entry = [], low
+    while entry <= high:
+        wanted.append(entry)
+        entry *= factor
+    if wanted:
+        assert units.expand({"from": low, "to": high, "factor": factor}) == wanted
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6), st.integers(1, 1 << 50), st.floats(1.001, 50))
+def test_fractional_factor_rises_from_the_first_entry_and_stays_below_the_last(low, high, factor):
+    if low <= high:
+        entries = units.expand({"from": low, "to": high, "factor": factor})
+        assert entries[0] == low
+        assert entries[-1] <= high
+        assert all(one < other for one, other in itertools.pairwise(entries))
+        assert entries[-1] * factor > high - 1

@@ -1,0 +1,50 @@
+"""Rows as a table for people, or as JSON or CSV for programs."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+
+import click
+
+Rows = Sequence[Mapping[str, object]]
+
+
+def table(rows: Rows) -> str:
+    """Aligned columns, numbers to the right."""
+    if not rows:
+        return ""
+    names = list(rows[0])
+    texts = [[_text(row[name]) for name in names] for row in rows]
+    widths = [max(len(text) for text in column) for column in zip(names, *texts, strict=True)]
+    right = [all(isinstance(row[name], int | float) for row in rows) for name in names]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(cells, widths, right, strict=True))
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(names), *(line(row) for row in texts)])
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def as_csv(rows: Rows) -> str:
+    stream = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
+    return stream.getvalue().rstrip("\n")
+
+
+def safe_cell(value: object) -> object:
+    """A text that a spreadsheet would take for a formula gets a quote in front."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value[:1] else value
+
+
+def show(rows: Rows, style: str) -> None:
+    click.echo({"json": lambda: json.dumps(list(rows), indent=1), "csv": lambda: as_csv(rows), "table": lambda: table(rows)}[style]())

@@ -1,0 +1,52 @@
+"""The options that name patterns, shared by predict and schedule, and the points that they mean."""
+
+from collections.abc import Callable
+
+import click
+
+from commodel.algorithms import choices
+from commodel.algorithms import operation as operation_named
+from commodel.errors import UserError
+from commodel.points import Setting, make_point
+from commodel.records import Point
+from commodel.units import expand, parse_bytes, parse_count
+
+
+def pattern_options(command: Callable) -> Callable:
+    options = (
+        click.option("--operation", help="bcast, reduce, gather, allreduce, allgather or barrier."),
+        click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
+        click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
+        click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),
+        click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
+        click.option("--layout", help="block:Q or cyclic:Q, Q ranks a node; default one rank a node."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def points(operation, algorithm, topology, ranks, sizes, layout, setting: Setting | None = None) -> list[Point]:
+    """Every combination of what the options give, as points."""
+    if not operation:
+        raise UserError("--operation is missing")
+    name = operation_named(operation)
+    if algorithm and topology:
+        raise UserError("give --algorithm or --topology, not both")
+    if topology and ranks:
+        raise UserError("a topology brings its own ranks; leave --ranks out")
+    if not topology and not ranks:
+        raise UserError("--ranks is missing")
+    if name != "barrier" and sizes is None:
+        raise UserError(f"--bytes is missing; {name} needs a message size")
+    ways = [{"topology": spec} for spec in topology]
+    ways = ways or [{"algorithm": spec} for spec in algorithm or choices(name)]
+    counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
+    lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
+    setting = setting or Setting.unlimited()
+    return [
+        make_point(setting, {"operation": name, **way, **count, "bytes": length} | ({"layout": layout} if layout else {}))
+        for way in ways
+        for count in counts
+        for length in lengths
+    ]

@@ -1,0 +1,14 @@
+"""commodel build: compile the native programs."""
+
+import click
+
+from commodel.build import COMPILERS
+from commodel.build import build as compile_programs
+from commodel.toolchain import ROOT
+
+
+@click.command()
+@click.argument("toolchain", type=click.Choice(list(COMPILERS)), default="mpi")
+def build(toolchain: str) -> None:
+    """Compile probes and player: `mpi` with the MPI at hand, `smpi` for SimGrid."""
+    click.echo(compile_programs(ROOT, toolchain))

@@ -1,0 +1,88 @@
+"""commodel predict: what patterns cost under a family, for a plan or for patterns named on the command line."""
+
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from commodel.cli._output import show
+from commodel.cli._points import pattern_options, points
+from commodel.config import find, load_platform
+from commodel.errors import UserError
+from commodel.families import family as family_named
+from commodel.families import given
+from commodel.plan import load_plan
+from commodel.points import Setting
+from commodel.predict import predict as price
+from commodel.predict import table as priced
+from commodel.records import ParameterSet
+from commodel.tables import read_parameters, write_table
+from commodel.units import format_bytes, format_seconds
+
+
+@click.command()
+@click.option("--family", required=True, help="Model family, e.g. loggp.")
+@click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter set (YAML), fitted or published.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="One parameter, e.g. L=2.5us or G=6ns; repeated.")
+@pattern_options
+@click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Price the points of this plan.json instead.")
+@click.option("--out", type=click.Path(path_type=Path), help="With --plan: the table to write.")
+@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def predict(family, params, settings, platform, plan_file, out, style, **pattern) -> None:
+    """Price patterns with a family's parameters; seconds and bytes in JSON and CSV.
+
+    \b
+    commodel predict --family loggp --set L=2.5us --set o_s=1.5us --set o_r=1.5us --set g=1us --set G=6ns \\
+        --operation bcast --algorithm binomial --ranks 16 --bytes 1
+    """
+    if bool(params) == bool(settings):
+        raise UserError("give --params FILE or --set NAME=VALUE, one of the two")
+    sets = [_read(family, path) for path in params] or [given(family, settings)]
+    if plan_file:
+        _price_plan(sets, plan_file, out)
+        return
+    setting = None
+    if platform:
+        file = find("platform", platform)
+        setting = Setting.of(file.stem, load_platform(file))
+    if pattern["sizes"] is None:
+        pattern["sizes"] = _only_size(sets)
+    chosen = points(**pattern, setting=setting)
+    show([_row(prediction, style) for parameters in sets for prediction in price(parameters, chosen)], style)
+
+
+def _read(family: str, path: Path) -> ParameterSet:
+    parameters = read_parameters(path)
+    if parameters.family != family:
+        raise UserError(f"found parameters of family '{parameters.family}', wanted {family}", file=path)
+    return parameters
+
+
+def _only_size(sets: list[ParameterSet]) -> str | None:
+    """For families that are blind to size: the one size that their values were measured at."""
+    if any(family_named(parameters.family).uses_bytes for parameters in sets):
+        return None
+    known = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
+    return str(known.pop()) if len(known) == 1 else "1"
+
+
+def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> None:
+    """Each platform's points with that platform's parameters."""
+    if out is None:
+        raise UserError("--plan needs --out")
+    plan = load_plan(plan_file)
+    tables = [priced(parameters, [p for p in plan.points if p.platform == parameters.platform]) for parameters in sets]
+    write_table(out, pd.concat(tables))
+
+
+def _row(prediction, style: str) -> dict:
+    names = ("family", "operation", "algorithm", "topology", "layout", "ranks", "bytes", "seconds", "low", "high", "status")
+    row = {name: getattr(prediction, name) for name in names}
+    if style == "table":
+        row |= {name: format_seconds(row[name]) for name in ("seconds", "low", "high")}
+        row |= {"bytes": format_bytes(row["bytes"])}
+        row = {name: value for name, value in row.items() if value != ""}
+    elif style == "json":
+        row |= {name: row[name] or None for name in ("algorithm", "topology")}
+    return row

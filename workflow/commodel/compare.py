@@ -1,0 +1,92 @@
+"""Puts predictions beside measurements, and says how far off each family is and what its choices would cost."""
+
+import numpy as np
+import pandas as pd
+
+from commodel.records import Plan
+from commodel.stats import median_interval
+
+TEXT = ("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "group", "family", "status", "stop",
+        "measurement")
+
+
+def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
+    """One row a point and family; a point that was not measured keeps its rows and says so."""
+    points = pd.DataFrame([_measured_columns(plan, point) for point in plan.points])
+    measured = _measurements(observations)
+    frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
+    frame["samples"] = frame["samples"].fillna(0).astype(int)
+    frame["invalid"] = frame["invalid"].fillna(0).astype(int)
+    frame["stop"] = frame["stop"].fillna("")
+    frame["measurement"] = np.where(frame["measured"].notna(), "ok", "not measured")
+    ratio = frame["predicted"] / frame["measured"]
+    frame["relative_error"] = ratio - 1
+    frame["mu"] = np.maximum(ratio, 1 / ratio)
+    frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    return _with_choices(frame)
+
+
+def _measured_columns(plan: Plan, point) -> dict:
+    names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes", "group")
+    simulated = plan.platforms[point.platform]["simulated"]
+    return {"point": point.id, **{name: getattr(point, name) for name in names}, "simulated": simulated}
+
+
+def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for case, group in observations[observations["kind"] == "point"].groupby("id", sort=False):
+        median, low, high = median_interval(group.loc[group["valid"], "seconds"].to_numpy())
+        rows.append(
+            {
+                "point": case,
+                "measured": median,
+                "measured_low": low,
+                "measured_high": high,
+                "samples": int(group["valid"].sum()),
+                "invalid": int((~group["valid"]).sum()),
+                "stop": group["stop"].iloc[0],
+                "skew": group["skew"].median(),
+            }
+        )
+    columns = ["point", "measured", "measured_low", "measured_high", "samples", "invalid", "stop", "skew"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
+    """Selection: in each group of alternatives what was fastest, what each family would choose, what that costs."""
+    both = frame["measured"].notna() & frame["predicted"].notna()
+    per_group = frame[both].groupby(["family", "group"])
+    alternatives = per_group["point"].transform("count").reindex(frame.index, fill_value=0)
+    contest = both & (alternatives > 1)
+    fastest = per_group["measured"].transform("min").reindex(frame.index)
+    preferred = per_group["predicted"].transform("idxmin").reindex(frame.index)  # a tie goes to the first in the matrix
+    frame["best"] = contest & (frame["measured"] == fastest)
+    frame["chosen"] = contest & (preferred == frame.index)
+    frame["regret"] = np.where(frame["chosen"], frame["measured"] / fastest - 1, np.nan)
+    return frame
+
+
+def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Errors per group of rows: mean proportional error μ, median absolute and median signed error, share inside the
+    predicted interval."""
+    rows = comparison.dropna(subset=["mu"])
+    found = rows.assign(abs_error=rows["relative_error"].abs()).groupby(by, sort=False)
+    return found.agg(
+        points=("mu", "size"),
+        mu_mean=("mu", "mean"),
+        abs_error_median=("abs_error", "median"),
+        bias=("relative_error", "median"),
+        inside_share=("inside", "mean"),
+    ).reset_index()
+
+
+def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """How often a family's choice is the fastest one measured, or cannot be told from it (their intervals overlap)."""
+    key = ["family", "group"]
+    best = comparison[comparison["best"]].drop_duplicates(key).set_index(key)["measured_high"].rename("best_high")
+    chosen = comparison[comparison["chosen"]].join(best, on=key)
+    chosen = chosen.assign(right=chosen["measured_low"] <= chosen["best_high"])
+    found = chosen.groupby(by, sort=False)
+    return found.agg(
+        groups=("right", "size"), right=("right", "mean"), regret_mean=("regret", "mean"), regret_max=("regret", "max")
+    ).reset_index()

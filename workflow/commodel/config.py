@@ -1,0 +1,106 @@
+"""Finds, reads and validates experiment and platform files; a mistake in one is a UserError with file, line and key.
+
+`python -m commodel.config workflow/schemas` writes the JSON Schemas that editors use.
+"""
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from commodel import fields, yamltext
+from commodel.errors import UserError, suggest
+from commodel.experiments import AXES, Block, Experiment
+from commodel.platforms import Platform
+from commodel.units import shown
+from commodel.yamltext import Document
+
+__all__ = ["AXES", "Block", "Experiment", "Platform", "find", "load_experiment", "load_platform", "schemas"]
+
+NAMED_FILE = re.compile(fields.NAME_PATTERN)
+Model = TypeVar("Model", Experiment, Platform)
+
+
+def load_experiment(file: str | Path) -> Experiment:
+    experiment = _validated(Experiment, yamltext.read(file))
+    for index, block in enumerate(experiment.matrix):
+        block._document, block._path = experiment._document, ("matrix", index)
+    return experiment
+
+
+def load_platform(file: str | Path) -> Platform:
+    platform = _validated(Platform, yamltext.read(file))
+    if network := platform.simgrid_file:
+        if not network.resolve().is_relative_to(Path(file).parent.resolve()):
+            raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
+        try:
+            platform._network = hashlib.blake2b(network.read_bytes(), digest_size=16).hexdigest()
+        except OSError as error:
+            raise platform.error(("simgrid", "file"), f"{network} cannot be read: {error.strerror}") from None
+    return platform
+
+
+def _validated(model: type[Model], document: Document) -> Model:
+    if not NAMED_FILE.fullmatch(document.file.stem):
+        raise UserError("found this file name, wanted a-z, 0-9 and - only, at most 41, then .yaml", file=document.file)
+    try:
+        loaded = model.model_validate(document.data)
+    except ValidationError as errors:
+        raise _first(errors, document) from None
+    loaded._document = document
+    return loaded
+
+
+WANTED = {"tuple_type": "a list", "dict_type": "a mapping", "too_short": "at least one value"}
+
+
+def _first(errors: ValidationError, document: Document) -> UserError:
+    """The error that stands first in the file, as one line."""
+
+    def place(error: dict) -> tuple[str | int, ...]:
+        """pydantic's path also names union members and the like: only what the file has is kept."""
+        path = (*error["loc"], *error.get("ctx", {}).get("path", ()))
+        while not document.has(path):
+            path = path[:-1]
+        return path
+
+    first = min(errors.errors(include_url=False), key=lambda error: document.line(place(error)))
+    match first["type"]:
+        case "refused":
+            message = first["ctx"]["message"]
+        case "missing":
+            message = f"found no key '{first['loc'][-1]}'"
+        case other:
+            message = f"found {shown(first['input'])}, wanted {WANTED.get(other, first['msg'])}"
+    more = errors.error_count() - 1
+    return document.error(place(first), message + (f" (and {more} more)" if more else ""))
+
+
+def find(kind: str, name: str, root: str | Path = ".") -> Path:
+    """The file of an `experiment` or `platform`: by its name in params/, or by an explicit path."""
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        if not Path(name).is_file():
+            raise UserError("no such file", file=name)
+        return Path(name)
+    folder = Path(root) / "params" / f"{kind}s"
+    known = {file.stem: file for file in folder.glob("*.yaml")}
+    if name not in known:
+        raise UserError(f"unknown {kind} '{name}'; {suggest(name, known)}" if known else f"no {kind}s in {folder}")
+    return known[name]
+
+
+def schemas() -> dict[str, dict]:
+    """JSON Schemas by file name, for editors that complete keys while people type."""
+    return {
+        f"{name}.schema.json": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema()
+        for name, model in (("experiment", Experiment), ("platform", Platform))
+    }
+
+
+if __name__ == "__main__":
+    for name, schema in schemas().items():
+        Path(sys.argv[1], name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,59 @@
+"""How long a measurement will take, before anything runs: a guess from the platform's size, never a promise."""
+
+from collections.abc import Iterable
+
+from commodel.config import Platform
+from commodel.families import complete, family
+from commodel.launchers import launcher
+from commodel.patterns import schedule
+from commodel.records import Case, Estimate, ParameterSet, Point
+
+START = 0.4  # seconds to start a program on all ranks
+SIMULATED_MESSAGE = 8e-6  # wall time that simulating one message takes
+LARGEST = 256  # ranks; beyond, the cost of an algorithm is extrapolated in proportion
+GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
+
+
+class Durations:
+    """Estimates for one platform. Shapes are priced once, at two sizes; other sizes lie on the line between them."""
+
+    def __init__(self, platform: Platform, measure: dict):
+        self.simulated = launcher(platform.launcher).simulated
+        self.measure = measure
+        latency, bandwidth = GUESS[platform.launcher]
+        values = {"alpha": Estimate(latency, "s", latency, latency), "beta": Estimate(1 / bandwidth, "s/B", 0, 0)}
+        self.parameters = ParameterSet("hockney", "", "guess", values)
+        self.lines: dict[tuple, tuple[float, float]] = {}
+
+    def of_points(self, points: Iterable[Point]) -> float:
+        return START + sum(self._of_samples(*self._once(point)) for point in points)
+
+    def of_cases(self, cases: Iterable[Case]) -> float:
+        cases = list(cases)
+        messages = sum(self._of_samples(1e-4, 2 * case.ranks) for case in cases)
+        return START * len({case.probe for case in cases}) + messages
+
+    def _of_samples(self, seconds: float, messages: float) -> float:
+        """Three times the fewest samples is what a calm machine takes; the budget is a ceiling."""
+        if self.simulated:
+            return messages * SIMULATED_MESSAGE * 2 * (self.measure["min_samples"] + self.measure["warmup"])
+        samples = min(3 * self.measure["min_samples"], self.measure["max_samples"])
+        return min(seconds * samples, self.measure["seconds"]) + seconds * self.measure["warmup"] + 1e-3
+
+    def _once(self, point: Point) -> tuple[float, float]:
+        """Seconds and messages of one run of a point."""
+        shape = (point.operation, point.choice, point.ranks)
+        if shape not in self.lines:
+            self.lines[shape] = tuple(self._price(point, size) for size in (0, 1 << 20))
+        (low, messages), (high, more_messages) = self.lines[shape]
+        part = point.bytes / (1 << 20)
+        return low + (high - low) * part, messages + (more_messages - messages) * part
+
+    def _price(self, point: Point, size: int) -> tuple[float, float]:
+        ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
+        shape = Point(point.platform, point.operation, point.algorithm, point.topology, "", ranks, size)
+        pattern = schedule(shape)
+        entry = family("hockney")
+        values = complete(entry, self.parameters.point_values(), {})
+        cost = float(pattern.cost(entry.price(pattern, values, {}))[0])
+        return cost * point.ranks / ranks, len(pattern.src) * point.ranks / ranks

@@ -1,0 +1,35 @@
+"""The one error a user can cause. It prints as one line and ends the program with exit code 2."""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+
+class UserError(click.ClickException):
+    """A mistake in what the user gave: where it stands, what was found, what was wanted."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
+        place = ":".join(str(part) for part in (file, line) if part is not None)
+        super().__init__(": ".join(one_line(part) for part in (place, key, message) if part))
+
+    def show(self, file=None) -> None:
+        click.echo(f"commodel: {self.format_message()}", file=file, err=True)
+
+
+def one_line(text: object, limit: int = 400) -> str:
+    """Text from strangers, made safe to print: no line breaks, no control characters, not endless."""
+    printable = "".join(char if char.isprintable() else " " for char in str(text))
+    return printable if len(printable) <= limit else printable[: limit - 1] + "…"
+
+
+def suggest(found: str, wanted: Iterable[str]) -> str:
+    """The tail of a message about a name that does not exist: the nearest name, else all of them."""
+    wanted = list(wanted)
+    near = difflib.get_close_matches(found, wanted, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"wanted one of: {', '.join(sorted(wanted))}"

@@ -1,0 +1,75 @@
+"""LogGP: LogP with a cost per byte G for long messages, here with the overheads of sender and receiver kept apart.
+
+A message sent at t reaches its receiver's processor at t + o_s + L + (m-1)·G and is received o_r later; the next send
+may start g + (m-1)·G after this one, the next receive likewise. L is what is left of half a round trip when both
+overheads are taken off; Netgauge's "L" keeps them in.
+"""
+
+import numpy as np
+
+from commodel.families import GAMMA, Family, Parameter
+from commodel.fitting import Fitted, curve, line, mean, per_byte
+from commodel.replay import Costs, finish_times
+from commodel.roundtrips import round_trips
+
+SHORT = 1024  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
+
+
+def fit(observed):
+    trips = round_trips(observed)
+    size, body = trips.size, trips.size - 1
+    short = size <= max(SHORT, size.min())
+    o_s, o_r = mean(trips.o_s[:, short]), mean(trips.o_r[:, short])
+
+    notes = {}
+    overhead = max(o_s[0], o_r[0])
+    gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
+    if np.count_nonzero(gap_seen) < 2:
+        gap_seen[:] = True
+        notes["G"] = "hidden behind the overhead at every size measured"
+    spacing = trips.spacing[:, gap_seen]
+    g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2)
+    if g[0] <= overhead:
+        notes["g"] = "not told apart from 0: a gap below the overhead changes no price"
+
+    L = np.maximum(mean((trips.one_way - trips.overheads - G[:, None] * body)[:, short]), 0)
+
+    def against_size(title, measured, fitted, form):
+        return curve(title, ("message / B", "time / s"), size, measured[0], np.broadcast_to(fitted, size.shape), form)
+
+    curves = (
+        against_size("half a round trip", trips.one_way, o_s[0] + o_r[0] + L[0] + G[0] * body, "o_s + L + (m−1)·G + o_r"),
+        against_size("spacing of a burst", trips.spacing, np.maximum(g[0] + G[0] * body, overhead), "max(g + (m−1)·G, o)"),
+        against_size("send overhead", trips.o_s, o_s[0], "o_s"),
+        against_size("receive overhead", trips.o_r, o_r[0], "o_r"),
+    )
+    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": per_byte(observed.cases("work"))}
+    return Fitted(values, (size[0], size[-1]), notes=notes, curves=curves)
+
+
+def price(schedule, values, forms):
+    body = values["G"] * np.maximum(schedule.bytes - 1, 0)
+    gap = values["g"] + body
+    costs = Costs(send=values["o_s"], receive=values["o_r"], wire=values["L"] + body, gap_out=gap, gap_in=gap)
+    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+
+FAMILY = Family(
+    name="loggp",
+    title="LogGP",
+    citation="A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, LogGP: incorporating long messages into the LogP model, "
+    "SPAA 1995",
+    equation="T(m) = o_s + L + (m−1)·G + o_r; next message g + (m−1)·G later",
+    parameters=(
+        Parameter("L", "s", "latency of the network, overheads taken off"),
+        Parameter("o_s", "s", "time the sender's processor is busy with a message"),
+        Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
+        Parameter("g", "s", "least time between the starts of two messages of one port"),
+        Parameter("G", "s/B", "further time per byte"),
+        GAMMA,
+    ),
+    probes=("prtt", "work"),
+    fit=fit,
+    price=price,
+    ignores="contention in the network; overheads that grow with the message",
+)

@@ -1,0 +1,50 @@
+"""LogP: every message is short and costs the same, whatever its size.
+
+Fitted from the smallest message measured. o is the mean of the two overheads; L is what is left of half a round trip
+when both are taken off (LogP's own definition is an upper bound, this is the median).
+"""
+
+import numpy as np
+
+from commodel.families import GAMMA, Family, Parameter
+from commodel.fitting import Fitted, curve, per_byte
+from commodel.replay import Costs, finish_times
+from commodel.roundtrips import round_trips
+
+
+def fit(observed):
+    trips = round_trips(observed)
+    o = trips.overheads[:, 0] / 2
+    L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
+    g = trips.spacing[:, 0]
+    notes = {}
+    if g[0] <= 1.05 * max(trips.o_s[0, 0], trips.o_r[0, 0]):
+        notes["g"] = "no larger than the overhead, which hides it"
+    fitted = np.full(len(trips.size), L[0] + 2 * o[0])
+    evidence = curve("half a round trip", ("message / B", "time / s"), trips.size, trips.one_way[0], fitted, "L + 2·o")
+    values = {"L": L, "o": o, "g": g, "gamma": per_byte(observed.cases("work"))}
+    return Fitted(values, (trips.size[0], trips.size[0]), notes=notes, curves=(evidence,))
+
+
+def price(schedule, values, forms):
+    costs = Costs(send=values["o"], receive=values["o"], wire=values["L"], gap_out=values["g"], gap_in=values["g"])
+    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+
+FAMILY = Family(
+    name="logp",
+    title="LogP",
+    citation="D. Culler et al., LogP: towards a realistic model of parallel computation, PPoPP 1993",
+    equation="T = o + L + o; next message max(g, o) later",
+    parameters=(
+        Parameter("L", "s", "latency of the network for a short message, overheads taken off"),
+        Parameter("o", "s", "time a processor is busy with sending or receiving a message"),
+        Parameter("g", "s", "least time between the starts of two messages of one port"),
+        GAMMA,
+    ),
+    probes=("prtt", "work"),
+    fit=fit,
+    price=price,
+    ignores="the size of a message; contention in the network",
+    uses_bytes=False,
+)

@@ -1,0 +1,114 @@
+"""TAN: the time of a wave through a tree, with an overhead that grows with the number of messages a node handles.
+
+T_i = L + o(x+1) + g + max(T_child) for a node with x children, T_leaf = C (equation 1 of the paper). On a schedule, a
+rank's combine phase is the longest run of receives between two of its sends, and x the messages in it. L is the
+**average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
+"""
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.families import Family, Parameter
+from commodel.fitting import Fitted, choose_form, curve, line, mean, shape_coefficients
+from commodel.functions import FORMS, evaluate
+
+SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
+
+
+def fit(observed):
+    """The paper's two experiments, section IV. Chain: half the round trip, less the latencies, halved again (a send and
+    a receive a level), against height: the slope is the constant of o, an intercept above 0 is C. N-to-1: time less
+    one latency and one overhead, against x+1 as equation 1 evaluates it; the best shape by AICc."""
+    chain = observed.cases("chain", statistic="mean")
+    packet = chain["bytes"][0]
+    L = observed.cases("pingpong", statistic="mean", bytes=int(packet)).seconds[:, 0] / 2
+    height = chain["height"].astype(float)
+    wave = chain.seconds / 2
+    overhead = (wave - L[:, None] * height) / 2
+    notes = {}
+    if len(chain) > 1:
+        C, a = line(height, overhead, 1 / wave[0] ** 2)
+    else:
+        C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
+        notes["C"] = "not told apart from o: chains of one height only were measured"
+
+    fan = observed.cases("fan", statistic="mean", direction="in", bytes=int(packet))
+    handled = fan["n"] + 1.0
+    contention = fan.seconds - (L + a)[:, None]
+    weights = 1 / fan.seconds[0] ** 2
+    form, scores = choose_form(SHAPES, handled, contention, weights)
+    if not scores:
+        form = "constant"
+        notes["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
+        a = a + np.maximum(mean(contention), 0)
+    coefficients = shape_coefficients(form, handled, contention, weights)
+    values = {"L": L, "o.a": a, "g": np.zeros_like(L), "C": C}
+    values |= {f"o.{letter}": coefficients[:, i] for i, letter in enumerate(FORMS[form].coefficients)}
+
+    estimates = {name: draws[0] for name, draws in values.items()}
+    fan_fit = estimates["L"] + evaluate(form, "o", estimates, handled)
+    curves = (
+        curve("chain", ("height", "time / s"), height, overhead[0], C[0] + a[0] * height, "C + a·height"),
+        curve("N-to-1", ("senders", "time / s"), fan["n"], fan.seconds[0], fan_fit, f"L + {FORMS[form].text}, x = senders + 1"),
+    )
+    notes["g"] = "left at 0: part of o, as in the paper"
+    return Fitted(values, (packet, packet), forms={"o": form}, notes=notes, curves=curves)
+
+
+def price(schedule, values, forms):
+    """Walks the steps; a rank's phase closes when it sends, and at the end."""
+    form = forms.get("o", "constant")
+    lead = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values.values()))
+    ready = np.broadcast_to(values["C"], (*lead, schedule.ranks)).copy()  # T of a rank's last closed phase
+    latest = np.full_like(ready, -np.inf)  # of what came in since
+    count = np.zeros(schedule.ranks)
+
+    def close(ranks):
+        ranks = ranks[count[ranks] > 0]
+        overhead = evaluate(form, "o", values, count[ranks] + 1)
+        waited = np.maximum(latest[..., ranks], ready[..., ranks])
+        ready[..., ranks] = values["L"] + overhead + values["g"] + waited
+        latest[..., ranks] = -np.inf
+        count[ranks] = 0
+
+    for step in schedule.steps:
+        close(step.sends.ranks)
+        groups, sent = step.receives, ready[..., step.src]
+        if groups.order is None:
+            latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], sent)
+            count[groups.ranks] += 1
+        else:
+            last = np.maximum.reduceat(sent[..., groups.order], groups.first, axis=-1)
+            latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], last)
+            count[groups.ranks] += groups.last - groups.first + 1
+    close(np.arange(schedule.ranks))
+    return ready
+
+
+def pipelined(fanouts, values, forms):
+    """Equation 2: the time between two waves of a long stream, whatever the height. `fanouts` of all inner nodes."""
+    inner = np.unique(np.asarray(fanouts))
+    inner = inner[inner > 0]
+    if not len(inner):
+        raise UserError("a tree without an inner node has no pipelined time")
+    overhead = evaluate(forms.get("o", "constant"), "o", values, inner + 1.0)
+    return values["L"][..., 0] + overhead.max(axis=-1) + values["g"][..., 0]
+
+
+FAMILY = Family(
+    name="tan",
+    title="TAN",
+    citation="LogP for tree aggregation networks (TAN model), evaluated with MRNet on LLNL Cab",
+    equation="T_i = L + o(x+1) + g + max(T_child); T_leaf = C",
+    parameters=(
+        Parameter("L", "s", "mean of half a round trip of one packet, overheads included"),
+        Parameter("o", "s", "time to handle x+1 messages in one combine phase", argument="x"),
+        Parameter("g", "s", "gap between messages", default=0.0),
+        Parameter("C", "s", "one-time cost of a wave", default=0.0),
+    ),
+    probes=("pingpong", "chain", "fan"),
+    fit=fit,
+    price=price,
+    ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
+    uses_bytes=False,
+)

@@ -1,0 +1,45 @@
+"""How programs are started on a platform. A launcher is a pure function from a job to an argv list."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commodel.config import Platform
+from commodel.registry import lookup
+
+
+@dataclass(frozen=True)
+class Job:
+    """One start of a native program: which, with what, on how many ranks, and where each of them sits."""
+
+    platform: Platform
+    starter: str  # mpiexec, smpirun, srun or mpirun, as found
+    program: str
+    arguments: tuple[str, ...]
+    nodes: tuple[int, ...]  # node of every rank
+    layout: str  # the spec that `nodes` follows, e.g. block:2
+    hostfile: Path  # where the launcher's hostfile is, if it has one
+
+    @property
+    def ranks(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def command(self) -> list[str]:
+        return [self.program, *self.arguments]
+
+
+@dataclass(frozen=True)
+class Launcher:
+    name: str
+    title: str
+    starters: tuple[str, ...]  # programs that can start it, in order of preference
+    toolchain: str  # mpi or smpi: which build of the native programs it runs
+    argv: Callable[[Job], list[str]]
+    hosts: Callable[[Job], str] | None = None  # the text of the hostfile
+    simulated: bool = False
+    busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
+
+
+def launcher(name: str) -> Launcher:
+    return lookup("launchers", "LAUNCHER", name)

@@ -1,0 +1,26 @@
+"""A simulated cluster: smpirun on SimGrid XML. Time is simulated and repeatable, whatever this machine does."""
+
+from commodel.launchers import Job, Launcher
+
+
+def argv(job: Job) -> list[str]:
+    settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid.config
+    options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
+    platform = ["-platform", str(job.platform.simgrid_file), "-hostfile", str(job.hostfile)]
+    return [job.starter, "-np", str(job.ranks), *platform, "--log=root.thres:warning", *options, *job.command]
+
+
+def hosts(job: Job) -> str:
+    return "".join(f"{job.platform.simgrid.prefix}{node}\n" for node in job.nodes)
+
+
+LAUNCHER = Launcher(
+    name="simgrid",
+    title="simulated by SimGrid",
+    starters=("smpirun",),
+    toolchain="smpi",
+    argv=argv,
+    hosts=hosts,
+    simulated=True,
+    busy=False,
+)

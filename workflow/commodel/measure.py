@@ -1,0 +1,166 @@
+"""Runs one batch: starts the native programs through the platform's launcher, a few times, many cases each.
+
+A case whose raw file is there is not measured again, so a batch that was killed goes on where it stopped.
+"""
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from commodel.build import programs
+from commodel.config import Platform, load_platform
+from commodel.errors import UserError, one_line
+from commodel.launchers import Job, Launcher, launcher
+from commodel.layouts import place
+from commodel.patterns import schedule
+from commodel.playfile import write_play
+from commodel.provenance import provenance
+from commodel.records import Batch, Plan, Point
+from commodel.tables import write_json, write_text
+from commodel.toolchain import ROOT, find
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Start:
+    """The cases that one start of one program sweeps: the same ranks in the same places."""
+
+    program: str
+    ranks: int
+    layout: str
+    rows: tuple[dict[str, object], ...]  # of the case file
+
+    @property
+    def name(self) -> str:
+        return f"{self.program}-{self.ranks}r-{self.layout.replace(':', '')}"
+
+
+def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
+    """Measures what is missing of a batch into `folder`; returns how many cases that was."""
+    settings = plan.platforms[batch.platform]
+    platform = load_platform(settings["file"])
+    if platform.digest != settings["digest"]:
+        raise UserError("the platform has changed since the plan was made; plan again", file=settings["file"])
+    how = launcher(platform.launcher)
+    starter = next((path for name in how.starters if (path := find(name))), None)
+    if starter is None:
+        raise UserError(f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor")
+    work = folder / ".work"
+    shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
+    work.mkdir(parents=True)
+    starts = (_unmeasured(start, folder) for start in _starts(plan, batch, platform, work))
+    missing = [start for start in starts if start.rows]
+    total = sum(len(start.rows) for start in missing)
+    write_json(folder / "provenance.json", provenance(plan, batch))
+    done = 0
+    for start in missing:
+        progress(f"{batch.name}: {done} of {total} done, now {start.program} on {start.ranks} ranks")
+        _run(plan, platform, how, starter, start, folder, work)
+        done += len(start.rows)
+    shutil.rmtree(work)
+    progress(f"{batch.name}: {total} measured" + ("" if total else ", nothing was missing"))
+    return total
+
+
+def _starts(plan: Plan, batch: Batch, platform: Platform, work: Path) -> Iterator[Start]:
+    """What has to be started for a batch, whether it has been measured or not."""
+    for (probe, ranks), cases in groupby(batch.cases, key=lambda case: (case.probe, case.ranks)):
+        layout = f"block:{-(-ranks // platform.nodes)}"
+        yield Start(probe, ranks, layout, tuple({"id": case.id, **case.settings} for case in cases))
+    by_place = sorted(batch.points, key=lambda point: (point.ranks, point.layout))
+    for (ranks, layout), points in groupby(by_place, key=lambda point: (point.ranks, point.layout)):
+        yield Start("player", ranks, layout, tuple(_play_row(point, work) for point in points))
+
+
+def _play_row(point: Point, work: Path) -> dict[str, object]:
+    return {"id": point.id, "schedule": work.resolve() / f"{point.id}.play", "point": point}
+
+
+def _unmeasured(start: Start, folder: Path) -> Start:
+    return replace(start, rows=tuple(row for row in start.rows if not (folder / f"{row['id']}.csv").exists()))
+
+
+def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Start, folder: Path, work: Path) -> None:
+    nodes = tuple(int(node) for node in place(start.layout, start.ranks))
+    files = {name: (work / f"{start.name}.{name}").resolve() for name in ("cases", "placement", "hosts", "log")}
+    rows = [_prepared(row) for row in start.rows]
+    with files["cases"].open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_text(files["placement"], "".join(f"{node}\n" for node in nodes))
+    settings = plan.measure
+    arguments = {
+        "--cases": files["cases"],
+        "--out": folder.resolve(),
+        "--meta": folder.resolve() / f"{start.name}.json",
+        "--placement": files["placement"],
+        "--sync": settings["sync"],
+        "--precision": settings["precision"],
+        "--min-samples": settings["min_samples"],
+        "--max-samples": settings["max_samples"],
+        "--max-seconds": settings["seconds"],
+        "--warmup": settings["warmup"],
+        "--seed": plan.seed,
+    }
+    job = Job(
+        platform=platform,
+        starter=starter,
+        program=str(programs(ROOT, how.toolchain) / start.program),
+        arguments=tuple(str(part) for pair in arguments.items() for part in pair),
+        nodes=nodes,
+        layout=start.layout,
+        hostfile=files["hosts"],
+    )
+    if how.hosts:
+        write_text(files["hosts"], how.hosts(job))
+    limit = 120 + 3 * len(rows) * (float(settings["seconds"]) + 1)
+    code = _wait(how.argv(job), files["log"], limit)
+    lost = [row["id"] for row in rows if not (folder / f"{row['id']}.csv").exists()]
+    if code or lost:
+        raise UserError(_complaint(files["log"], start, code, len(lost)))
+
+
+def _prepared(row: dict) -> dict:
+    """The row as the case file has it; the player's schedule is written out first."""
+    if "point" not in row:
+        return row
+    pattern = schedule(row["point"])
+    write_play(row["schedule"], pattern)
+    return {"id": row["id"], "schedule": row["schedule"], "finish": "all" if pattern.root is None else pattern.root}
+
+
+def _wait(argv: list[str], log: Path, limit: float) -> int:
+    """Runs a launcher in a process group of its own, so that Ctrl-C and the time limit reach every rank."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=environment, start_new_session=True
+        )
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return 124
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+
+def _complaint(log: Path, start: Start, code: int, lost: int) -> str:
+    """What went wrong with a start, in one line: the program's own words first."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    said = next((line for line in lines if line.startswith("commodel")), lines[-1] if lines else "it printed nothing")
+    ended = "ran out of time" if code == 124 else f"ended with code {code}"
+    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {one_line(said)} (log: {log})"

@@ -1,0 +1,158 @@
+"""Experiment to plan: the matrix becomes points, points and probe cases become batches, one batch one allocation."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from commodel import __version__
+from commodel.config import Block, Experiment, Platform, find, load_experiment, load_platform
+from commodel.duration import Durations
+from commodel.errors import UserError
+from commodel.families import family, family_names
+from commodel.matrix import combinations
+from commodel.points import Setting, make_point, nodes_of
+from commodel.probes import probe
+from commodel.records import Batch, Plan, Point, digest
+from commodel.tables import read_json, write_text
+from commodel.toolchain import native_digest
+
+
+def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
+    """The plan of an experiment; `only` keeps the part that runs on one platform."""
+    path = find("experiment", name, root)
+    experiment = load_experiment(path)
+    families = _families(experiment)
+    platforms: dict[str, Platform] = {}
+    for block in experiment.matrix:
+        wanted = experiment.block_platform(block)
+        if wanted not in platforms and only in (None, wanted):
+            platforms[wanted] = _platform(experiment, block, root)
+    if only and not platforms:
+        raise UserError(f"no block of {path} runs on platform '{only}'")
+    points = list(dict.fromkeys(_points(experiment, platforms)))
+    probes = _probes(experiment, families)
+    measure = experiment.measure.model_dump()
+    batches = []
+    for setting, platform in platforms.items():
+        mine = [point for point in points if point.platform == setting]
+        batches += _batches(setting, platform, experiment, mine, probes, measure)
+    return Plan(
+        experiment=path.stem,
+        title=experiment.title or path.stem,
+        digest=experiment.digest,
+        seed=experiment.seed,
+        families=tuple(families),
+        probes={name: tuple(entry for entry in families if name in family(entry).probes) for name in probes},
+        measure=measure,
+        platforms={
+            setting: {
+                "file": str(find("platform", setting, root)),
+                "title": platform.title or setting,
+                "launcher": platform.launcher,
+                "simulated": platform.simulated,
+                "digest": platform.digest,
+            }
+            for setting, platform in platforms.items()
+        },
+        batches=tuple(batches),
+        version=__version__,
+    )
+
+
+def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
+    name = experiment.block_platform(block)
+    try:
+        file = find("platform", name, root)
+    except UserError as error:
+        path = (*block.path, "platform") if block.platform else ("platform",)
+        raise experiment.error(path, error.message) from None
+    return load_platform(file)
+
+
+def _families(experiment: Experiment) -> list[str]:
+    if experiment.families == "all":
+        return family_names()
+    for index, name in enumerate(experiment.families):
+        _at(experiment, ("families", index), family, name)
+    return list(dict.fromkeys(experiment.families))
+
+
+def _probes(experiment: Experiment, families: list[str]) -> list[str]:
+    """`auto` is the union of what the families need; each is measured once."""
+    if experiment.probes == "auto":
+        return list(dict.fromkeys(name for entry in families for name in family(entry).probes))
+    for index, name in enumerate(experiment.probes):
+        _at(experiment, ("probes", index), probe, name)
+    return list(dict.fromkeys(experiment.probes))
+
+
+def _at(experiment: Experiment, path: tuple, check, *arguments):
+    """Runs a check; its UserError gains the place in the experiment's file."""
+    try:
+        return check(*arguments)
+    except UserError as error:
+        raise experiment.error(path, error.message) from None
+
+
+def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[Point]:
+    for block in experiment.matrix:
+        name = experiment.block_platform(block)
+        if name not in platforms:
+            continue
+        setting = Setting.of(name, platforms[name])
+        for combination, path in combinations(block):
+            try:
+                yield make_point(setting, combination)
+            except UserError as error:
+                raise experiment.error(_culprit(block, path, combination, error.message), error.message) from None
+
+
+def _culprit(block: Block, path: tuple, combination: dict, message: str) -> tuple:
+    """The key that the message is about, where one of the combination's texts is named in it."""
+    for name, value in combination.items():
+        if isinstance(value, str) and value.partition(":")[0] in message and name != "operation":
+            return (*path, "axes", name) if name in block.axes else (*path, name)
+    for name in ("algorithm", "topology", "layout", "ranks", "nodes", "bytes", "operation"):
+        if name in message and name in block.axes:
+            return (*path, "axes", name)
+    return path
+
+
+def _batches(
+    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: dict
+) -> Iterator[Batch]:
+    """One batch for the probes, and one for the points of each node count. Its name changes with what would make its
+    samples other samples: the platform, how they are measured, and the programs."""
+    stamp = digest([platform.digest, measure, experiment.seed, native_digest()], 8)
+    durations = Durations(platform, measure)
+    capacity, sizes = platform.nodes * platform.cores, list(experiment.probe_bytes)
+    cases = tuple(case for entry in probes for case in probe(entry).cases(capacity, sizes))
+    if cases:
+        nodes = min(platform.nodes, max(case.ranks for case in cases))
+        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=durations.of_cases(cases))
+    by_nodes: dict[int, list[Point]] = {}
+    for point in points:
+        by_nodes.setdefault(nodes_of(point), []).append(point)
+    for nodes, members in sorted(by_nodes.items()):
+        seconds = durations.of_points(members)
+        yield Batch(f"{name}-{nodes}n-{stamp}", name, nodes, points=tuple(members), seconds=seconds)
+
+
+def refresh(name: str, root: Path, only: str | None = None) -> Plan:
+    """Plans, and writes under results/<experiment>/ what differs from what is there: plan.json, and the ids of each
+    batch, whose age tells the workflow that a batch has new points."""
+    plan = make_plan(name, root, only)
+    folder = root / "results" / plan.experiment
+    files = {folder / "batches" / f"{batch.name}.txt": "\n".join(batch.ids) + "\n" for batch in plan.batches}
+    files[folder / "plan.json"] = json.dumps(plan.as_json(), indent=1) + "\n"
+    for path, text in files.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+    return plan
+
+
+def load_plan(path: Path) -> Plan:
+    try:
+        return Plan.from_json(read_json(path))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None

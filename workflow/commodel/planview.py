@@ -1,0 +1,66 @@
+"""A plan as rows for people: batches, points, and what it will cost to run."""
+
+from pathlib import Path
+
+import xlsxwriter
+
+from commodel.records import Plan
+from commodel.tables import whole
+from commodel.units import format_seconds
+
+
+def batch_rows(plan: Plan) -> list[dict[str, object]]:
+    return [
+        {
+            "batch": batch.name,
+            "platform": batch.platform,
+            "simulated": "yes" if plan.platforms[batch.platform]["simulated"] else "no",
+            "nodes": batch.nodes,
+            "points": len(batch.points),
+            "probe cases": len(batch.cases),
+            "about": format_seconds(batch.seconds),
+        }
+        for batch in plan.batches
+    ]
+
+
+def point_rows(plan: Plan) -> list[dict[str, object]]:
+    names = ("platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes")
+    return [
+        {"id": point.id, **{name: getattr(point, name) for name in names}, "batch": batch.name}
+        for batch in plan.batches
+        for point in batch.points
+    ]
+
+
+def totals(plan: Plan) -> list[str]:
+    """The plan in a few sentences: how much, how long, who needs which probe."""
+    real = [batch for batch in plan.batches if not plan.platforms[batch.platform]["simulated"]]
+    node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
+    whole_time = sum(batch.seconds for batch in plan.batches)
+    simulated = [name for name, platform in plan.platforms.items() if platform["simulated"]]
+    lines = [
+        f"{plan.experiment}: {len(plan.points)} points and {sum(len(batch.cases) for batch in plan.batches)} probe cases in "
+        f"{len(plan.batches)} batches; about {format_seconds(whole_time)} if run one after the other, "
+        f"{node_hours:.3g} node-hours on real machines"
+    ]
+    lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
+    lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]
+    return lines
+
+
+def write_plan_workbook(plan: Plan, path: Path) -> None:
+    """Points and batches as two filtered sheets."""
+    with whole(path) as temporary:
+        options = {"strings_to_formulas": False, "strings_to_urls": False}
+        with xlsxwriter.Workbook(str(temporary), options) as book:
+            bold = book.add_format({"bold": True})
+            for title, rows in (("Points", point_rows(plan)), ("Batches", batch_rows(plan))):
+                sheet = book.add_worksheet(title)
+                names = list(rows[0]) if rows else []
+                sheet.write_row(0, 0, names, bold)
+                for number, row in enumerate(rows, 1):
+                    sheet.write_row(number, 0, list(row.values()))
+                sheet.autofilter(0, 0, len(rows), max(len(names) - 1, 0))
+                sheet.freeze_panes(1, 0)
+                sheet.autofit()

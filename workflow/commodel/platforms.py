@@ -1,0 +1,100 @@
+"""What a platform file may say: how many nodes and cores there are, and how programs are started on them.
+
+Each launcher but `local` has a section of its own; a section of another launcher is refused.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from commodel import fields, units
+from commodel.fields import RANKS, WORD, Part, count, kind, refused
+from commodel.records import digest
+from commodel.units import shown
+
+SECTIONS = ("simgrid", "slurm", "hosts")
+
+
+class SimGrid(Part):
+    file: fields.FILE = Field(description="SimGrid platform XML, beside the platform file")
+    prefix: fields.HOST = Field("node-", description="hosts are called PREFIX0, PREFIX1, …; as in the XML")
+    config: dict[fields.SETTING_KEY, fields.SETTING] = Field(
+        default_factory=dict, description="SimGrid settings, each given as --cfg=KEY:VALUE"
+    )
+
+    @model_validator(mode="after")
+    def _inside(self):
+        if ".." in Path(self.file).parts:
+            raise refused(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+        return self
+
+
+class Slurm(Part):
+    mpi: WORD = Field("pmi2", description="what srun --mpi= gets")
+    partition: WORD | None = Field(None, description="Slurm partition")
+    account: WORD | None = Field(None, description="Slurm account")
+    constraint: WORD | None = Field(None, description="node feature")
+    minutes: count(1, 60 * 24 * 30) = Field(30, description="time limit of one allocation")
+
+
+class Hosts(Part):
+    names: tuple[fields.HOST, ...] = Field(description="machines, one a node", min_length=1)
+    agent: fields.PROGRAM | None = Field(None, description="program used in place of ssh")
+    mpi: WORD = Field("openmpi", description="which MPI's mpirun this is")
+
+
+class Platform(Part):
+    title: fields.TITLE = Field("", description="one line for the reports")
+    launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started there")
+    nodes: RANKS = Field(description="nodes that one allocation may have")
+    cores: kind(
+        lambda value: os.cpu_count() or 1 if value == "auto" else units.parse_count(value),
+        of=int,
+        anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
+    ) = Field(description="ranks that a node can hold; auto, on a local platform: its processors")
+    simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
+    slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
+    hosts: Hosts | None = Field(None, description="for launcher: hosts")
+    _network: str = PrivateAttr("")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _launcher_rules(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("launcher") not in ("local", *SECTIONS):
+            return data
+        launcher = data["launcher"]
+        for section in SECTIONS:
+            if section in data and section != launcher:
+                raise refused(f"found a section that launcher '{launcher}' does not have", section)
+        if data.get("cores") == "auto" and launcher != "local":
+            raise refused(f"found 'auto', wanted a number, since launcher '{launcher}' runs elsewhere", "cores")
+        if launcher == "slurm" and data.get("slurm") is None:
+            return data | {"slurm": {}}
+        if launcher in SECTIONS and data.get(launcher) is None:
+            raise refused(f"found no section '{launcher}', which launcher '{launcher}' needs")
+        return data
+
+    @model_validator(mode="after")
+    def _enough_nodes(self):
+        if self.launcher == "local" and self.nodes != 1:
+            raise refused(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
+        if self.hosts and self.nodes > len(self.hosts.names):
+            raise refused(f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names", "nodes")
+        if self.hosts and len(set(self.hosts.names)) < len(self.hosts.names):
+            raise refused("found a host twice", "hosts", "names")
+        return self
+
+    @property
+    def simulated(self) -> bool:
+        return self.launcher == "simgrid"
+
+    @property
+    def simgrid_file(self) -> Path | None:
+        return self._document.file.parent / self.simgrid.file if self.simgrid and self._document else None
+
+    @property
+    def digest(self) -> str:
+        """Also of the simulated network itself: another network is another platform."""
+        return digest([self.model_dump(mode="json", warnings="none"), self._network])

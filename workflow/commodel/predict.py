@@ -1,0 +1,89 @@
+"""Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from commodel.families import Family, complete, family
+from commodel.patterns import schedule
+from commodel.records import ParameterSet, Point, Prediction
+from commodel.schedule import Schedule, stack
+from commodel.units import format_bytes
+
+CELLS = 4_000_000  # of one array: sizes × draws × messages
+
+
+def predict(parameters: ParameterSet, points: Iterable[Point]) -> list[Prediction]:
+    """A prediction for each point, in the order of the points."""
+    entry = family(parameters.family)
+    exact = complete(entry, parameters.point_values(), parameters.forms)
+    drawn = complete(entry, parameters.drawn_values(), parameters.forms) if parameters.draws else None
+    found: dict[int, Prediction] = {}
+    for numbers, members, schedules in _shapes(list(points)):
+        seconds, low, high = _priced(entry, parameters, exact, drawn, stack(schedules))
+        for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
+            doubt = doubts(entry, parameters, schedules[i])
+            found[number] = _prediction(parameters, point, float(seconds[i]), float(low[i]), float(high[i]), doubt)
+    return [found[number] for number in sorted(found)]
+
+
+def table(parameters: ParameterSet, points: list[Point]) -> pd.DataFrame:
+    """The same as the table that the comparison is made from."""
+    rows = zip(points, predict(parameters, points), strict=True)
+    return pd.DataFrame(
+        [(point.id, found.family, found.seconds, found.low, found.high, found.status) for point, found in rows],
+        columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"],
+    )
+
+
+def _prediction(parameters: ParameterSet, point: Point, seconds: float, low: float, high: float, status: str) -> Prediction:
+    names = {name: getattr(point, name) for name in ("operation", "algorithm", "topology", "layout", "ranks", "bytes")}
+    return Prediction(family=parameters.family, **names, seconds=seconds, low=low, high=high, status=status)
+
+
+def _shapes(points: list[Point]) -> Iterator[tuple[list[int], list[Point], list[Schedule]]]:
+    """Points whose schedules differ in sizes only, at most so many at a time that one array stays small."""
+    by_name: dict[tuple, list[int]] = {}
+    for number, point in enumerate(points):
+        by_name.setdefault((point.operation, point.choice, point.layout, point.ranks), []).append(number)
+    for numbers in by_name.values():
+        shapes: dict[tuple, tuple[list[int], list[Schedule]]] = {}
+        for number in numbers:
+            pattern = schedule(points[number])
+            same = shapes.setdefault(pattern.structure(), ([], []))
+            same[0].append(number)
+            same[1].append(pattern)
+            if len(same[0]) * max(len(pattern.src), 1) >= CELLS // 200:
+                del shapes[pattern.structure()]
+                yield same[0], [points[i] for i in same[0]], same[1]
+        for found, patterns in shapes.values():
+            yield found, [points[i] for i in found], patterns
+
+
+def _priced(entry: Family, parameters: ParameterSet, exact: dict, drawn: dict | None, pattern: Schedule):
+    """Cost and its 95 % interval, a number for each size. A very long schedule gets fewer draws, never none."""
+    sizes = pattern.bytes.shape[0]
+    seconds = np.broadcast_to(pattern.cost(entry.price(pattern, exact, parameters.forms)), (sizes, 1))[:, 0]
+    if drawn is None:
+        return seconds, seconds, seconds
+    count = max(20, CELLS * 5 // max(pattern.bytes.size, 1))
+    some = {name: values[:count] for name, values in drawn.items()}
+    costs = pattern.cost(entry.price(pattern, some, parameters.forms))
+    low, high = np.percentile(np.broadcast_to(costs, (sizes, costs.shape[-1])), [2.5, 97.5], axis=-1)
+    return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
+
+
+def doubts(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+    """`ok`, or why the parameters do not reach this far."""
+    if not parameters.bytes_range or not pattern.bytes.size:
+        return "ok"
+    low, high = parameters.bytes_range
+    smallest, largest = pattern.bytes.min(), pattern.bytes.max()
+    if not entry.uses_bytes:
+        if smallest == largest == low:
+            return "ok"
+        return f"blind to size: fitted at {format_bytes(int(low))}"
+    if largest > high:
+        return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
+    return "ok"

@@ -1,0 +1,60 @@
+"""Where a batch's numbers come from: everything a reader needs to trust them or to repeat them."""
+
+import datetime
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+from commodel import __version__
+from commodel.launchers import launcher
+from commodel.records import Batch, Plan
+from commodel.toolchain import ROOT, native_digest
+
+
+def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
+    """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
+    where = plan.platforms[batch.platform]
+    commit = _git("rev-parse", "HEAD") or "unknown"
+    return {
+        "experiment": plan.experiment,
+        "experiment_digest": plan.digest,
+        "platform": batch.platform,
+        "platform_digest": where["digest"],
+        "launcher": where["launcher"],
+        "simulated": launcher(where["launcher"]).simulated,
+        "measure": dict(plan.measure),
+        "seed": plan.seed,
+        "commodel": __version__,
+        "commit": commit,
+        "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no")) if commit != "unknown" else None,
+        "native_digest": native_digest(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
+        "kernel": platform.release(),
+        "machine": platform.node(),
+        "python": platform.python_version(),
+        "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _git(*arguments: str) -> str:
+    try:
+        run = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout.strip() if run.returncode == 0 else ""
+
+
+def _cpu() -> str:
+    lines = _read("/proc/cpuinfo").splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,200 @@
+"""The nouns that travel between stages: frozen, plain, in SI seconds and bytes."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from commodel.errors import UserError, suggest
+
+
+def digest(thing: object, length: int = 12) -> str:
+    """Content hash of anything JSON can hold; equal content, equal digest, on every machine."""
+    text = json.dumps(thing, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One thing to measure and predict. Either `algorithm` or `topology` is set, the other is empty."""
+
+    platform: str
+    operation: str
+    algorithm: str
+    topology: str
+    layout: str
+    ranks: int
+    bytes: int
+    leaves: int = 0  # of the topology; 0 for an algorithm
+
+    @property
+    def id(self) -> str:
+        text = f"{self.platform}|{self.operation}|{self.algorithm}|{self.topology}|{self.layout}|{self.ranks}|{self.bytes}"
+        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+    @property
+    def choice(self) -> str:
+        return self.algorithm or self.topology
+
+    @property
+    def group(self) -> str:
+        """Points of one group do the same job and differ only in how: what a user can choose between."""
+        size = f"{self.leaves} leaves" if self.topology else f"{self.ranks} ranks"
+        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.layout}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One setting of one probe: what its program reads from one row of its case file."""
+
+    probe: str
+    ranks: int
+    settings: Mapping[str, object]
+
+    @property
+    def id(self) -> str:
+        return digest([self.probe, self.ranks, dict(self.settings)])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The points and probe cases that run inside one allocation."""
+
+    name: str
+    platform: str
+    nodes: int
+    points: tuple[Point, ...] = ()
+    cases: tuple[Case, ...] = ()
+    seconds: float = 0.0  # estimate
+
+    @property
+    def ids(self) -> list[str]:
+        return [member.id for member in (*self.cases, *self.points)]
+
+    @property
+    def ranks(self) -> int:
+        return max(member.ranks for member in (*self.cases, *self.points))
+
+    @property
+    def minutes(self) -> int:
+        """The time limit to ask for: the estimate may be off by a factor of three, and programs have to start."""
+        return 10 + int(3 * self.seconds / 60)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an experiment comes down to; everything later stages need to know of it."""
+
+    experiment: str
+    title: str
+    digest: str
+    seed: int
+    families: tuple[str, ...]
+    probes: Mapping[str, tuple[str, ...]]  # each with the families that need it
+    measure: Mapping[str, object]
+    platforms: Mapping[str, Mapping[str, object]]
+    batches: tuple[Batch, ...]
+    version: str
+
+    @property
+    def points(self) -> list[Point]:
+        return [point for batch in self.batches for point in batch.points]
+
+    def batch(self, name: str) -> Batch:
+        found = next((batch for batch in self.batches if batch.name == name), None)
+        if found is None:
+            raise UserError(f"no batch '{name}' in the plan; {suggest(name, [batch.name for batch in self.batches])}")
+        return found
+
+    def as_json(self) -> dict:
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Plan":
+        batches = tuple(
+            Batch(
+                **batch
+                | {
+                    "points": tuple(Point(**point) for point in batch["points"]),
+                    "cases": tuple(Case(**case) for case in batch["cases"]),
+                }
+            )
+            for batch in data["batches"]
+        )
+        lists = {"families": tuple(data["families"]), "probes": {k: tuple(v) for k, v in data["probes"].items()}}
+        return cls(**data | lists | {"batches": batches})
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One number with its unit and its 95 % interval (both ends equal the value where it is given as exact)."""
+
+    value: float
+    unit: str
+    low: float
+    high: float
+    note: str = ""  # e.g. why this parameter cannot be told apart by the data
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a fit looked at and what it found, for charts and for anyone who doubts it."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x: tuple[float, ...]
+    measured: tuple[float, ...]
+    fitted: tuple[float, ...]
+    form: str
+    r2: float
+
+
+@dataclass(frozen=True)
+class ParameterSet:
+    """Values of one family on one platform. A coefficient of a function is named `o.a`; `forms` names its form."""
+
+    family: str
+    platform: str
+    source: str
+    values: Mapping[str, Estimate]
+    forms: Mapping[str, str] = field(default_factory=dict)
+    simulated: bool = False
+    bytes_range: tuple[float, float] | None = None  # of the probes; outside it a price is an extrapolation
+    curves: tuple[Curve, ...] = ()
+    draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
+    provenance: Mapping[str, object] = field(default_factory=dict)
+
+    def point_values(self) -> dict[str, np.ndarray]:
+        """Every value as an array of shape (1, 1): one draw, to be broadcast over rows or ranks."""
+        return {name: np.array([[estimate.value]]) for name, estimate in self.values.items()}
+
+    def drawn_values(self) -> dict[str, np.ndarray]:
+        """Every value as an array of shape (draws, 1); without draws, the point values."""
+        if not self.draws:
+            return self.point_values()
+        count = len(next(iter(self.draws.values())))
+        return {
+            name: np.array(self.draws.get(name, (estimate.value,) * count), dtype=float)[:, None]
+            for name, estimate in self.values.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A price with its interval. `status` is ok, or says why the price should be doubted or is missing."""
+
+    family: str
+    operation: str
+    algorithm: str
+    topology: str
+    layout: str
+    ranks: int
+    bytes: int
+    seconds: float
+    low: float
+    high: float
+    status: str = "ok"
+

@@ -1,0 +1,7 @@
+"""Reports: one `Report` value built from the comparison, rendered as a workbook and as a page."""
+
+from commodel.report.content import build
+from commodel.report.html import write_html
+from commodel.report.xlsx import write_xlsx
+
+__all__ = ["build", "write_html", "write_xlsx"]

@@ -1,0 +1,51 @@
+"""The comparison as reports need it: honest types whatever a CSV file made of them, and the scaling to shown units."""
+
+import numpy as np
+import pandas as pd
+
+from commodel.report.shape import MICRO, Column, plain
+
+FLAGS = ("simulated", "inside", "chosen", "best")
+WHOLE = ("ranks", "leaves", "bytes", "samples", "invalid")
+SECONDS = ("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high", "skew")
+SHARES = ("relative_error", "regret")
+TEXTS = (
+    *("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "group", "family"),
+    *("status", "stop", "measurement"),
+)
+
+PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
+
+
+def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The comparison with honest types, whatever a CSV file made of them, sorted, with the two labels reports need."""
+    frame = comparison.copy()
+    for key in TEXTS:
+        frame[key] = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
+    for key in FLAGS:
+        frame[key] = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
+    for key in (*SECONDS, *SHARES, *WHOLE, "mu"):
+        frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
+    for key in WHOLE:
+        frame[key] = frame[key].fillna(0).astype(np.int64)
+    frame["size"] = [f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks" for row in frame.itertuples()]
+    frame["kind"] = np.where(frame["topology"] != "", "topology", "algorithm")
+    order = ["platform", "operation", "layout", "ranks", "bytes", "choice", "family"]
+    return frame.sort_values(order, kind="stable").reset_index(drop=True)
+
+
+def scaled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Seconds as µs, shares as %, flags as words."""
+    shown = frame.copy()
+    for key in SECONDS:
+        if key in shown:
+            shown[key] = shown[key] * MICRO
+    for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "regret_mean", "regret_max"):
+        if key in shown:
+            shown[key] = shown[key].astype(float) * 100
+    return shown.assign(simulated=["simulated" if flag else "no" for flag in shown["simulated"]])
+
+
+def families_of(frame: pd.DataFrame) -> list[str]:
+    """The families in it; a point that no family was asked to price has an empty one."""
+    return sorted(name for name in frame["family"].unique() if name)

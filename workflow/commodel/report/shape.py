@@ -1,0 +1,196 @@
+"""What a report is made of, scaled and named, with units. And how one value reads, the same in every writer."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from commodel.errors import one_line
+
+MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
+LONGEST_TEXT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Three anchors of a colour scale. With `good` at the middle only what is bad takes colour."""
+
+    bad: float
+    middle: float
+    good: float
+
+    @property
+    def only_bad(self) -> bool:
+        return self.middle == self.good
+
+
+MU = Scale(bad=2.0, middle=1.25, good=1.0)
+ERROR = Scale(bad=100.0, middle=30.0, good=0.0)  # %
+REGRET = Scale(bad=50.0, middle=0.0, good=0.0)  # %
+COLOURS = {"bad": "#E8935F", "middle": "#FBF4DC", "good": "#6DB9A8"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio or times (×)."""
+
+    key: str
+    header: str
+    kind: str = "text"
+    note: str = ""
+    scale: Scale | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[object, ...], ...]
+    note: str = ""
+    fixed: int = 1
+    marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
+
+    def column(self, key: str) -> list:
+        place = [column.key for column in self.columns].index(key)
+        return [row[place] for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line or cloud of a chart. `labels` say what each dot is, `low` and `high` are error bars."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    style: str = "dots"  # dots, line, both, dashed
+    colour: int = 0
+    labels: tuple[str, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    label: str
+    log: bool = True
+    bytes: bool = False  # ticks at powers of 16, written 4 KiB
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    name: str
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question of the reader and the sentences that answer it."""
+
+    question: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One sheet of the workbook, one section of the page."""
+
+    name: str
+    note: str
+    blocks: tuple[Table | Chart | Answer, ...]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, Table))
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, Chart))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    experiment: str
+    title: str
+    banner: str  # says what is simulated; empty where nothing is
+    sections: tuple[Section, ...]
+
+    def section(self, name: str) -> Section:
+        return next(section for section in self.sections if section.name == name)
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        return tuple(chart for section in self.sections for chart in section.charts)
+
+
+def plain(value: object) -> object:
+    """A value from a frame or a YAML file as None, bool, int, float or safe one-line text."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value) if abs(int(value)) < 2**53 else str(int(value))
+    if isinstance(value, float | np.floating):
+        return float(value)
+    return one_line(value, LONGEST_TEXT)
+
+
+def finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number_format(kind: str, value: float) -> str:
+    """The spreadsheet format of one number; `show` prints the same digits."""
+    if kind == "count":
+        return "#,##0"
+    if kind == "percent":
+        return "#,##0.0"
+    if kind == "signed":
+        return "+#,##0.0;-#,##0.0;0.0"
+    if kind == "ratio":
+        return "0.000"
+    if kind == "times":
+        return "#,##0.00"
+    size = abs(value)
+    if size and not 1e-3 <= size < 1e9:
+        return "0.000E+00"
+    digits = 3 if size == 0 else max(0, 3 - math.floor(math.log10(size)))
+    return "#,##0." + "0" * digits if digits else "#,##0"
+
+
+def show(kind: str, value: object) -> str:
+    """One value as the reader sees it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    if math.isnan(value):
+        return "n/a"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    form = number_format(kind, value)
+    if "E" in form:
+        return f"{value:.3e}".upper()
+    digits = len(form.split(";")[0].partition(".")[2])
+    text = f"{value:,.{digits}f}"
+    if kind == "signed":
+        return "0.0" if value == 0 else f"{value:+,.1f}"
+    return text
+
+
+def table(name: str, title: str, columns: list[Column], frame: pd.DataFrame, **more) -> Table:
+    """A table from a frame that has a column for every key."""
+    values = [[plain(value) for value in frame[column.key].tolist()] for column in columns]
+    return Table(name, title, tuple(columns), tuple(zip(*values, strict=True)), **more)

@@ -1,0 +1,90 @@
+"""Where each family errs and what it would choose: the sections Errors and Selection."""
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare import summarize
+from commodel.report.frames import PLATFORM, families_of, scaled
+from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
+from commodel.report.words import count
+from commodel.units import format_bytes
+
+
+def errors(frame: pd.DataFrame) -> Section:
+    """Family × operation, choice and size: a matrix of mean μ and one of the median |error| for each."""
+    blocks = []
+    if not frame.empty:
+        for key, name in (("operation", "operation"), ("choice", "algorithm or topology"), ("bytes", "message size")):
+            rows = summarize(frame, ["platform", key, "family"])
+            blocks.append(matrix(frame, rows, key, name, "mu_mean", "Mean μ", "ratio", MU, 1))
+            blocks.append(
+                matrix(frame, rows, key, name, "abs_error_median", "Median |error| [%]", "percent", ERROR, 100)
+            )
+    note = "Where each family is good and where it is not; n/a where it prices nothing there, or nothing was measured."
+    return Section("Errors", note, tuple(blocks))
+
+
+def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
+    families = families_of(frame)
+    every = frame[["platform", "simulated", key]].drop_duplicates(["platform", key]).sort_values(["platform", key])
+    wide = rows.pivot_table(index=["platform", key], columns="family", values=value).reindex(columns=families)
+    wide = (wide * factor).rename(columns={family: f"= {family}" for family in families})
+    points = frame[frame["measured"].notna()].groupby(["platform", key])["point"].nunique().rename("points")
+    shown = scaled(every.merge(points, "left", on=["platform", key]).merge(wide, "left", on=["platform", key]))
+    shown["points"] = shown["points"].fillna(0)
+    columns = [*PLATFORM, Column(key, "bytes [B]", "count") if key == "bytes" else Column(key, name)]
+    if key == "bytes":
+        shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
+        columns.append(Column("label", "size"))
+    columns.append(Column("points", "points measured", "count"))
+    columns += [Column(f"= {family}", family, kind, scale=scale) for family in families]
+    return table(
+        f"{what.split(' [')[0]} by {key}", f"{what} by {name}", columns, shown, fixed=len(columns) - len(families)
+    )
+
+
+def selection(frame: pd.DataFrame) -> Section:
+    """Per job: the fastest measured alternative, and what each family would have picked at which regret."""
+    known = frame[frame["measured"].notna()]
+    sizes = known.drop_duplicates("point").groupby("group").size()
+    known = known[known["group"].isin(sizes.index[sizes > 1])]
+    alone = frame["group"].nunique() - known["group"].nunique()
+    families = families_of(frame)
+    rows = []
+    for _, part in known.groupby("group", sort=False):
+        order = part.drop_duplicates("point").sort_values(["measured", "choice"])
+        first, second = order.iloc[0], order.iloc[1]
+        row = {key: first[key] for key in ("platform", "simulated", "operation", "layout", "size", "bytes")}
+        row |= {
+            "count": len(order),
+            "best": first["choice"],
+            "measured": first["measured"] * MICRO,
+            "next": second["choice"],
+        }
+        row |= {"margin": 100 * (second["measured"] / first["measured"] - 1)}
+        row |= {"clear": bool(second["measured_low"] > first["measured_high"])}
+        picks = part[part["chosen"]].drop_duplicates("family").set_index("family")
+        for family in families:
+            row[f"pick {family}"] = picks["choice"].get(family)
+            row[f"regret {family}"] = picks["regret"].get(family, np.nan) * 100 if family in picks.index else None
+        rows.append(row)
+    columns = [
+        *PLATFORM,
+        *(Column(key, key) for key in ("operation", "layout", "size")),
+        Column("bytes", "bytes [B]", "count"),
+        Column("count", "alternatives", "count"),
+        Column("best", "fastest measured"),
+        Column("measured", "its time [µs]", "number"),
+        Column("next", "next best"),
+        Column("margin", "next is slower by [%]", "percent"),
+        Column("clear", "clear", "flag", "the 95 % intervals of the two do not overlap"),
+    ]
+    for family in families:
+        columns.append(Column(f"pick {family}", f"{family} picks"))
+        columns.append(Column(f"regret {family}", f"{family} regret [%]", "percent", scale=REGRET))
+    shown = pd.DataFrame(rows, columns=[column.key for column in columns])
+    shown["simulated"] = ["simulated" if flag else "no" for flag in shown["simulated"]]
+    note = "Jobs with at least two measured alternatives."
+    if alone:
+        note += f" Left out: {count(alone, 'job')} with fewer."
+    return Section("Selection", note, (table("Selection", "What each family would choose", columns, shown, fixed=6),))

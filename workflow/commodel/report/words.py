@@ -1,0 +1,53 @@
+"""Small pieces of the sentences: counts, shares, sizes, gains, lists."""
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from commodel.units import format_bytes
+
+
+def span(first: int, last: int) -> str:
+    return f"at {size(first)}" if first == last else f"from {size(first)} to {size(last)}"
+
+
+def size(number: int) -> str:
+    """A size that no line break tears apart."""
+    return format_bytes(int(number)).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def gain(row) -> str:
+    """How much faster than the next best, and whether the intervals of the two medians part."""
+    if row.clear == 0:
+        return f"tied with {row.next}"
+    low, high = f"{row.gain_low:.2f}", f"{row.gain_high:.2f}"
+    text = f"{low}×" if low == high else f"{low}–{high}×"
+    text += f" faster than {row.next}"
+    return text if row.clear == row.sizes else f"{text}, clear at {row.clear} of {row.sizes} sizes"
+
+
+def tally(words: Iterable[str], most: int = 4) -> str:
+    """`a 7, b 2, 3 other`: the most frequent first."""
+    counts = pd.Series(list(words), dtype=object).value_counts()
+    counts = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{word} {number}" for word, number in counts[:most]]
+    rest = sum(number for _, number in counts[most:])
+    return ", ".join([*shown, f"{rest} other"] if rest else shown)
+
+
+def count(number: float, noun: str) -> str:
+    return f"{int(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def comma(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def percent(share: float, sign: bool = False) -> str:
+    """A share as a reader wants it: 3.4 %, 57 %, 1240 %."""
+    if not math.isfinite(share):
+        return "n/a"
+    value = 100 * share
+    digits = 1 if abs(value) < 9.95 else 0
+    return f"{value:+.{digits}f} %" if sign else f"{value:.{digits}f} %"

@@ -1,0 +1,205 @@
+"""Writes a report as a workbook: native tables and charts, values only, byte-identical for equal reports."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import xlsxwriter
+
+from commodel.report import xlsx_charts
+from commodel.report.shape import Answer, Chart, Report, Table, finite, number_format, show
+from commodel.report.xlsx_layout import (
+    WIDEST,
+    ampersand,
+    colour_scale,
+    column_widths,
+    header_lines,
+    legal,
+    legal_table,
+    set_widths,
+    unique,
+)
+
+CREATED = datetime(2000, 1, 1)  # fixed, so that the same report is the same file
+MAX_ROWS = 1_048_576
+TEXT_WIDTH = 120  # characters of a sentence across columns
+INK, RULE = "#1F3A4D", "#D5DBE0"
+
+
+def write_xlsx(report: Report, path: str | Path) -> None:
+    path = Path(path)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        book = Workbook(report, part)
+        for section in report.sections:
+            book.add(section)
+        book.close()
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Workbook:
+    """An open file and the formats and names already used in it."""
+
+    def __init__(self, report: Report, path: Path):
+        options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+        self.report = report
+        self.book = xlsxwriter.Workbook(str(path), options | {"nan_inf_to_errors": False})
+        self.book.set_properties({"title": report.title[:250], "created": CREATED, "author": "commodel"})
+        self.formats: dict[tuple, object] = {}
+        self.names: set[str] = set()
+        self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
+
+    def close(self) -> None:
+        if self.report.charts:
+            sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
+            self.chart_data.write(sheet, self.form(bold=True))
+        self.book.close()
+
+    def form(self, **properties) -> object:
+        key = tuple(sorted(properties.items()))
+        if key not in self.formats:
+            self.formats[key] = self.book.add_format(
+                {"font_name": "Calibri", "font_size": 10, "valign": "vcenter"} | properties
+            )
+        return self.formats[key]
+
+    def sheet(self, name: str, note: str):
+        """A sheet with title, banner (where anything is simulated) and note. Returns it and the next free row."""
+        sheet = self.book.add_worksheet(legal(name, self.names))
+        sheet.hide_gridlines(2)
+        sheet.set_landscape()
+        sheet.set_paper(9)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(0.4, 0.4, 0.6, 0.6)
+        sheet.set_footer(f"&L{ampersand(self.report.experiment)[:100]}&C&A&R&P of &N")
+        title = self.report.title if name == "Summary" else f"{name}: {self.report.title}"
+        sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
+        sheet.set_row(0, 22)
+        row = 1
+        if self.report.banner:
+            sheet.set_header("&C&B SIMULATED measurements")
+            sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
+            sheet.set_tab_color("#E8935F")
+            row += 1
+        if note:
+            sheet.write_string(row, 0, note, self.form(italic=True, font_color="#555555"))
+            row += 1
+        return sheet, row + 1
+
+    def add(self, section) -> None:
+        tables = section.tables
+        if len(section.blocks) == 1 and tables:
+            self.big_table(section, tables[0])
+            return
+        sheet, row = self.sheet(section.name, section.note)
+        widths = column_widths(tables, alone=False)
+        set_widths(sheet, widths)
+        pending: list[Chart] = []
+        for block in (*section.blocks, None):
+            if pending and not isinstance(block, Chart):
+                row = self.chart_data.insert(sheet, row, pending)
+                pending = []
+            match block:
+                case Chart():
+                    pending.append(block)
+                case Answer():
+                    row = self.answer(sheet, row, block, widths)
+                case Table():
+                    row = self.heading(sheet, row, block.title, block.note)
+                    row = self.table(sheet, row, block, block.rows, 0, section.name != "Summary") + 2
+
+    def big_table(self, section, table: Table) -> None:
+        """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
+        room = MAX_ROWS - 8
+        for start in range(0, max(1, len(table.rows)), room):
+            name = section.name if start == 0 else f"{section.name} {start // room + 1}"
+            sheet, row = self.sheet(name, section.note)
+            set_widths(sheet, column_widths((table,)))
+            if len(table.columns) > 20:
+                sheet.set_paper(8)  # A3
+            self.table(sheet, row, table, table.rows[start : start + room], start)
+            sheet.freeze_panes(row + 1, table.fixed)
+            sheet.repeat_rows(row)
+
+    def heading(self, sheet, row: int, title: str, note: str) -> int:
+        sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
+        if note:
+            sheet.write_string(row + 1, 0, note, self.form(italic=True, font_color="#555555"))
+        return row + 1 + bool(note)
+
+    def answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:
+        """Sentences over as many columns as make a readable line."""
+        row = self.heading(sheet, row, answer.question, "")
+        last, total = 0, 0
+        while total < TEXT_WIDTH and last < 40:
+            total += widths[last] if last < len(widths) else 9
+            last += 1
+        form = self.form(text_wrap=True, font_size=11)
+        for sentence in answer.sentences:
+            sheet.merge_range(row, 0, row, last - 1, "", form)
+            sheet.write_string(row, 0, f"• {sentence}", form)
+            sheet.set_row(row, 15 * (1 + int(len(sentence) * 0.9) // total) + 2)
+            row += 1
+        return row + 1
+
+    def table(self, sheet, row: int, table: Table, rows: tuple, start: int, filters: bool = True) -> int:
+        """Header and rows as an Excel table. Returns the next free row."""
+        head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
+        header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
+        if not rows:
+            for place, column in enumerate(table.columns):
+                sheet.write_string(row, place, column.header, header)
+            sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
+            return row + 2
+        titles = unique([column.header for column in table.columns])
+        last = row + len(rows)
+        sheet.add_table(
+            row,
+            0,
+            last,
+            len(titles) - 1,
+            {
+                "name": legal_table(table.name, self.names),
+                "style": "Table Style Light 1",
+                "autofilter": filters,
+                "columns": [
+                    {"header": title, "header_format": number if column.kind not in ("text", "flag") else header}
+                    for title, column in zip(titles, table.columns, strict=True)
+                ],
+            },
+        )
+        sheet.set_row(row, 15 * header_lines(table) + 3)
+        for at, values in enumerate(rows):
+            for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
+                marked = (start + at, place) in table.marks
+                runs_on = place + 1 == len(table.columns)
+                self.cell(sheet, row + 1 + at, place, column.kind, value, marked, runs_on)
+        for place, column in enumerate(table.columns):
+            if column.scale is not None:
+                sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
+        return last + 1
+
+    def cell(self, sheet, row: int, place: int, kind: str, value: object, marked: bool, runs_on: bool):
+        look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
+        if marked:
+            look |= {"bold": True, "bg_color": "#CFE8E0"}
+        if finite(value):
+            sheet.write_number(row, place, value, self.form(num_format=number_format(kind, value), **look))
+            return
+        text = show(kind, value)
+        if kind not in ("text", "flag"):
+            look |= {"align": "right", "font_color": "#8A8A8A"}
+        elif text == "simulated":
+            look |= {"font_color": "#8A3B00"}
+        elif text == "no":
+            look |= {"font_color": "#8A8A8A"}
+        if kind in ("text", "flag"):
+            look |= {"align": "left", "indent": 1}
+        if len(text) > WIDEST and not runs_on:
+            look["text_wrap"] = True
+        if text:
+            sheet.write_string(row, place, text, self.form(**look))
+        else:
+            sheet.write_blank(row, place, None, self.form(**look))

@@ -1,0 +1,118 @@
+"""Native Excel charts. Their data stands on a sheet of its own, so that sorting a table does not scramble a chart."""
+
+from commodel.report.charts import PALETTE
+from commodel.report.shape import Axis, Chart, Series
+
+SHEET = "Chart data"
+WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
+DOTS = ("circle", "diamond", "square", "triangle")
+GREY = "#888888"
+
+
+class ChartData:
+    """Places charts at once, and at the end writes the cells they refer to, `first` being the first row of those."""
+
+    def __init__(self, book, first: int):
+        self.book, self.first = book, first
+        self.columns: list[tuple[str, Series]] = []
+
+    def insert(self, sheet, row: int, charts: list[Chart]) -> int:
+        """Two charts to a line, starting at `row`. Returns the next free row."""
+        lines = HEIGHT // ROW + 1
+        for place, chart in enumerate(charts):
+            down, across = divmod(place, 2)
+            sheet.insert_chart(
+                row + down * lines,
+                0,
+                self.native(chart),
+                {
+                    "x_offset": 4 + across * (WIDTH + GAP),
+                    "y_offset": 4,
+                    "object_position": 3,
+                    "description": f"{chart.title}. {chart.note}"[:250],
+                },
+            )
+        return row + -(-len(charts) // 2) * lines + 1
+
+    def native(self, chart: Chart):
+        native = self.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+        for series in chart.series:
+            native.add_series(self.series(series, len(self.columns) * 2))
+            self.columns.append((chart.title, series))
+        title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
+        native.set_title({"name": literal(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
+        native.set_x_axis(axis(chart.x))
+        native.set_y_axis(axis(chart.y))
+        native.set_legend({"position": "bottom", "font": {"size": 9}})
+        native.set_size({"width": WIDTH, "height": HEIGHT})
+        native.show_na_as_empty_cell()
+        return native
+
+    def series(self, series: Series, column: int) -> dict:
+        top, last = self.first + 2, self.first + 1 + len(series.x)
+        colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
+        dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
+        found = {
+            "name": [SHEET, self.first + 1, column + 1],
+            "categories": [SHEET, top, column, last, column],
+            "values": [SHEET, top, column + 1, last, column + 1],
+            "marker": {"type": "none"},
+            "line": {"none": True},
+        }
+        if series.style in ("dots", "both"):
+            found["marker"] = {
+                "type": dot,
+                "size": 5,
+                "fill": {"color": colour},
+                "border": {"color": colour, "width": 0.5},
+            }
+        if series.style != "dots":
+            dash = "dash" if series.style == "dashed" else "solid"
+            found["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
+        if series.low:
+            up = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
+            down = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
+            found["y_error_bars"] = {
+                "type": "custom",
+                "plus_values": up,
+                "minus_values": down,
+                "line": {"color": colour},
+            }
+        return found
+
+    def write(self, sheet, bold) -> None:
+        """Row by row: the chart's title, the names of x and y, the values."""
+        drawn = ""
+        for place, (title, series) in enumerate(self.columns):
+            x = 2 * place
+            if title != drawn:
+                sheet.write_string(self.first, x, title, bold)
+                drawn = title
+            sheet.write_string(self.first + 1, x, "x", bold)
+            sheet.write_string(self.first + 1, x + 1, series.name, bold)
+            for row, (across, up) in enumerate(zip(series.x, series.y, strict=True), self.first + 2):
+                sheet.write_number(row, x, across)
+                sheet.write_number(row, x + 1, up)
+            sheet.set_column(x, x + 1, 14)
+
+
+def axis(axis: Axis) -> dict:
+    found: dict = {
+        "name": literal(axis.label),
+        "name_font": {"size": 10, "bold": False},
+        "num_font": {"size": 9},
+        "num_format": "#,##0" if axis.bytes else "General",
+        "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD", "width": 0.5}},
+        "label_position": "low",
+        "crossing": "min",
+    }
+    if axis.log:
+        found["log_base"] = 16 if axis.bytes else 10
+    if axis.low is not None:
+        found |= {"min": axis.low, "max": axis.high}
+    return found
+
+
+def literal(text: str) -> str:
+    """XlsxWriter takes a name that starts with = for a reference."""
+    return f" {text}" if text.startswith("=") else text

@@ -1,0 +1,144 @@
+"""The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every family
+prices it.
+
+In step s a rank posts its receives, posts its sends in row order, waits for all of them, then does its local work; it
+enters its next step when it has finished its last one. There is no barrier between steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from commodel.errors import UserError
+
+MAX_ROWS = 50_000_000
+KINDS = ("reduce", "copy", "compute")  # of local work; the index is what the column holds
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Local work: reduce and copy are given in bytes, compute in seconds."""
+
+    step: np.ndarray
+    rank: np.ndarray
+    kind: np.ndarray  # index into KINDS
+    bytes: np.ndarray
+    seconds: np.ndarray
+
+    @classmethod
+    def empty(cls) -> "Work":
+        return cls(*(np.empty(0, dtype=dtype) for dtype in (int, int, int, float, float)))
+
+    @classmethod
+    def reduce(cls, step, rank, bytes) -> "Work":
+        """Rank combines `bytes` bytes it has received into its own."""
+        step, rank, bytes = np.broadcast_arrays(np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float))
+        return cls(step, rank, np.zeros(step.shape, dtype=int), bytes, np.zeros(step.shape))
+
+    def in_order(self) -> "Work":
+        order = np.argsort(self.step, kind="stable")
+        return Work(self.step[order], self.rank[order], self.kind[order], self.bytes[order], self.seconds[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Messages sorted by step, local work, where the ranks sit, and whose end counts (`root`; None: everyone's).
+
+    `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass.
+    """
+
+    ranks: int
+    step: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    bytes: np.ndarray
+    work: Work
+    node: np.ndarray
+    root: int | None = None
+
+    @classmethod
+    def of(cls, ranks: int, step, src, dst, bytes, *, work: Work | None = None, root: int | None = None) -> "Schedule":
+        """A schedule from columns in any order; scalars stand for whole columns. One rank a node until placed."""
+        step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
+        step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
+        if len(step) > MAX_ROWS:
+            raise UserError(f"a schedule of {len(step):,} messages; the limit is {MAX_ROWS:,}")
+        if np.any(step[1:] < step[:-1]):
+            order = np.argsort(step, kind="stable")
+            step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
+        work = Work.empty() if work is None else work.in_order()
+        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root)
+
+    def placed(self, node: np.ndarray) -> "Schedule":
+        return replace(self, node=np.asarray(node))
+
+    @cached_property
+    def steps(self) -> tuple["Step", ...]:
+        """What happens in each step, with everything worked out that does not depend on sizes or parameters."""
+        numbers = np.union1d(self.step, self.work.step)
+        lows, highs = np.searchsorted(self.step, numbers, "left"), np.searchsorted(self.step, numbers, "right")
+        if not len(self.work.step):
+            return tuple(Step(self, slice(low, high), slice(0, 0)) for low, high in zip(lows, highs, strict=True))
+        work_lows = np.searchsorted(self.work.step, numbers, "left")
+        work_highs = np.searchsorted(self.work.step, numbers, "right")
+        return tuple(
+            Step(self, slice(low, high), slice(work_low, work_high))
+            for low, high, work_low, work_high in zip(lows, highs, work_lows, work_highs, strict=True)
+        )
+
+    def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
+        """How long each row of local work takes: compute as given, reduce and copy by the byte."""
+        return self.work.seconds + per_byte * self.work.bytes
+
+    def cost(self, finish: np.ndarray) -> np.ndarray:
+        """From the finish time of every rank (last axis) to the cost of the pattern."""
+        return finish.max(axis=-1) if self.root is None else finish[..., self.root]
+
+    def structure(self) -> tuple:
+        """Equal for two schedules that differ in sizes only."""
+        columns = (self.step, self.src, self.dst, self.node, self.work.step, self.work.rank, self.work.kind)
+        return (self.ranks, self.root, *(column.tobytes() for column in columns))
+
+
+class Step:
+    """The messages and the work of one step, grouped by sender and by receiver."""
+
+    def __init__(self, schedule: Schedule, rows: slice, work: slice):
+        self.rows, self.work = rows, work
+        self.src, self.dst = schedule.src[rows], schedule.dst[rows]
+        self.sends = Groups(self.src)
+        self.receives = Groups(self.dst)
+
+
+class Groups:
+    """Rows grouped by rank, in row order within a rank. `order` is None where every rank has one row: the fast case."""
+
+    __slots__ = ("first", "last", "longest", "order", "position", "ranks")
+
+    def __init__(self, rank: np.ndarray):
+        self.order, self.longest, self.ranks = None, min(len(rank), 1), rank
+        if len(rank) < 2 or _all_different(rank):
+            return
+        self.order = np.argsort(rank, kind="stable")
+        ordered = rank[self.order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        counts = np.diff(np.r_[starts, len(rank)])
+        self.first, self.last = starts, starts + counts - 1
+        self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
+        self.ranks, self.longest = ordered[starts], int(counts.max())
+        if self.longest == 1:
+            self.order, self.ranks = None, rank
+
+
+def _all_different(rank: np.ndarray) -> bool:
+    rising = rank[1:] > rank[:-1]
+    return bool(rising.all()) or bool((rank[1:] < rank[:-1]).all())
+
+
+def stack(schedules: Sequence[Schedule]) -> Schedule:
+    """One schedule that holds the sizes of several of equal structure, along a new leading axis."""
+    first = schedules[0]
+    work = replace(first.work, bytes=np.stack([schedule.work.bytes for schedule in schedules])[:, None, :])
+    return replace(first, bytes=np.stack([schedule.bytes for schedule in schedules])[:, None, :], work=work)

@@ -1,0 +1,21 @@
+"""How a message is cut: into segments of a size, or into equal shares."""
+
+import numpy as np
+
+from commodel.units import parse_bytes
+
+DEFAULT_SEGMENT = 8192
+
+
+def segment_sizes(bytes: int, text: str) -> np.ndarray:
+    """Segments of the size that `text` gives, the last one shorter; an empty message is one empty segment."""
+    size = max(parse_bytes(text), 1) if text else DEFAULT_SEGMENT
+    count = max(-(-bytes // size), 1)
+    sizes = np.full(count, size)
+    sizes[-1] = bytes - size * (count - 1)
+    return sizes
+
+
+def share(bytes: int, parts: int) -> np.ndarray:
+    """Whole bytes over parts as evenly as can be, the larger shares first."""
+    return bytes // parts + (np.arange(parts) < bytes % parts)

@@ -1,0 +1,140 @@
+"""The only reader and writer of what stages leave for each other: CSV tables, JSON, YAML parameter sets.
+
+A file appears under its final name whole or not at all.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from commodel.errors import UserError
+from commodel.records import Curve, Estimate, ParameterSet
+from commodel.yamltext import read as read_yaml
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place when the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    with whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, data: object) -> None:
+    write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read: {error}", file=path) from None
+
+
+def write_table(path: Path, frame: pd.DataFrame) -> None:
+    with whole(path) as temporary:
+        frame.to_csv(temporary, index=False)
+
+
+def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
+    """A CSV table; `text_columns` stay text where they are empty or look like numbers."""
+    try:
+        frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read the table: {error}", file=path) from None
+    for name in text_columns:
+        if name in frame:
+            frame[name] = frame[name].fillna("")
+    return frame
+
+
+def write_parameters(path: Path, parameters: ParameterSet) -> None:
+    """Parameters first, for people; curves and draws, for charts and intervals, at the end."""
+    document = {
+        "family": parameters.family,
+        "platform": parameters.platform,
+        "simulated": parameters.simulated,
+        "source": parameters.source,
+        "bytes_range": list(parameters.bytes_range) if parameters.bytes_range else None,
+        "forms": dict(parameters.forms),
+        "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},
+        "provenance": dict(parameters.provenance),
+        "curves": [{field: _plain(getattr(curve, field)) for field in Curve.__slots__} for curve in parameters.curves],
+        "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
+    }
+    kept = {key: value for key, value in document.items() if value not in (None, {}, [])}
+    write_text(path, yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120))
+
+
+def _estimate_fields(estimate: Estimate) -> dict:
+    fields = {"value": estimate.value, "unit": estimate.unit, "low": estimate.low, "high": estimate.high}
+    return fields | ({"note": estimate.note} if estimate.note else {})
+
+
+def _plain(value):
+    return list(value) if isinstance(value, tuple) else value
+
+
+def read_parameters(path: Path) -> ParameterSet:
+    """A parameter set from a file that commodel or a person wrote; an interval may be left out."""
+    document = read_yaml(path)
+    data = document.data
+
+    def fail(message: str, *key: str):
+        raise UserError(message, file=path, line=document.line(key), key=".".join(key))
+
+    if not isinstance(data, dict):
+        fail("wanted the keys family, parameters, …")
+    known = {"family", "platform", "simulated", "source", "citation", "bytes_range", "forms", "parameters", "provenance"}
+    for key in data:
+        if key not in known | {"curves", "draws"}:
+            fail(f"unknown key '{key}'", key)
+    if not isinstance(data.get("family"), str):
+        fail("wanted the name of a family", "family")
+    entries = data.get("parameters")
+    if not isinstance(entries, dict) or not entries:
+        fail("wanted a value for each parameter", "parameters")
+    values = {}
+    for name, entry in entries.items():
+        entry = entry if isinstance(entry, dict) else {"value": entry}
+        try:
+            value = float(entry["value"])
+            low, high = float(entry.get("low", value)), float(entry.get("high", value))
+            values[name] = Estimate(value, str(entry.get("unit", "")), low, high, str(entry.get("note", "")))
+        except (KeyError, TypeError, ValueError):
+            fail(f"found {entry!r}, wanted a number, or value, unit, low and high", "parameters", name)
+    try:
+        return ParameterSet(
+            family=data["family"],
+            platform=str(data.get("platform", "")),
+            source=str(data.get("source", data.get("citation", ""))),
+            values=values,
+            forms={name: str(form) for name, form in data.get("forms", {}).items()},
+            simulated=bool(data.get("simulated", False)),
+            bytes_range=tuple(float(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
+            curves=tuple(_curve(entry) for entry in data.get("curves", [])),
+            draws={name: tuple(float(draw) for draw in draws) for name, draws in data.get("draws", {}).items()},
+            provenance=data.get("provenance", {}),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fail(f"damaged: {error}")
+
+
+def _curve(entry: dict) -> Curve:
+    columns = {name: tuple(float(value) for value in entry[name]) for name in ("x", "measured", "fitted")}
+    texts = {name: str(entry[name]) for name in ("title", "x_label", "y_label", "form")}
+    return Curve(**texts, **columns, r2=float(entry["r2"]))

@@ -1,0 +1,68 @@
+"""The programs of others that commodel starts: where they are and which version. Only looks, never installs."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # of the clone
+NATIVE = ROOT / "workflow" / "native"
+PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
+
+
+@lru_cache
+def find(program: str) -> str | None:
+    """The path of a program: from PATH first, then from this environment, then from the private folder."""
+    beside_python = str(Path(sys.executable).parent)
+    places = (None, beside_python, str(PRIVATE_SIMGRID / "bin"))
+    return next((path for place in places if (path := shutil.which(program, path=place))), None)
+
+
+def beside(program: str, other: str) -> str | None:
+    """`other` from the folder that `program` was found in, so that a compiler and its starter belong together."""
+    path = find(program)
+    return path and shutil.which(other, path=str(Path(path).parent))
+
+
+def version(command: list[str]) -> str:
+    """The first line that a version command prints, or why it printed none."""
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not answer: {error}"
+    lines = (run.stdout + run.stderr).strip().splitlines()
+    return lines[0].strip() if lines else "prints no version"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program, what having it gives, and how to get it."""
+
+    name: str
+    program: str
+    version_arguments: tuple[str, ...]
+    gives: str
+    get: str
+
+
+TOOLS = (
+    Tool("C compiler", "cc", ("--version",), "building the probes and the player", "apt-get install gcc"),
+    Tool("MPI compiler", "mpicc", ("--version",), "measuring on this machine and on clusters", "make setup (pip: mpich)"),
+    Tool("MPI starter", "mpiexec", ("--version",), "measuring on this machine", "make setup (pip: mpich)"),
+    Tool("SimGrid compiler", "smpicc", ("--version",), "simulated platforms", "make setup (apt: libsimgrid-dev)"),
+    Tool("SimGrid starter", "smpirun", ("-version",), "simulated platforms", "make setup (apt: libsimgrid-dev)"),
+    Tool("Slurm", "srun", ("--version",), "--profile slurm: real clusters", "your cluster's login node"),
+    Tool("Apptainer", "apptainer", ("--version",), "probes packaged in a container image", "your cluster, or its own site"),
+    Tool("make", "make", ("--version",), "building the probes and the player", "apt-get install make"),
+)
+
+
+@lru_cache
+def native_digest() -> str:
+    """Of the C sources: what another player measures is another measurement."""
+    sources = sorted(path for pattern in ("*/*.[ch]", "Makefile") for path in NATIVE.glob(pattern))
+    content = b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sources)
+    return hashlib.blake2b(content, digest_size=6).hexdigest()

@@ -1,0 +1,23 @@
+"""Trees by name: `spec` is `name:arguments`, e.g. `kary:2^4`. One file each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from commodel.registry import lookup
+from commodel.tree import Tree
+
+
+@dataclass(frozen=True)
+class Topology:
+    name: str
+    form: str  # how its spec is written
+    title: str
+    build: Callable[[str], Tree]  # from what stands after the colon
+
+
+@lru_cache(maxsize=256)
+def tree(spec: str) -> Tree:
+    """The tree that a spec names, or a UserError that says what is wrong with it."""
+    name, _, arguments = spec.partition(":")
+    return lookup("topologies", "TOPOLOGY", name.strip()).build(arguments.strip())

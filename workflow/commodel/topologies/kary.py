@@ -1,0 +1,15 @@
+"""Every inner node has K children, every leaf is H levels down: kary:2^4 is the full binary tree with 16 leaves."""
+
+from commodel.errors import UserError
+from commodel.topologies import Topology
+from commodel.tree import Tree, by_levels, whole_numbers
+
+
+def build(text: str) -> Tree:
+    numbers = whole_numbers(text, "^", "kary:FANOUT^HEIGHT")
+    if len(numbers) != 2 or numbers[1] > 64 * (numbers[0] == 1) + 24:
+        raise UserError(f"topology: found 'kary:{text}', wanted kary:FANOUT^HEIGHT of a tree that fits in memory")
+    return by_levels([numbers[0]] * numbers[1])
+
+
+TOPOLOGY = Topology(name="kary", form="kary:FANOUT^HEIGHT", title="full tree of one fan-out", build=build)

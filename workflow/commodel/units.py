@@ -1,0 +1,209 @@
+"""Sizes, times and counts as people write them, turned into bytes, seconds and whole numbers, and back.
+
+Owns the unit tables and the axis forms (scalar, list, range); every refusal is a UserError that says what is right.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+
+from commodel.errors import UserError, one_line, suggest
+
+MAX_BYTES = 1 << 50
+MAX_COUNT = 1 << 24
+MAX_SECONDS = 1e9
+MAX_ENTRIES = 100_000
+
+# KB and a bare K, M, G are refused on purpose: half of the readers take them for 1024, the other half for 1000.
+BYTE_UNITS = (
+    {"B": 1}
+    | {f"{p}B": 1000**i for i, p in enumerate("kMGT", 1)}
+    | {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
+)
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+
+# Digits are bounded, so that neither int() nor 10**exponent can be made to run for minutes.
+_QUANTITY = re.compile(
+    r"([+-]?)((?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?) *([^\W\d_]*|%)"
+)
+
+SIZE = "a size such as 4096, 64KiB or 1 MB"
+TIME = "a time such as 2.5us or 0.1"
+FRACTION = "a fraction such as 2% or 0.02"
+COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
+RANGE = "{from, to, factor} or {from, to, step}"
+TEXT_RANGE = "FROM:TO:*FACTOR or FROM:TO:+STEP"
+
+
+def shown(value: object) -> str:
+    """What was found, as a message names it."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return f"'{str(value).lower()}'"
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list" if value else "an empty list"
+        case int() if abs(value) > 10**30:
+            return "an endless number"
+    return f"'{one_line(value, 60)}'"
+
+
+def parse_bytes(value: object) -> int:
+    """Whole bytes, 0 to 2**50."""
+    number = _quantity(value, BYTE_UNITS, SIZE)
+    if number > MAX_BYTES:
+        raise UserError(f"found {shown(value)}, wanted at most 1024 TiB")
+    if number != int(number):
+        raise UserError(f"found {shown(value)}, wanted whole bytes")
+    return int(number)
+
+
+def parse_seconds(value: object) -> float:
+    number = _quantity(value, TIME_UNITS, TIME)
+    if number > MAX_SECONDS:
+        raise UserError(f"found {shown(value)}, wanted at most {MAX_SECONDS:g} s")
+    return float(number)
+
+
+def parse_fraction(value: object) -> float:
+    """0 to 1; a bare 2 is refused, since it might be meant as 2 %."""
+    number = _quantity(value, {"%": Decimal("0.01")}, FRACTION)
+    if number > 1:
+        raise UserError(f"found {shown(value)}, wanted {FRACTION}, at most 100%")
+    return float(number)
+
+
+def parse_number(value: object) -> float:
+    number = float(_quantity(value, {}, NUMBER))
+    if math.isinf(number):
+        raise UserError(f"found {shown(value)}, wanted {NUMBER}")
+    return number
+
+
+def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
+    number = _quantity(value, {}, COUNT)
+    if not low <= number <= high or number != int(number):
+        raise UserError(f"found {shown(value)}, wanted {COUNT} from {low} to {high}")
+    return int(number)
+
+
+def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decimal:
+    """Number times unit, never negative, never endless. Decimal keeps 1.1 kB at 1100 bytes."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise UserError(f"found {shown(value)}, wanted {wanted}")
+    if isinstance(value, int) and abs(value) > 10**30:  # str() of thousands of digits raises
+        raise UserError(f"found {shown(value)}, wanted {wanted}")
+    match = _QUANTITY.fullmatch(str(value).strip())
+    if match is None:
+        raise UserError(f"found {shown(value)}, wanted {wanted}")
+    sign, number, unit = match.groups()
+    if unit and not units:
+        raise UserError(f"found {shown(value)}, wanted {wanted}, without a unit")
+    if unit and unit not in units:
+        raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {suggest(unit, units)}")
+    if sign == "-" and Decimal(number):
+        raise UserError(f"found {shown(value)}, wanted {wanted}, not negative")
+    scale = units[unit] if unit else 1
+    return Decimal(number) * (scale if isinstance(scale, Decimal) else Decimal(str(scale)))
+
+
+def format_bytes(count: int) -> str:
+    """`1 KiB` for exact multiples only, so that no two sizes ever look the same."""
+    for power, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K")):
+        if count and count % 1024**power == 0:
+            return f"{count // 1024**power} {prefix}iB"
+    return f"{count} B"
+
+
+def format_seconds(seconds: float) -> str:
+    """Three significant digits in the unit that fits: `344 µs`."""
+    if not math.isfinite(seconds):
+        return str(seconds)
+    rounded = float(f"{seconds:.2e}")  # before the unit is chosen: 999.9 µs is 1 ms
+    if rounded == 0:
+        return "0 s"
+    scales = {"s": 1, "ms": 1e3, "µs": 1e6, "ns": 1e9}
+    unit = next((unit for unit, scale in scales.items() if abs(rounded) * scale >= 0.9995), "ns")
+    scaled = (seconds if abs(seconds) >= 1000 else rounded) * scales[unit]
+    return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.3g} {unit}"
+
+
+def expand(values: object, parse: Callable[[object], int] = parse_bytes) -> list[int]:
+    """An axis as a list: from a scalar, a list, a range mapping, or the text that the command line takes."""
+    match values:
+        case Mapping():
+            return _expand_mapping(values, parse)
+        case list() | tuple():
+            entries = [parse(value) for value in bounded(values)]
+        case str() if "," in values or ":" in values:
+            # Bounded as it grows: many short ranges could add up to more than one may.
+            entries = []
+            for part in values.split(","):
+                entries += _expand_text(part, parse)
+                bounded(entries)
+        case _:
+            entries = [parse(values)]
+    if not entries:
+        raise UserError("found an empty list, wanted at least one value")
+    return entries
+
+
+def bounded(entries: Sequence) -> Sequence:
+    """`entries`, unless they are more than any axis may have."""
+    if len(entries) > MAX_ENTRIES:
+        raise UserError(f"found {len(entries)} values, wanted at most {MAX_ENTRIES}")
+    return entries
+
+
+def _expand_mapping(values: Mapping, parse: Callable[[object], int]) -> list[int]:
+    for key in values:
+        if key not in ("from", "to", "factor", "step"):
+            raise UserError(f"found {shown(key)} in a range; {suggest(str(key), ('from', 'to', 'factor', 'step'))}")
+    if "from" not in values or "to" not in values or ("factor" in values) == ("step" in values):
+        raise UserError(f"found a range of {', '.join(values) or 'nothing'}, wanted {RANGE}")
+    low, high = parse(values["from"]), parse(values["to"])
+    if "step" in values:
+        return _steps(low, high, parse(values["step"]))
+    return _factors(low, high, parse_number(values["factor"]))
+
+
+def _expand_text(part: str, parse: Callable[[object], int]) -> list[int]:
+    pieces = [piece.strip() for piece in part.split(":")]
+    if len(pieces) == 1:
+        return [parse(pieces[0])]
+    if len(pieces) != 3 or pieces[2][:1] not in ("*", "+"):
+        raise UserError(f"found {shown(part.strip())}, wanted {TEXT_RANGE}, or values with commas between them")
+    key = "factor" if pieces[2][0] == "*" else "step"
+    return _expand_mapping({"from": pieces[0], "to": pieces[1], key: pieces[2][1:]}, parse)
+
+
+def _steps(low: int, high: int, step: int) -> list[int]:
+    if step < 1:
+        raise UserError(f"found a range with step {step}, wanted a step of at least 1")
+    _check_range(low, high, (high - low) // step + 1)
+    return list(range(low, high + 1, step))
+
+
+def _factors(low: int, high: int, factor: float) -> list[int]:
+    """low, low·factor, … up to high. Fractional factors are rounded, and what rounds to the same is kept once."""
+    if factor <= 1:
+        raise UserError(f"found a range with factor {factor:g}, wanted a factor above 1")
+    if low < 1:
+        raise UserError("found a range with a factor from 0, wanted from: 1 or more")
+    count = math.log(high / low) / math.log(factor) + 1 if high >= low else 0
+    _check_range(low, high, count)
+    factor = min(factor, 2.0 * MAX_BYTES)  # beyond every entry already; its powers must not overflow
+    exact = int(factor) if factor == int(factor) else factor
+    entries = (round(low * exact**power) for power in range(int(count) + 2))
+    return list(dict.fromkeys(entry for entry in entries if entry <= high))
+
+
+def _check_range(low: int, high: int, count: float) -> None:
+    if high < low:
+        raise UserError(f"found a range from {low} to {high}, wanted 'to' not below 'from'")
+    if count > MAX_ENTRIES:
+        raise UserError(f"found a range of {count:.0f} values, wanted at most {MAX_ENTRIES}")

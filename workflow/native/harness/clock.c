@@ -1,0 +1,58 @@
+/* clock.c: reading the clock and waiting on it.
+ *
+ * On a real machine a wait spins on the clock: a sleep would be late by the scheduler's tick. Under SimGrid spinning
+ * never ends when smpi/wtime is 0 and costs host time otherwise, so a wait is a simulated sleep, which advances the
+ * rank's simulated time by exactly its length (resolution 1 ns) whatever the speed of the simulated host.
+ */
+#include "harness.h"
+
+#if COMMODEL_SIMULATED
+#include <time.h>
+#endif
+
+double clock_now(void) { return MPI_Wtime(); }
+
+#if COMMODEL_SIMULATED
+
+void clock_wait(double seconds)
+{
+  if (seconds < 0.5e-9) return;
+  struct timespec span = {.tv_sec = (time_t)seconds};
+  span.tv_nsec = (long)((seconds - (double)span.tv_sec) * 1e9 + 0.5);
+  if (span.tv_nsec > 999999999) {
+    span.tv_sec += 1;
+    span.tv_nsec -= 1000000000;
+  }
+  if (nanosleep(&span, NULL) != 0) DIE("the simulated sleep of %.9e s failed", seconds);
+}
+
+void clock_wait_until(double when) { clock_wait(when - clock_now()); }
+
+double clock_resolution(void) { return 1e-9; } /* surf/precision as smpirun sets it; MPI_Wtick says 1e-5 */
+
+#else
+
+void clock_wait_until(double when)
+{
+  while (MPI_Wtime() < when)
+    ;
+}
+
+void clock_wait(double seconds)
+{
+  if (seconds > 0) clock_wait_until(MPI_Wtime() + seconds);
+}
+
+/* Smallest step seen between two readings; MPI_Wtick is a promise that some libraries do not keep. */
+double clock_resolution(void)
+{
+  double least = MPI_Wtick();
+  for (int i = 0; i < 1000; i++) {
+    double before = MPI_Wtime(), after = before;
+    for (int reading = 0; reading < 100000 && after <= before; reading++) after = MPI_Wtime();
+    if (after > before && (i == 0 || after - before < least)) least = after - before;
+  }
+  return least;
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* errors.c: the three ways to end badly, and the allocation that cannot fail silently. */
+#include "harness.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_USER = 2, EXIT_BROKEN = 3 };
+
+static _Noreturn void end_all(int code)
+{
+  fflush(stdout);
+  fflush(stderr);
+#if COMMODEL_SIMULATED
+  /* SimGrid 3.32's MPI_Abort kills the actors and then reports success (smpirun exits with 0), so the one process
+   * that holds all ranks is ended instead. */
+  _exit(code);
+#else
+  int up = 0;
+  if (MPI_Initialized(&up) == MPI_SUCCESS && up) {
+    /* MPICH's mpiexec may drop the last line when the abort overtakes it: give it time to pass the line on. */
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    MPI_Abort(MPI_COMM_WORLD, code);
+  }
+  _Exit(code);
+#endif
+}
+
+static void print_line(const char *file, int line, const char *format, va_list arguments)
+{
+  char text[2048], whole[2560]; /* written in one go, so that lines of several ranks do not mix */
+  vsnprintf(text, sizeof text, format, arguments);
+  if (file)
+    snprintf(whole, sizeof whole, "%s:%d: %s\n", file, line, text);
+  else
+    snprintf(whole, sizeof whole, "error: %s\n", text);
+  fputs(whole, stderr);
+}
+
+_Noreturn void harness_die(const char *file, int line, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(file, line, format, arguments);
+  va_end(arguments);
+  end_all(EXIT_BROKEN);
+}
+
+_Noreturn void user_error(const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(NULL, 0, format, arguments);
+  va_end(arguments);
+  end_all(EXIT_USER);
+}
+
+_Noreturn void harness_die_mpi(const char *file, int line, const char *call, int code)
+{
+  char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  harness_die(file, line, "%s failed: %s", call, text);
+}
+
+void *allocate(size_t count, size_t size)
+{
+  void *memory = calloc(count ? count : 1, size ? size : 1);
+  if (!memory) DIE("no memory for %zu items of %zu bytes", count, size);
+  return memory;
+}

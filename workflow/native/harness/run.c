@@ -1,0 +1,99 @@
+/* run.c: from the command line to the last case. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Rank 0 reads and checks every case before anyone measures one; the others get the text, known to be right. */
+static CaseFile share_cases(const Program *program, const Options *options, const Alignment *a)
+{
+  CaseFile file = {0};
+  char *text = NULL;
+  long long length = 0;
+  if (a->rank == 0) {
+    text = read_text(options->cases, "case file");
+    length = (long long)strlen(text);
+    if (length > 1 << 30) user_error("%s: found %lld bytes, wanted at most 1 GiB", options->cases, length);
+    char *copy = allocate((size_t)length + 1, 1);
+    memcpy(copy, text, (size_t)length);
+    file = parse_cases(options->cases, copy, program->columns, program->ncolumns);
+    for (int i = 0; i < file.count; i++) program->check(&file.cases[i], a->ranks);
+  }
+  MPI_TRY(MPI_Bcast(&length, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD));
+  if (a->rank != 0) text = allocate((size_t)length + 1, 1);
+  MPI_TRY(MPI_Bcast(text, (int)length, MPI_CHAR, 0, MPI_COMM_WORLD));
+  if (a->rank != 0) return parse_cases(options->cases, text, program->columns, program->ncolumns);
+  free(text);
+  return file;
+}
+
+/* On every rank: 1 for each case whose samples are already there. */
+static unsigned char *find_finished(const CaseFile *file, const char *dir, int rank)
+{
+  unsigned char *finished = allocate((size_t)file->count, 1);
+  for (int i = 0; rank == 0 && i < file->count; i++) {
+    char *path = sample_path(dir, file->cases[i].id);
+    finished[i] = access(path, F_OK) == 0;
+    free(path);
+  }
+  MPI_TRY(MPI_Bcast(finished, file->count, MPI_UNSIGNED_CHAR, 0, MPI_COMM_WORLD));
+  return finished;
+}
+
+static void run_case(const Program *program, const Case *c, const Options *options, Alignment *a, int done, int total)
+{
+  Samples samples = {0};
+  measure_case(program, c, options, a, &samples);
+  if (a->rank == 0) {
+    write_samples(options->out, c->id, &samples);
+    fprintf(stderr, "case %d/%d %s median %.3f us, %d samples, %s\n", done, total, c->id, samples.median * 1e6,
+            samples.nvalid, stop_name(samples.stop));
+  }
+  free(samples.seconds);
+  free(samples.skew);
+  free(samples.valid);
+}
+
+int harness_main(int argc, char **argv, const Program *program)
+{
+  if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
+    describe(program);
+    return 0;
+  }
+  MPI_TRY(MPI_Init(&argc, &argv));
+  MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  Alignment a = {0};
+  MPI_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &a.rank));
+  MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &a.ranks));
+
+  /* One voice: the others enter the first collective only when rank 0 has found the command line right. */
+  if (a.rank != 0) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  Options options = read_options(argc, argv);
+  if (a.rank == 0) {
+    if (a.ranks < program->min_ranks)
+      user_error("%s: found %d ranks, wanted at least %d", program->name, a.ranks, program->min_ranks);
+    MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
+    make_directory(options.out);
+  }
+  a.scheme = find_scheme(options.sync);
+  char *hosts = gather_hosts(a.rank, a.ranks);
+  if (a.rank == 0 && options.placement) check_placement(options.placement, hosts, a.ranks);
+  CaseFile file = share_cases(program, &options, &a);
+  align_clocks(&a);
+  if (a.rank == 0 && options.meta) write_meta(program, &options, &a, hosts);
+
+  int *order = allocate((size_t)file.count, sizeof *order), done = 0;
+  unsigned char *finished = find_finished(&file, options.out, a.rank);
+  shuffle(order, file.count, (uint64_t)options.seed);
+  for (int i = 0; i < file.count; i++) done += finished[i];
+  for (int i = 0; i < file.count; i++)
+    if (!finished[order[i]]) run_case(program, &file.cases[order[i]], &options, &a, ++done, file.count);
+
+  free(order);
+  free(finished);
+  free_cases(&file);
+  free(hosts);
+  MPI_TRY(MPI_Finalize());
+  return 0;
+}

@@ -1,0 +1,229 @@
+/* player: plays any schedule file and times it.
+ *
+ * In each step it takes part in, a rank posts its receives, posts its sends in row order, waits for all of them, then
+ * does its local work; it enters its next step when it has finished the last. There is no barrier between steps.
+ * Seconds run from the common start until the last rank is done, or until rank R when finish is R.
+ *
+ * The first warm-up pass fills every message with a pattern and checks it on arrival; timed passes do neither.
+ *
+ *   mpiexec -n 16 player --cases cases.csv --out samples      cases.csv: id,schedule,finish
+ *   schedule file: step,kind,rank,peer,bytes,seconds with kind send (rank to peer), reduce, copy or compute
+ */
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCHEDULE_COLUMN, FINISH_COLUMN, TAGS = 32768 }; /* every MPI has at least that many tags */
+static const Column columns[] = {
+    {"schedule", "", "path of the schedule file", WORD},
+    {"finish", "", "all, or the rank whose end is the end", WORD},
+};
+
+typedef struct {
+  Op *ops;
+  char **buffers; /* of every op: where its message lies; NULL for local work */
+  Step *steps;
+  int nsteps;
+  MPI_Request *requests;
+  char *sent, *received, *result; /* a step's messages lie side by side; steps share the room */
+  size_t sent_bytes, received_bytes, result_bytes;
+} State;
+
+/* The rank whose end is the end, -1 for all. Also false when there is nothing such. */
+static bool parse_finish(const char *text, int *finish)
+{
+  long long rank = -1;
+  bool good = strcmp(text, "all") == 0 || (parse_integer(text, &rank) && rank >= 0 && rank < 1 << 30);
+  *finish = (int)rank;
+  return good;
+}
+
+static void check(const Case *c, int ranks)
+{
+  int finish;
+  const char *text = c->fields[FINISH_COLUMN].text;
+  if (!parse_finish(text, &finish)) case_error(c, "finish", text, columns[FINISH_COLUMN].meaning);
+  require_ranks(c, "finish", (long long)finish + 1, ranks);
+  Schedule schedule = read_schedule(c->fields[SCHEDULE_COLUMN].text);
+  require_ranks(c, "schedule", schedule.ranks, ranks);
+  free_schedule(&schedule);
+}
+
+static void raise_to(size_t *most, size_t value)
+{
+  if (value > *most) *most = value;
+}
+
+/* Buffers of the largest step, and in each step the messages side by side, each on a multiple of 64 bytes. */
+static void lay_out(State *s, int count)
+{
+  size_t most_requests = 0;
+  for (int pass = 0; pass < 2; pass++) { /* first the sizes, then the places */
+    for (int k = 0; k < s->nsteps; k++) {
+      const Step *step = &s->steps[k];
+      size_t in = 0, out = 0;
+      raise_to(&most_requests, (size_t)(step->works - step->first));
+      for (int i = step->first; i < step->end; i++) {
+        size_t bytes = ((size_t)s->ops[i].bytes + 63) / 64 * 64;
+        if (i >= step->works) {
+          raise_to(&s->result_bytes, bytes);
+          raise_to(&s->received_bytes, bytes); /* local work reads what has arrived */
+        } else {
+          size_t *used = i < step->sends ? &in : &out;
+          if (pass == 1) s->buffers[i] = (i < step->sends ? s->received : s->sent) + *used;
+          *used += bytes;
+        }
+      }
+      raise_to(&s->received_bytes, in);
+      raise_to(&s->sent_bytes, out);
+    }
+    if (pass == 1) return;
+    s->sent = allocate(s->sent_bytes, 1);
+    s->received = allocate(s->received_bytes, 1);
+    s->result = allocate(s->result_bytes, 1);
+    s->requests = allocate(most_requests, sizeof *s->requests);
+    s->buffers = allocate((size_t)count, sizeof *s->buffers);
+  }
+}
+
+/* Ones, so that sums stay ordinary numbers, and every page is a page of its own. */
+static void fill_ones(char *buffer, size_t bytes)
+{
+  double *numbers = (double *)(void *)buffer;
+  for (size_t i = 0; i < bytes / sizeof *numbers; i++) numbers[i] = 1;
+}
+
+static void *prepare(const Case *c, Run *run)
+{
+  State *s = allocate(1, sizeof *s);
+  Schedule schedule = {0};
+  int count, own, busiest;
+  if (run->rank == 0) schedule = read_schedule(c->fields[SCHEDULE_COLUMN].text);
+  s->ops = deal_schedule(&schedule, run->rank, run->ranks, &count);
+  if (run->rank == 0) free_schedule(&schedule);
+  s->steps = group_steps(s->ops, count, &s->nsteps);
+  lay_out(s, count);
+  fill_ones(s->sent, s->sent_bytes);
+  fill_ones(s->received, s->received_bytes);
+  fill_ones(s->result, s->result_bytes);
+
+  parse_finish(c->fields[FINISH_COLUMN].text, &run->finish);
+  own = count;
+  MPI_TRY(MPI_Allreduce(&own, &busiest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+  run->takes_part = count > 0 || run->finish == run->rank || busiest == 0; /* an empty schedule has all of them */
+  return s;
+}
+
+static void post_receives(State *s, const Step *step)
+{
+  for (int i = step->first; i < step->sends; i++)
+    MPI_TRY(MPI_Irecv(s->buffers[i], s->ops[i].bytes, MPI_BYTE, s->ops[i].peer, s->ops[i].step % TAGS, MPI_COMM_WORLD,
+                      &s->requests[i - step->first]));
+}
+
+static void post_sends(State *s, const Step *step)
+{
+  for (int i = step->sends; i < step->works; i++)
+    MPI_TRY(MPI_Isend(s->buffers[i], s->ops[i].bytes, MPI_BYTE, s->ops[i].peer, s->ops[i].step % TAGS, MPI_COMM_WORLD,
+                      &s->requests[i - step->first]));
+}
+
+static void wait_all(State *s, const Step *step)
+{
+  MPI_TRY(MPI_Waitall(step->works - step->first, s->requests, MPI_STATUSES_IGNORE));
+}
+
+static void do_work(State *s, const Step *step)
+{
+  for (int i = step->works; i < step->end; i++) {
+    const Op *op = &s->ops[i];
+    if (op->kind == REDUCE)
+      add_doubles((double *)(void *)s->result, (const double *)(void *)s->received, (size_t)op->bytes / sizeof(double));
+    else if (op->kind == COPY)
+      memcpy(s->result, s->received, (size_t)op->bytes);
+    else
+      clock_wait(op->seconds);
+  }
+}
+
+static void pass(void *state)
+{
+  State *s = state;
+  for (const Step *step = s->steps; step < s->steps + s->nsteps; step++) {
+    post_receives(s, step);
+    post_sends(s, step);
+    wait_all(s, step);
+    do_work(s, step);
+  }
+}
+
+/* Word w of message (src, dst, step, row): splitmix64 of its name and w. */
+static uint64_t pattern(int src, int dst, const Op *op, size_t w)
+{
+  uint64_t z = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->step ^ (uint64_t)op->row << 32;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z += w * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+static bool walk_pattern(char *buffer, int src, int dst, const Op *op, bool write)
+{
+  size_t bytes = (size_t)op->bytes;
+  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+    uint64_t word = pattern(src, dst, op, at / sizeof(uint64_t));
+    size_t length = bytes - at < sizeof word ? bytes - at : sizeof word;
+    if (write)
+      memcpy(buffer + at, &word, length);
+    else if (memcmp(buffer + at, &word, length) != 0)
+      return false;
+  }
+  return true;
+}
+
+static void first_pass(void *state)
+{
+  State *s = state;
+  for (const Step *step = s->steps; step < s->steps + s->nsteps; step++) {
+    for (int i = step->first; i < step->sends; i++) memset(s->buffers[i], 0, (size_t)s->ops[i].bytes);
+    for (int i = step->sends; i < step->works; i++)
+      walk_pattern(s->buffers[i], s->ops[i].rank, s->ops[i].peer, &s->ops[i], true);
+    post_receives(s, step);
+    post_sends(s, step);
+    wait_all(s, step);
+    for (int i = step->first; i < step->sends; i++) {
+      const Op *op = &s->ops[i];
+      if (!walk_pattern(s->buffers[i], op->peer, op->rank, op, false))
+        DIE("message from rank %d to rank %d in step %d (line %d of the schedule, %d bytes) arrived with wrong content",
+            op->peer, op->rank, op->step, op->row + 2, op->bytes);
+    }
+    do_work(s, step);
+  }
+  fill_ones(s->sent, s->sent_bytes);
+  fill_ones(s->received, s->received_bytes);
+  fill_ones(s->result, s->result_bytes);
+}
+
+static void cleanup(void *state)
+{
+  State *s = state;
+  free(s->ops);
+  free(s->buffers);
+  free(s->steps);
+  free(s->requests);
+  free(s->sent);
+  free(s->received);
+  free(s->result);
+  free(s);
+}
+
+int main(int argc, char **argv)
+{
+  static const Program program = {
+      .name = "player", .title = "Plays a schedule", .kind = "player",
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER,
+      .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
+  };
+  return harness_main(argc, argv, &program);
+}

@@ -1,0 +1,108 @@
+/* prtt: the parametrised round trip of Hoefler, Lichei and Rehm (2007), which reads LogGP's parameters off one rank.
+ *
+ * Rank 0 sends n messages of `bytes` with MPI_Isend, computes `delay` after each but the last, waits for its sends,
+ * waits `late` more, and receives one message of `bytes` that rank 1 sends when it has all n. Seconds on rank 0:
+ *
+ *   PRTT(1,0,s) = 2 (L + o_s + o_r + (s-1) G)
+ *   PRTT(n,0,s) - PRTT(1,0,s) = (n-1) (g + (s-1) G)
+ *   PRTT(n,d,s) = PRTT(1,0,s) + (n-1) (o_s + d)       for d > g + (s-1) G
+ *   PRTT(1,0,s,late) = o_s + late + o_r               for late > PRTT(1,0,s)
+ *
+ * Receives are posted before the ranks are aligned, so that no message is unexpected.
+ *
+ *   mpiexec -n 2 prtt --cases cases.csv --out samples        cases.csv: id,n,delay,late,bytes
+ */
+#include "harness.h"
+
+#include <stdlib.h>
+
+enum { N_COLUMN, DELAY_COLUMN, LATE_COLUMN, BYTES_COLUMN, TAG = 0 };
+static const Column columns[] = {
+    {"n", "1", "messages from rank 0 to rank 1, from 1", COUNT},
+    {"delay", "s", "computation after each message but the last", SECONDS},
+    {"late", "s", "computation before the answer is received", SECONDS},
+    {"bytes", "B", "size of each message and of the answer", BYTES},
+};
+
+typedef struct {
+  int rank, n, bytes;
+  double delay, late;
+  char *out, *in; /* in holds n messages on rank 1 */
+  MPI_Request *receives, *sends;
+} State;
+
+static void check(const Case *c, int ranks)
+{
+  const Field *n = &c->fields[N_COLUMN];
+  if (n->count < 1) case_error(c, "n", n->text, "a whole number from 1");
+  require_ranks(c, "n", 2, ranks);
+}
+
+static void *prepare(const Case *c, Run *run)
+{
+  State *s = allocate(1, sizeof *s);
+  s->rank = run->rank;
+  s->n = (int)c->fields[N_COLUMN].count;
+  s->delay = c->fields[DELAY_COLUMN].seconds;
+  s->late = c->fields[LATE_COLUMN].seconds;
+  s->bytes = (int)c->fields[BYTES_COLUMN].count;
+  size_t arrivals = s->rank == 1 ? (size_t)s->n : 1;
+  s->out = allocate((size_t)s->bytes, 1);
+  s->in = allocate(arrivals, (size_t)s->bytes);
+  s->receives = allocate(arrivals, sizeof *s->receives);
+  s->sends = allocate((size_t)s->n, sizeof *s->sends);
+  return s;
+}
+
+static void arm(void *state)
+{
+  State *s = state;
+  int arrivals = s->rank == 0 ? 1 : s->rank == 1 ? s->n : 0;
+  for (int i = 0; i < arrivals; i++)
+    MPI_TRY(MPI_Irecv(s->in + (size_t)i * (size_t)s->bytes, s->bytes, MPI_BYTE, 1 - s->rank, TAG, MPI_COMM_WORLD,
+                      &s->receives[i]));
+}
+
+static void ask(State *s)
+{
+  for (int i = 0; i < s->n; i++) {
+    MPI_TRY(MPI_Isend(s->out, s->bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &s->sends[i]));
+    if (s->delay > 0 && i < s->n - 1) clock_wait(s->delay);
+  }
+  MPI_TRY(MPI_Waitall(s->n, s->sends, MPI_STATUSES_IGNORE));
+  if (s->late > 0) clock_wait(s->late);
+  MPI_TRY(MPI_Wait(s->receives, MPI_STATUS_IGNORE));
+}
+
+static void answer(State *s)
+{
+  MPI_TRY(MPI_Waitall(s->n, s->receives, MPI_STATUSES_IGNORE));
+  MPI_TRY(MPI_Send(s->out, s->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD));
+}
+
+static void pass(void *state)
+{
+  State *s = state;
+  if (s->rank == 0) ask(s);
+  if (s->rank == 1) answer(s);
+}
+
+static void cleanup(void *state)
+{
+  State *s = state;
+  free(s->out);
+  free(s->in);
+  free(s->receives);
+  free(s->sends);
+  free(s);
+}
+
+int main(int argc, char **argv)
+{
+  static const Program program = {
+      .name = "prtt", .title = "Parametrised round trip for LogGP", .kind = "probe",
+      .columns = columns, .ncolumns = 4, .min_ranks = 2, .timing = ROOT_ALONE,
+      .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
+  };
+  return harness_main(argc, argv, &program);
+}

@@ -1,0 +1,12 @@
+from commodel.toolchain import NATIVE, ROOT
+
+
+rule build:
+    input:
+        sorted(str(path) for path in [*NATIVE.glob("*/*.[ch]"), NATIVE / "Makefile"]),
+    output:
+        touch(str(ROOT / "build" / "{toolchain}" / "built")),
+    message:
+        "compiling the native programs for {wildcards.toolchain}"
+    shell:
+        "{COMMODEL} build {wildcards.toolchain}"

@@ -1,0 +1,41 @@
+from commodel.launchers import launcher
+
+
+def how(wildcards):
+    """The launcher of a batch's platform."""
+    return launcher(PLAN.platforms[BATCHES[wildcards.batch].platform]["launcher"])
+
+
+# One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
+# next run measures only what is missing.
+rule measure:
+    input:
+        plan=ancient(f"results/{E}/plan.json"),
+        programs=lambda wildcards: str(ROOT / "build" / how(wildcards).toolchain / "built"),
+        cases=f"results/{E}/batches/{{batch}}.txt",
+    output:
+        touch(f"results/{E}/raw/{{batch}}/done"),
+    threads: lambda wildcards: workflow.cores if how(wildcards).busy else 1
+    resources:
+        mpi="srun",
+        nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,
+        tasks=lambda wildcards: BATCHES[wildcards.batch].ranks,
+        runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
+    message:
+        "measuring {wildcards.batch}"
+    shell:
+        "{COMMODEL} measure --in {input.plan} --batch {wildcards.batch} --out results/{E}/raw/{wildcards.batch}"
+
+
+rule collect:
+    input:
+        expand(f"results/{E}/raw/{{batch}}/done", batch=BATCHES),
+        plan=f"results/{E}/plan.json",
+        code=[PACKAGE / "collect.py", PACKAGE / "stats.py"],
+    output:
+        f"results/{E}/observations.csv",
+        f"results/{E}/summary.csv",
+    message:
+        "collecting the samples"
+    shell:
+        "{COMMODEL} collect --in {input.plan} --out {output[0]}"

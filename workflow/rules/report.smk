@@ -1,0 +1,13 @@
+rule report:
+    input:
+        f"results/{E}/comparison.csv",
+        f"results/{E}/summary.csv",
+        expand(f"results/{E}/fitted/{{platform}}/{{family}}.yaml", platform=PLAN.platforms, family=PLAN.families),
+        code=sorted(PACKAGE.glob("report/*.py")),
+    output:
+        f"reports/{E}/{E}.xlsx",
+        f"reports/{E}/index.html",
+    message:
+        "writing the workbook and the page"
+    shell:
+        "{COMMODEL} report --in results/{E} --out reports/{E} > /dev/null"
