@@ -51,17 +51,17 @@ def test_budgets_stop_what_precision_does_not(real):
     samples = real(2, "pingpong", "id,bytes\na,8", "--precision", 0, "--max-samples", 40, out="s")
     assert len(samples.rows("a")) == 40
     assert samples.rows("a")[0]["stop"] == "samples"
-    time = real(2, "prtt", "id,n,delay,late,bytes\na,1,0,0.02,8", "--precision", 0, "--max-seconds", 0.3, out="t")
+    time = real(2, "prtt", "id,n,delay,late,bytes\na,1,0,20000,8", "--precision", 0, "--max-seconds", 0.3, out="t")
     assert 1 <= len(time.rows("a")) <= 20
     assert time.rows("a")[0]["stop"] == "time"
 
 
-def test_delays_are_waited_for(real):
-    result = real(2, "prtt", "id,n,delay,late,bytes\nnone,3,0,0,8\ndelay,3,0.001,0,8\nlate,3,0,0.002,8")
-    # the least, because a busy machine only ever adds
-    assert 0.002 < min(result.seconds("delay")) < 0.003
-    assert 0.002 < min(result.seconds("late")) < 0.003
-    assert min(result.seconds("none")) < 0.001
+def test_delays_are_taken_off(real):
+    result = real(2, "prtt", "id,n,delay,late,bytes\nnone,3,0,0,8\ndelay,3,500,0,8\nlate,3,0,500,8")
+    # the least, because a busy machine only ever adds; 500 round trips would show
+    plain = min(result.seconds("none"))
+    assert min(result.seconds("delay")) < 50 * plain
+    assert min(result.seconds("late")) < 50 * plain
 
 
 def test_local_work_grows_with_its_bytes(real):

@@ -84,13 +84,13 @@ def test_prtt_recovers_the_parameters(simulated):
         """id,n,delay,late,bytes
         one,1,0,0,8
         many,11,0,0,8
-        slow,11,1e-4,0,8
-        late,1,0,1e-3,8
+        slow,11,2,0,8
+        late,1,0,3,8
         big,1,0,0,100000""",
     )
     one, many, slow, late = (result.median(case) for case in ("one", "many", "slow", "late"))
-    o_s = (slow - one) / 10 - 1e-4
-    o_r = late - 1e-3 - o_s
+    o_s = (slow - one) / 10
+    o_r = late - o_s
     assert o_s == pytest.approx(O_S, rel=0.02)
     assert o_r == pytest.approx(O_R, rel=0.02)
     assert one / 2 - o_s - o_r == pytest.approx(L, rel=0.02)

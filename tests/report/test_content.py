@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_html import Page
 
 from commodel.records import Curve, Estimate, ParameterSet
 from commodel.report import build, html, write_xlsx
@@ -92,33 +91,33 @@ def test_selection_agrees_with_the_comparison(report, comparison):
     assert sorted(regrets) == pytest.approx(sorted(expected))
 
 
-def test_empty_comparison_says_so(comparison, tmp_path):
+def test_empty_comparison_says_so(comparison, tmp_path, parse):
     empty = build(comparison.iloc[:0], experiment="nothing")
     assert "holds no points" in sentences(empty, "What is missing")[0]
     write_xlsx(empty, tmp_path / "empty.xlsx")
     assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
-    Page(html.page(empty))
+    parse(html.page(empty))
 
 
 @pytest.mark.parametrize("column", ["measured", "predicted"])
-def test_nothing_to_compare(comparison, column, tmp_path):
+def test_nothing_to_compare(comparison, column, tmp_path, parse):
     blank = comparison.assign(chosen=False, best=False, inside=False)
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
     report = build(blank, experiment="blank")
     assert "no point has both a price and a measurement" in sentences(report, "Which model to trust")[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
-    Page(html.page(report))
+    parse(html.page(report))
 
 
-def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(comparison, tmp_path):
+def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(comparison, tmp_path, parse):
     free = comparison.copy()
     mine = free["family"] == "pmnf"
     free.loc[mine, ["predicted", "predicted_low", "predicted_high"]] = 0.0
     free.loc[mine & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
     report = build(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
-    assert "inf" in {cell for table in Page(html.page(report)).tables for row in table for cell in row}
+    assert "inf" in {cell for table in parse(html.page(report)).tables for row in table for cell in row}
     assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
 
 
@@ -144,7 +143,7 @@ def test_points_without_any_price(comparison):
 
 
 def hostile_inputs(comparison, text):
-    part = comparison[comparison["operation"] == "bcast"].copy()
+    part = comparison.copy()
     for key in ("platform", "operation", "layout", "stop", "measurement"):
         part[key] = text
     part["status"] = text
@@ -159,12 +158,16 @@ def hostile_inputs(comparison, text):
     )
 
 
-def check_hostile(comparison, text, path):
+def few(comparison):
+    return comparison[(comparison["operation"] == "bcast") & (comparison["ranks"] == 16) & (comparison["bytes"] < 32)]
+
+
+def check_hostile(comparison, text, path, parse):
     report = build(**hostile_inputs(comparison, text))
     write_xlsx(report, path)
     for sheet in openpyxl.load_workbook(path):
         assert all(cell.data_type != "f" and cell.hyperlink is None for row in sheet.iter_rows() for cell in row)
-    page = Page(html.page(report))
+    page = parse(html.page(report))
     assert all(link.startswith("#") for link in page.links)
     shown = {cell for table in page.tables for row in table for cell in row}
     assert not plain(text) or plain(text) in shown
@@ -172,22 +175,22 @@ def check_hostile(comparison, text, path):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_text(comparison, text, tmp_path):
-    report = check_hostile(comparison, text, tmp_path / "hostile.xlsx")
+def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
+    report = check_hostile(few(comparison), text, tmp_path / "hostile.xlsx", parse)
     book = openpyxl.load_workbook(tmp_path / "hostile.xlsx")
     assert text in {cell.value for row in book["Parameters"].iter_rows() for cell in row}
     page = html.page(report)
     assert page.count("<script") == 4 and "alert(1)</script>" not in page
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=st.text(max_size=60) | st.text("=+-@<>&'\"$\\{}_x0041\n\r\t\x00\ud800%#[]", max_size=30))
-def test_any_text_stays_text(comparison, text, tmp_path):
-    check_hostile(comparison.iloc[:150], text, tmp_path / "any.xlsx")
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=60) | st.text("=+-@<>&'\"$\\{}_x0041\n\r\t\x00%#[]", max_size=30))
+def test_any_text_stays_text(comparison, text, tmp_path, parse):
+    check_hostile(few(comparison), text, tmp_path / "any.xlsx", parse)
 
 
 @given(
-    value=st.floats(allow_nan=False, allow_infinity=False),
+    value=st.floats(-1e300, 1e300),
     kind=st.sampled_from(["number", "percent", "signed", "ratio", "times"]),
 )
 def test_numbers_read_back(value, kind):

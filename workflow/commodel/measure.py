@@ -5,6 +5,7 @@ A case whose raw file is there is not measured again, so a batch that was killed
 
 import csv
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from commodel.tables import write_json, write_text
 from commodel.toolchain import ROOT, find
 
 Progress = Callable[[str], None]
+SAID = re.compile(r"error: |[a-z_]+\.c:[0-9]+: ")  # how the native programs begin a complaint
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,6 @@ def _wait(argv: list[str], log: Path, limit: float) -> int:
 def _complaint(log: Path, start: Start, code: int, lost: int) -> str:
     """What went wrong with a start, in one line: the program's own words first."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    said = next((line for line in lines if line.startswith("commodel")), lines[-1] if lines else "it printed nothing")
+    said = next((line for line in lines if SAID.match(line)), lines[-1] if lines else "it printed nothing")
     ended = "ran out of time" if code == 124 else f"ended with code {code}"
     return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {one_line(said)} (log: {log})"

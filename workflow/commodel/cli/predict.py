@@ -28,7 +28,7 @@ from commodel.units import format_bytes, format_seconds
 @click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Price the points of this plan.json instead.")
 @click.option("--out", type=click.Path(path_type=Path), help="With --plan: the table to write.")
-@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="JSON and CSV in seconds and bytes.")
 def predict(family, params, settings, platform, plan_file, out, style, **pattern) -> None:
     """Price patterns with a family's parameters; seconds and bytes in JSON and CSV.
 

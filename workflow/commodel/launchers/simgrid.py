@@ -7,7 +7,7 @@ def argv(job: Job) -> list[str]:
     settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid.config
     options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
     platform = ["-platform", str(job.platform.simgrid_file), "-hostfile", str(job.hostfile)]
-    return [job.starter, "-np", str(job.ranks), *platform, "--log=root.thres:warning", *options, *job.command]
+    return [job.starter, "-np", str(job.ranks), *platform, "--log=root.thres:critical", *options, *job.command]
 
 
 def hosts(job: Job) -> str:

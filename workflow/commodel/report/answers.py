@@ -55,7 +55,7 @@ def best_family(part: pd.DataFrame) -> pd.Series | None:
 
 def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
     """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference."""
-    wide = part.pivot_table(index="point", columns="family", values="mu")
+    wide = part.pivot_table(index="point", columns="family", values="mu").replace(math.inf, math.nan)
     tied = []
     for family in wide.columns:
         both = (wide[family] - wide[best["family"]]).dropna()

@@ -21,7 +21,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     """The comparison with honest types, whatever a CSV file made of them, sorted, with the two labels reports need."""
     frame = comparison.copy()
     for key in TEXTS:
-        frame[key] = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
+        texts = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
+        frame[key] = pd.Series(texts, index=frame.index, dtype=object)  # several times faster than Arrow here
     for key in FLAGS:
         frame[key] = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
     for key in (*SECONDS, *SHARES, *WHOLE, "mu"):

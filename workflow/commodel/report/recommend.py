@@ -1,5 +1,7 @@
 """Which alternative the measurements favour, job by job and over which sizes."""
 
+from itertools import groupby
+
 import pandas as pd
 
 JOB = ["platform", "operation", "layout", "size"]  # alternatives for one job, over all byte sizes
@@ -8,22 +10,24 @@ JOB = ["platform", "operation", "layout", "size"]  # alternatives for one job, o
 def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
     """The fastest measured alternative of every job, neighbouring byte sizes with the same winner taken together."""
     once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = once.sort_values([*JOB, "bytes", "measured", "choice"], kind="stable")
+    columns = [*JOB, "bytes", "choice", "measured", "measured_low", "measured_high"]
     rows = []
-    for job, part in once.groupby(JOB, sort=True):
+    for job, entries in groupby(once[columns].to_dict("records"), key=lambda row: [row[key] for key in JOB]):
         run: dict = {}
-        for size, group in part.groupby("bytes", sort=True):
-            if len(group) < 2:
+        for size, group in groupby(entries, key=lambda row: row["bytes"]):
+            first, *others = group
+            if not others:
                 continue
-            order = group.sort_values(["measured", "choice"])
-            first, second = order.iloc[0], order.iloc[1]
+            second = others[0]
             if run.get("use") != first["choice"]:
                 run = {"use": first["choice"], "first": size, "next": [], "gains": [], "slowest": [], "clear": 0}
                 rows.append(dict(zip(JOB, job, strict=True)) | {"run": run})
             run["last"] = size
             run["next"].append(second["choice"])
             run["gains"].append(second["measured"] / first["measured"])
-            run["slowest"].append(order.iloc[-1]["measured"] / first["measured"])
-            run["clear"] += not second["measured_low"] <= first["measured_high"]
+            run["slowest"].append(others[-1]["measured"] / first["measured"])
+            run["clear"] += second["measured_low"] > first["measured_high"]
     return pd.DataFrame([finish(row) for row in rows], columns=[*JOB, *finish({})])
 
 

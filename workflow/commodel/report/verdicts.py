@@ -46,27 +46,29 @@ def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
 def selection(frame: pd.DataFrame) -> Section:
     """Per job: the fastest measured alternative, and what each family would have picked at which regret."""
     known = frame[frame["measured"].notna()]
-    sizes = known.drop_duplicates("point").groupby("group").size()
-    known = known[known["group"].isin(sizes.index[sizes > 1])]
+    points = known.drop_duplicates("point").groupby("group")["point"].size()
+    known = known[known["group"].isin(points.index[points > 1])]
     alone = frame["group"].nunique() - known["group"].nunique()
     families = families_of(frame)
+    jobs: dict[str, list[dict]] = {}
+    for row in known.to_dict("records"):
+        jobs.setdefault(row["group"], []).append(row)
     rows = []
-    for _, part in known.groupby("group", sort=False):
-        order = part.drop_duplicates("point").sort_values(["measured", "choice"])
-        first, second = order.iloc[0], order.iloc[1]
-        row = {key: first[key] for key in ("platform", "simulated", "operation", "layout", "size", "bytes")}
-        row |= {
+    for part in jobs.values():
+        order = sorted({row["point"]: row for row in part}.values(), key=lambda row: (row["measured"], row["choice"]))
+        first, second = order[0], order[1]
+        row = {key: first[key] for key in ("platform", "simulated", "operation", "layout", "size", "bytes")} | {
             "count": len(order),
             "best": first["choice"],
             "measured": first["measured"] * MICRO,
             "next": second["choice"],
+            "margin": 100 * (second["measured"] / first["measured"] - 1),
+            "clear": second["measured_low"] > first["measured_high"],
         }
-        row |= {"margin": 100 * (second["measured"] / first["measured"] - 1)}
-        row |= {"clear": bool(second["measured_low"] > first["measured_high"])}
-        picks = part[part["chosen"]].drop_duplicates("family").set_index("family")
+        picks = {each["family"]: each for each in part if each["chosen"]}
         for family in families:
-            row[f"pick {family}"] = picks["choice"].get(family)
-            row[f"regret {family}"] = picks["regret"].get(family, np.nan) * 100 if family in picks.index else None
+            pick = picks.get(family, {"choice": np.nan, "regret": np.nan})  # no price for two of its alternatives
+            row |= {f"pick {family}": pick["choice"], f"regret {family}": pick["regret"] * 100}
         rows.append(row)
     columns = [
         *PLATFORM,

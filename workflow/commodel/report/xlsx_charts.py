@@ -1,5 +1,7 @@
 """Native Excel charts. Their data stands on a sheet of its own, so that sorting a table does not scramble a chart."""
 
+import re
+
 from commodel.report.charts import PALETTE
 from commodel.report.shape import Axis, Chart, Series
 
@@ -114,5 +116,5 @@ def axis(axis: Axis) -> dict:
 
 
 def literal(text: str) -> str:
-    """XlsxWriter takes a name that starts with = for a reference."""
-    return f" {text}" if text.startswith("=") else text
+    """XlsxWriter takes a name that looks like a cell of another sheet for a reference to it."""
+    return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text

@@ -66,9 +66,9 @@ static void parse_field(const Case *c, const Column *column, Field *field)
     if (field->count > INT_MAX)
       case_error(c, column->name, field->text, "at most 2147483647 bytes, the most that one MPI message can count");
     return;
-  case SECONDS:
-    good = parse_real(field->text, &field->seconds) && field->seconds >= 0;
-    if (!good) case_error(c, column->name, field->text, "a number of seconds from 0");
+  case NUMBER:
+    good = parse_real(field->text, &field->real) && field->real >= 0;
+    if (!good) case_error(c, column->name, field->text, "a number from 0");
     return;
   case WORD:
     if (!good) case_error(c, column->name, field->text, column->meaning);

@@ -14,9 +14,9 @@ double clock_now(void) { return MPI_Wtime(); }
 
 #if COMMODEL_SIMULATED
 
-void clock_wait(double seconds)
+double clock_wait(double seconds)
 {
-  if (seconds < 0.5e-9) return;
+  if (seconds < 0.5e-9) return 0;
   struct timespec span = {.tv_sec = (time_t)seconds};
   span.tv_nsec = (long)((seconds - (double)span.tv_sec) * 1e9 + 0.5);
   if (span.tv_nsec > 999999999) {
@@ -24,6 +24,7 @@ void clock_wait(double seconds)
     span.tv_nsec -= 1000000000;
   }
   if (nanosleep(&span, NULL) != 0) DIE("the simulated sleep of %.9e s failed", seconds);
+  return (double)span.tv_sec + (double)span.tv_nsec * 1e-9;
 }
 
 void clock_wait_until(double when) { clock_wait(when - clock_now()); }
@@ -38,9 +39,12 @@ void clock_wait_until(double when)
     ;
 }
 
-void clock_wait(double seconds)
+double clock_wait(double seconds)
 {
-  if (seconds > 0) clock_wait_until(MPI_Wtime() + seconds);
+  if (seconds <= 0) return 0;
+  double start = MPI_Wtime(), now = start;
+  while (now - start < seconds) now = MPI_Wtime();
+  return now - start;
 }
 
 /* Smallest step seen between two readings; MPI_Wtick is a promise that some libraries do not keep. */

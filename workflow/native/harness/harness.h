@@ -36,7 +36,7 @@ void *allocate(size_t count, size_t size); /* zeroed, never NULL, count 0 is leg
 
 /* ---- clock.c: seconds; simulated ones under SimGrid ---- */
 double clock_now(void);
-void clock_wait(double seconds);
+double clock_wait(double seconds); /* returns how long it really was */
 void clock_wait_until(double when);
 double clock_resolution(void);
 
@@ -59,7 +59,7 @@ Options read_options(int argc, char **argv); /* dies by user_error */
 void write_options_json(FILE *file, const Options *options);
 
 /* ---- cases.c: the case file ---- */
-typedef enum { COUNT, BYTES, SECONDS, WORD } ColumnKind; /* integer >= 0, integer that MPI can count, real >= 0, text */
+typedef enum { COUNT, BYTES, NUMBER, WORD } ColumnKind; /* integer >= 0, integer that MPI can count, real >= 0, text */
 typedef struct {
   const char *name, *unit, *meaning;
   ColumnKind kind;
@@ -67,7 +67,7 @@ typedef struct {
 typedef struct {
   char *text;
   long long count; /* COUNT, BYTES */
-  double seconds;  /* SECONDS */
+  double real;     /* NUMBER */
 } Field;
 typedef struct {
   const char *file;
@@ -125,6 +125,7 @@ typedef struct {
   bool takes_part; /* idle ranks neither stamp nor count for lateness; true unless prepare says otherwise */
   int finish;      /* rank whose end is the end, or -1: the last of all */
   int repeats;     /* how often one pass repeats the thing; a sample is divided by it */
+  double waited;   /* set by a pass: delays that were part of it and are taken off its time */
 } Run;
 typedef enum { ROOT_ALONE, ALL_TOGETHER } Timing; /* who holds the watch */
 typedef struct {

@@ -64,9 +64,10 @@ static void take_chunk(Measurement *m, int n)
       late = m->aligned->align(m->alignment, i);
     else
       align_ready();
+    m->run.waited = 0;
     double start = clock_now();
     m->program->pass(m->state);
-    double end = clock_now();
+    double end = clock_now() - m->run.waited;
     stamp_sample(m, n, i, start, end, late);
   }
   MPI_TRY(MPI_Reduce(m->stamps, m->joined, n * STAMPS, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
@@ -105,8 +106,9 @@ static double window_length(const Alignment *a, double pass)
   return least_window + a->slack * pass + 4 * a->uncertainty;
 }
 
-/* Rank 0: the next chunk's window fits the median pass of this one, with more slack when ranks arrived late. A rank
- * that was preempted while it waited is no reason for more: a longer wait is preempted more often. */
+/* Rank 0: the next chunk's window fits a quick pass of this one, with more slack when ranks arrived late. Neither a
+ * rank preempted while it waited nor a pass stretched by that is a reason for more: a longer wait is preempted more
+ * often, and the windows would keep themselves long. */
 static void fit_window(Measurement *m, int n)
 {
   Alignment *a = m->alignment;
@@ -121,7 +123,7 @@ static void fit_window(Measurement *m, int n)
     if (a->slack < most_slack) a->slack *= 1.5;
     if (m->joined[LATE * n] == LATE_ARRIVAL) a->lead *= 1.5; /* the first had no sample before it to overrun */
   }
-  a->window = window_length(a, median_sorted(took, n));
+  a->window = window_length(a, took[n / 4]);
   free(took);
 }
 
@@ -160,7 +162,7 @@ static int next_chunk(const Measurement *m, const Samples *samples)
 static void warm_up(Measurement *m)
 {
   Alignment *a = m->alignment;
-  double took = 0, all = 0;
+  double least = 0, all = 0;
   long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs to know how long one takes */
   if (m->aligned) align_clocks(a);
   for (long long i = 0; i < passes; i++) {
@@ -169,9 +171,10 @@ static void warm_up(Measurement *m)
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
     double start = clock_now();
     (first ? m->program->first_pass : m->program->pass)(m->state);
-    took = clock_now() - start; /* the last one counts: the first pays for connections and checks */
+    double took = clock_now() - start;
+    if (i == 0 || took < least) least = took; /* the first pays for connections and checks */
   }
-  MPI_TRY(MPI_Allreduce(&took, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
   m->estimate = all;
   a->slack = least_slack;
   a->window = window_length(a, all);

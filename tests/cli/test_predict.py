@@ -1,0 +1,143 @@
+"""Check values of the papers, through the command a user would type."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+
+CAB = "params/published/tan/cab-mrnet.yaml"
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def predict(*arguments):
+    return json.loads(run("predict", *arguments, "--format", "json"))
+
+
+def sets(**values):
+    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "microseconds"),
+    [
+        ("flat:32", 344.112),
+        ("flat:128", 2860.944),
+        ("groups:6,6,5,5,5,5", 320.948),
+        ("groups:12x7,11x4", 363.316),
+        ("kary:2^5", 755.310),
+        ("kary:2^7", 1057.434),
+        ("chain:32", 4783.808),
+    ],
+)
+def test_tan_on_cab(spec, microseconds):
+    (found,) = predict("--family", "tan", "--params", CAB, "--operation", "reduce", "--topology", spec)
+    assert found["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
+    assert found["topology"] == spec
+    assert found["bytes"] == 1024
+    assert found["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "nanoseconds"),
+    [((2500, 1500, 1000, 6), 22000), ((1000, 100, 500, 2), 4800), ((5000, 300, 4000, 1), 22400)],
+)
+@pytest.mark.parametrize("choice", ["binomial", "binomial-near"])
+def test_loggp_binomial_broadcast(parameters, nanoseconds, choice):
+    L, o, g, G = (f"{value}ns" for value in parameters)
+    (found,) = predict(
+        "--family", "loggp", *sets(L=L, o_s=o, o_r=o, g=g, G=G), "--operation", "bcast", "--algorithm", choice,
+        "--ranks", 16, "--bytes", 1,
+    )
+    assert found["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
+    assert found["low"] == found["seconds"] == found["high"]
+
+
+def test_loggp_one_message():
+    values = sets(L="1000ns", o_s="100ns", o_r="100ns", g=0, G="2ns")
+    (found,) = predict(
+        "--family", "loggp", *values, "--operation", "bcast", "--algorithm", "linear", "--ranks", 2, "--bytes", 1001
+    )
+    assert found["seconds"] == pytest.approx(3200e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize(("gap", "nanoseconds"), [("0", 34000), ("4000ns", 69000)])
+@pytest.mark.parametrize("family", ["loggp", "logp"])
+def test_flat_broadcast(family, gap, nanoseconds):
+    overheads = {"o_s": "1500ns", "o_r": "1500ns", "G": "3ns"} if family == "loggp" else {"o": "1500ns"}
+    values = sets(L="10000ns", g=gap, **overheads)
+    (found,) = predict(
+        "--family", family, *values, "--operation", "bcast", "--algorithm", "linear", "--ranks", 16, "--bytes", 1
+    )
+    assert found["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
+
+
+def test_logp_on_the_papers_trees():
+    """LogP priced properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
+    (found,) = predict(
+        "--family", "logp", *sets(L="98us", o="49.3us", g=0), "--operation", "reduce", "--topology", "flat:32", "--bytes", "1KiB"
+    )
+    assert found["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
+
+
+def test_lists_and_ranges():
+    values = sets(alpha="50us", beta="80ns")
+    found = predict("--family", "hockney", *values, "--operation", "bcast", "--ranks", "2:16:*2", "--bytes", "1,1KiB")
+    assert {(row["ranks"], row["bytes"]) for row in found} == {(p, m) for p in (2, 4, 8, 16) for m in (1, 1024)}
+    assert {row["algorithm"] for row in found} >= {"linear", "binomial", "chain"}
+
+
+def test_barrier_needs_no_bytes_and_csv_has_the_columns():
+    text = run(
+        "predict", "--family", "hockney", *sets(alpha="50us", beta="80ns"), "--operation", "barrier",
+        "--algorithm", "dissemination", "--ranks", 8, "--format", "csv",
+    )
+    head, row = text.splitlines()
+    assert head.split(",")[:3] == ["family", "operation", "algorithm"]
+    assert float(row.split(",")[head.split(",").index("seconds")]) == pytest.approx(150e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--family", "lgogp", *sets(L=1)], "did you mean 'loggp'"),
+        (["--family", "logp", *sets(L="1us")], "needs o"),
+        (["--family", "logp", *sets(L="1us", o="1us", g="-1us")], "found"),
+        (["--family", "logp", *sets(L="1us", o="1us", q="1us")], "no parameter 'q'"),
+        (["--family", "logp", "--params", CAB], "wanted logp"),
+        (["--family", "tan", "--params", "/no/such.yaml"], "/no/such.yaml"),
+        (["--family", "tan"], "--params"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(arguments, words):
+    result = CliRunner().invoke(main, ["predict", *arguments, "--operation", "reduce", "--topology", "flat:4", "--bytes", "1KiB"])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        (["--operation", "bcat", "--ranks", "4", "--bytes", "1"], "did you mean 'bcast'"),
+        (["--operation", "bcast", "--algorithm", "binomal", "--ranks", "4", "--bytes", "1"], "did you mean 'binomial'"),
+        (["--operation", "gather", "--topology", "flat:4", "--bytes", "1"], "topology"),
+        (["--operation", "bcast", "--ranks", "4"], "--bytes"),
+        (["--operation", "bcast", "--bytes", "4"], "--ranks"),
+        (["--operation", "bcast", "--ranks", "0", "--bytes", "1"], "found"),
+        (["--operation", "bcast", "--ranks", "1", "--bytes", "1"], "at least 2"),
+        (["--operation", "bcast", "--ranks", "4", "--bytes", "1", "--layout", "blok:2"], "block"),
+        (["--ranks", "4", "--bytes", "1"], "--operation"),
+    ],
+)
+def test_a_wrong_pattern_is_one_line_and_exit_2(pattern, words):
+    result = CliRunner().invoke(main, ["predict", "--family", "hockney", *sets(alpha="1us", beta="1ns"), *pattern])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr

@@ -1,0 +1,83 @@
+"""Every verb has help, and the README knows it; the verbs that show things show them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import openpyxl
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+
+ROOT = Path(__file__).parents[2]
+VERBS = main.list_commands(None)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help(verb):
+    text = run(verb, "--help")
+    assert "Usage:" in text
+    command = main.get_command(None, verb)
+    assert command.help
+    assert all(option.help for option in command.params if option.param_type_name == "option" and option.name != "help")
+    assert f"commodel {verb}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_promised_verbs_are_there():
+    promised = "run plan measure collect fit predict compare report schedule topology doctor"
+    assert set(promised.split()) <= set(VERBS)
+
+
+def test_doctor_names_what_is_missing_and_what_it_would_give():
+    text = run("doctor")
+    assert "mpicc" in text or "MPI compiler" in text
+    assert all(tool in text for tool in ("SimGrid", "Slurm", "Apptainer"))
+    assert run("doctor", "--need", "no-such-program", code=1) == ""
+
+
+def test_schedule_csv_and_goal():
+    rows = list(csv.DictReader(io.StringIO(run("schedule", *"--operation bcast --algorithm binomial --ranks 4 --bytes 8".split()))))
+    assert [tuple(map(int, row.values())) for row in rows] == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
+    goal = run("schedule", *"--operation bcast --algorithm linear --ranks 4 --bytes 8 --format goal".split())
+    assert goal.startswith("num_ranks 4")
+    assert goal.count("irequires") == 2
+    assert "send 8b to 3 tag 0" in goal
+    assert run("schedule", *"--operation bcast --topology flat:3 --bytes 1 --format dot".split()).startswith("digraph")
+
+
+def test_schedule_of_several_patterns_is_refused():
+    run("schedule", *"--operation bcast --ranks 4 --bytes 8".split(), code=2)
+
+
+def test_topology_formats():
+    assert "leaves: 128" in run("topology", "groups:12x7,11x4")
+    assert run("topology", "flat:2", "--format", "csv").split() == ["node,parent", "0,", "1,0", "2,0"]
+    assert run("topology", "flat:2", "--format", "mrnet") == "node0:0 => node1:0 node2:0 ;\n"
+    assert "n0 -> n2" in run("topology", "flat:2", "--format", "dot")
+
+
+def test_plan_in_every_format(tmp_path):
+    rows = json.loads(run("plan", "demo", "--format", "json"))
+    assert len(rows) >= 180
+    assert {"reduce", "bcast", "gather"} <= {row["operation"] for row in rows}
+    assert len(run("plan", "demo", "--format", "csv").splitlines()) == len(rows) + 1
+    text = run("plan", "demo")
+    assert "node-hours" in text
+    assert "probe prtt: for logp, loggp" in text
+    run("plan", "demo", "--format", "xlsx", "--out", str(tmp_path / "plan.xlsx"))
+    sheet = openpyxl.load_workbook(tmp_path / "plan.xlsx")["Points"]
+    assert sheet.max_row == len(rows) + 1
+
+
+def test_plan_of_one_platform():
+    rows = json.loads(run("plan", "demo", "--only", "local", "--format", "json"))
+    assert {row["platform"] for row in rows} == {"local"}
+    run("plan", "demo", "--only", "nowhere", code=2)

@@ -1,0 +1,70 @@
+"""Launchers are pure functions: the argv for a job, without any cluster."""
+
+from pathlib import Path
+
+import pytest
+
+from commodel.config import load_platform
+from commodel.launchers import Job, launcher
+from commodel.registry import discover
+
+PLATFORMS = {
+    "local": "launcher: local\nnodes: 1\ncores: 8\n",
+    "simgrid": "launcher: simgrid\nnodes: 4\ncores: 2\nsimgrid: {file: net.xml, config: {smpi/os: 0:1e-6:0}}\n",
+    "slurm": "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmix}\n",
+    "hosts": "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [a, b], agent: ./agent.sh}\n",
+}
+
+
+@pytest.fixture
+def job(tmp_path):
+    def make(name, nodes=(0, 0, 1, 1), layout="block:2", text=None):
+        (tmp_path / "net.xml").write_text("<platform/>")
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text or PLATFORMS[name])
+        return Job(load_platform(path), "/bin/start", "/bin/player", ("--out", "a b;c"), nodes, layout, Path("/tmp/hosts"))
+
+    return make
+
+
+def test_every_launcher_is_known_here():
+    assert set(discover("launchers", "LAUNCHER")) == set(PLATFORMS)
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_argv_is_a_list_that_ends_with_the_command(name, job):
+    argv = launcher(name).argv(job(name))
+    assert argv[0] == "/bin/start"
+    assert argv[-3:] == ["/bin/player", "--out", "a b;c"]  # one argument, whatever is in it
+    assert all(isinstance(part, str) for part in argv)
+    assert "4" in argv
+
+
+def test_local(job):
+    assert launcher("local").argv(job("local"))[:3] == ["/bin/start", "-n", "4"]
+
+
+def test_simgrid(job):
+    made = job("simgrid", nodes=(0, 2, 1))
+    argv = launcher("simgrid").argv(made)
+    assert "--cfg=smpi/os:0:1e-6:0" in argv
+    assert "--cfg=smpi/simulate-computation:no" in argv
+    assert launcher("simgrid").hosts(made) == "node-0\nnode-2\nnode-1\n"
+
+
+@pytest.mark.parametrize(("layout", "nodes"), [("block:2", (0, 0, 1, 1)), ("cyclic:2", (0, 1, 0, 1))])
+def test_slurm_always_gives_counts(job, layout, nodes):
+    argv = launcher("slurm").argv(job("slurm", nodes, layout))
+    text = " ".join(argv)
+    assert "-N 2 -n 4 --ntasks-per-node=2" in text
+    assert f"--distribution={layout.split(':')[0]}" in argv
+    assert "--mpi=pmix" in argv
+
+
+def test_hosts_put_every_rank_where_the_plan_says(job):
+    made = job("hosts", nodes=(0, 1, 0, 1))
+    assert launcher("hosts").hosts(made) == "rank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1\nrank 3=b slot=1\n"
+    assert "./agent.sh" in launcher("hosts").argv(made)
+    mpich = job("hosts", nodes=(0, 1), text=PLATFORMS["hosts"].replace("agent: ./agent.sh", "mpi: mpich"))
+    assert launcher("hosts").hosts(mpich) == "a:1\nb:1\n"
+    assert "-f" in launcher("hosts").argv(mpich)
