@@ -43,7 +43,7 @@ def observed(times, *, ranks=32, noise=0.0, samples=30, seed=1, names=("pingpong
     for name in names:
         probes[name] = [
             CaseSamples(case.settings, times[name](case.settings) * (1 + noise * rng.standard_normal(samples)))
-            for case in probe(name).cases(ranks, SIZES)
+            for case in probe(name).cases("synthetic", ranks, SIZES)
         ]
     return Observed(probes, seed)
 

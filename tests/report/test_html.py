@@ -79,3 +79,10 @@ def test_every_shade_has_its_rule(value):
     for scale in (MU, ERROR, REGRET):
         for name in html.shade(scale, value):
             assert f"td.{name}{{".replace("s-", "s\\-") in rules
+
+
+def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
+    monkeypatch.setattr(html.html_charts, "MOST_DOTS", 100)
+    text = html.page(report)
+    assert "points drawn; the workbook&#x27;s chart has all." in text
+    parse(text)

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from commodel.errors import UserError
 from commodel.functions import FORMS
@@ -116,17 +115,15 @@ def mean(y: np.ndarray, weights: np.ndarray | float = 1.0) -> np.ndarray:
     return least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0]
 
 
-def line(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Intercept and slope, both kept from going below zero: with a negative one, the best line through zero (or the
-    best constant) is the answer."""
+def line(x: np.ndarray, y: np.ndarray, weights: np.ndarray, ceiling: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+    """Intercept (0 to `ceiling`) and slope (0 or more). Where the best line leaves those bounds, the best one with its
+    intercept on the bound, or the best constant, is the answer."""
     intercept, slope = least_squares([np.ones(len(x)), x], y, weights).T
-    through_zero = least_squares([x], y, weights)[:, 0]
-    constant = mean(y, weights)
-    slope, intercept = (
-        np.where(intercept < 0, through_zero, np.where(slope < 0, 0.0, slope)),
-        np.where(intercept < 0, 0.0, np.where(slope < 0, constant, intercept)),
-    )
-    return intercept, slope
+    bounded = np.clip(intercept, 0, ceiling)
+    slope_there = least_squares([x], y - bounded[:, None], weights)[:, 0]
+    slope = np.where(bounded == intercept, slope, slope_there)
+    flat = slope < 0
+    return np.where(flat, np.clip(mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
 
 
 def shape_coefficients(form: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -141,6 +138,7 @@ def shape_coefficients(form: str, x: np.ndarray, y: np.ndarray, weights: np.ndar
 
 def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
+    from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
     def best_b(c: float, times: np.ndarray) -> float:
         grown = np.expm1(c * x)

@@ -27,7 +27,8 @@ from commodel.tables import write_json, write_text
 from commodel.toolchain import ROOT, find
 
 Progress = Callable[[str], None]
-SAID = re.compile(r"error: |[a-z_]+\.c:[0-9]+: ")  # how the native programs begin a complaint
+# How a complaint looks: of the native programs, else of the launcher under them.
+SAID = (re.compile(r"^error: |^[a-z_]+\.c:[0-9]+: "), re.compile(r"error|critical|fatal", re.IGNORECASE))
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Sta
         "--precision": settings["precision"],
         "--min-samples": settings["min_samples"],
         "--max-samples": settings["max_samples"],
-        "--max-seconds": settings["seconds"],
+        "--max-seconds": 1e9 if how.simulated else settings["seconds"],  # simulated seconds cost nobody anything
         "--warmup": settings["warmup"],
         "--seed": plan.seed,
     }
@@ -163,6 +164,7 @@ def _wait(argv: list[str], log: Path, limit: float) -> int:
 def _complaint(log: Path, start: Start, code: int, lost: int) -> str:
     """What went wrong with a start, in one line: the program's own words first."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    said = next((line for line in lines if SAID.match(line)), lines[-1] if lines else "it printed nothing")
+    lines = lines or ["it printed nothing"]
+    said = next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1])
     ended = "ran out of time" if code == 124 else f"ended with code {code}"
     return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {one_line(said)} (log: {log})"

@@ -126,7 +126,7 @@ def _batches(
     stamp = digest([platform.digest, measure, experiment.seed, native_digest()], 8)
     durations = Durations(platform, measure)
     capacity, sizes = platform.nodes * platform.cores, list(experiment.probe_bytes)
-    cases = tuple(case for entry in probes for case in probe(entry).cases(capacity, sizes))
+    cases = tuple(case for entry in probes for case in probe(entry).cases(name, capacity, sizes))
     if cases:
         nodes = min(platform.nodes, max(case.ranks for case in cases))
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=durations.of_cases(cases))

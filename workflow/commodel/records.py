@@ -49,13 +49,14 @@ class Point:
 class Case:
     """One setting of one probe: what its program reads from one row of its case file."""
 
+    platform: str
     probe: str
     ranks: int
     settings: Mapping[str, object]
 
     @property
     def id(self) -> str:
-        return digest([self.probe, self.ranks, dict(self.settings)])
+        return digest([self.platform, self.probe, self.ranks, dict(self.settings)])
 
 
 @dataclass(frozen=True, slots=True)

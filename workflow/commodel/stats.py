@@ -1,7 +1,7 @@
 """What can be said about a handful of raw samples: the median, its interval, and resamples of it."""
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr
 
 
 def median_interval(samples: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
@@ -11,8 +11,15 @@ def median_interval(samples: np.ndarray, level: float = 0.95) -> tuple[float, fl
     count = len(ordered)
     if not count:
         return np.nan, np.nan, np.nan
-    below = max(int(binom.ppf((1 - level) / 2, count, 0.5)) - 1, 0)  # samples left out at each end
+    below = left_out(count, level)
     return float(np.median(ordered)), float(ordered[below]), float(ordered[count - 1 - below])
+
+
+def left_out(count: int, level: float = 0.95) -> int:
+    """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with at
+    least the given probability. The median lies below the rest when at most that many samples lie below the median."""
+    outside = bdtr(np.arange(count // 2 + 1), count, 0.5)
+    return max(int(np.searchsorted(outside, (1 - level) / 2, side="right")) - 1, 0)
 
 
 def resampled(samples: np.ndarray, statistic: str, draws: int, rng: np.random.Generator) -> np.ndarray:

@@ -99,3 +99,8 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
     parameters = ParameterSet(name, "", "given on the command line", values, forms=shapes)
     complete(entry, parameters.point_values(), parameters.forms)
     return parameters
+
+
+def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
+    """What each parameter means, by family and name."""
+    return {(name, parameter.name): parameter.meaning for name in names for parameter in family(name).parameters}

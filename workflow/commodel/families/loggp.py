@@ -12,7 +12,7 @@ from commodel.fitting import Fitted, curve, line, mean, per_byte
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 
-SHORT = 1024  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
+SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
 
 
 def fit(observed):
@@ -28,7 +28,9 @@ def fit(observed):
         gap_seen[:] = True
         notes["G"] = "hidden behind the overhead at every size measured"
     spacing = trips.spacing[:, gap_seen]
-    g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2)
+    # No burst can be spaced more closely than the gap: it bounds g where large messages alone would put it higher.
+    ceiling = np.percentile(trips.spacing[1:], 97.5, axis=0).min()
+    g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
     if g[0] <= overhead:
         notes["g"] = "not told apart from 0: a gap below the overhead changes no price"
 

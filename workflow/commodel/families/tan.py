@@ -18,8 +18,9 @@ SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 def fit(observed):
     """The paper's two experiments, section IV. Chain: half the round trip, less the latencies, halved again (a send and
     a receive a level), against height: the slope is the constant of o, an intercept above 0 is C. N-to-1: time less
-    one latency and one overhead, against x+1 as equation 1 evaluates it; the best shape by AICc."""
-    chain = observed.cases("chain", statistic="mean")
+    one latency and one overhead, against x+1 as equation 1 evaluates it; the best shape by AICc. Both from medians: a
+    mean of waves on a shared machine measures its other users."""
+    chain = observed.cases("chain")
     packet = chain["bytes"][0]
     L = observed.cases("pingpong", statistic="mean", bytes=int(packet)).seconds[:, 0] / 2
     height = chain["height"].astype(float)
@@ -32,7 +33,7 @@ def fit(observed):
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
         notes["C"] = "not told apart from o: chains of one height only were measured"
 
-    fan = observed.cases("fan", statistic="mean", direction="in", bytes=int(packet))
+    fan = observed.cases("fan", direction="in", bytes=int(packet))
     handled = fan["n"] + 1.0
     contention = fan.seconds - (L + a)[:, None]
     weights = 1 / fan.seconds[0] ** 2

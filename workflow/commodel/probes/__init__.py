@@ -21,9 +21,9 @@ class Probe:
     settings: Callable[[int, list[int]], Iterable[Settings]]
     max_ranks: int = 2
 
-    def cases(self, ranks: int, sizes: list[int]) -> tuple[Case, ...]:
+    def cases(self, platform: str, ranks: int, sizes: list[int]) -> tuple[Case, ...]:
         ranks = min(ranks, self.max_ranks)
-        return tuple(Case(self.name, ranks, dict(settings)) for settings in self.settings(ranks, sizes))
+        return tuple(Case(platform, self.name, ranks, dict(settings)) for settings in self.settings(ranks, sizes))
 
 
 def up_to(limit: int) -> list[int]:

@@ -65,7 +65,9 @@ def answer_html(answer: Answer) -> str:
 
 
 def chart_html(chart: Chart, place: str) -> str:
-    note = f"<small>{escape(chart.note)}</small>" if chart.note else ""
+    step = html_charts.stride(chart)
+    notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
+    note = "".join(f"<small>{escape(line)}</small>" for line in notes if line)
     return (
         f'<figure><figcaption>{escape(chart.title)}{note}</figcaption><div id="{place}" class="plot">'
         "<noscript>The chart needs JavaScript; its numbers are in the tables.</noscript></div></figure>\n"
@@ -81,7 +83,8 @@ def table_html(table: Table) -> str:
     if len(table.rows) > MOST_ROWS:
         capped = f"First {MOST_ROWS:,} of {len(table.rows):,} rows; the workbook (.xlsx) has all of them."
         parts.append(f'<p class="capped">{capped}</p>\n')
-    parts.append('<div class="wide">' + f'<table data-fixed="{table.fixed}">\n<thead><tr>')
+    broad = " broad" if len(table.columns) > 20 else ""
+    parts.append(f'<div class="wide{broad}"><table data-fixed="{table.fixed}">\n<thead><tr>')
     for column in table.columns:
         hint = f' title="{escape(column.note)}"' if column.note else ""
         number = "" if column.kind in ("text", "flag") else ' class="n"'

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bokeh.embed import json_item
 from bokeh.models import (
@@ -23,6 +24,7 @@ from commodel.report.shape import Chart, Series
 from commodel.units import format_bytes
 
 WIDTH, HEIGHT = 600, 420
+MOST_DOTS = 3000  # of one chart
 DOTS = ("circle", "diamond", "square", "triangle", "inverted_triangle", "star")
 GREY = "#888888"
 TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
@@ -60,7 +62,7 @@ def draw(chart: Chart):
         lines.grid_line_color = "#E3E7EA"
     frame(plot, chart)
     entries, hovered = [], []
-    for series in chart.series:
+    for series in thinned(chart):
         drawn = add(plot, series)
         entries.append(LegendItem(label={"value": inert(series.name)}, renderers=drawn))
         if series.style in ("dots", "both"):
@@ -88,6 +90,21 @@ def frame(plot, chart: Chart) -> None:
             own.major_label_overrides = {tick: format_bytes(tick) for tick in own.ticker.ticks}
         else:
             own.formatter = NumeralTickFormatter(format="0,0.[0000]")
+
+
+def stride(chart: Chart) -> int:
+    """1, or so many dots for each one drawn that the page stays light."""
+    return -(-sum(len(series.x) for series in chart.series) // MOST_DOTS)
+
+
+def thinned(chart: Chart) -> tuple[Series, ...]:
+    step = stride(chart)
+    if step == 1:
+        return chart.series
+    return tuple(
+        replace(each, x=each.x[::step], y=each.y[::step], labels=each.labels[::step]) if each.style == "dots" else each
+        for each in chart.series
+    )
 
 
 def add(plot, series: Series) -> list:

@@ -47,6 +47,8 @@ figcaption small{display:block;font-weight:400;color:var(--dim);font-size:12px}
 .plot{min-height:60px}
 @media print{
 @page{size:A4 landscape;margin:12mm}
+@page broad{size:A3 landscape;margin:10mm}
+.broad{page:broad}
 body{font-size:11px}
 header,main{max-width:none;padding:0}
 nav,.filter{display:none}
@@ -54,9 +56,13 @@ nav,.filter{display:none}
 table{font-size:7.5px}
 th,.fixed{position:static!important}
 th{padding:2px 3px;min-width:0}
-td{padding:1px 3px;white-space:normal}
+td{padding:1px 3px;max-width:200px}
+.broad table{font-size:6.5px}
+.broad th,.broad td{padding:1px 2px}
 td,th,.simulated{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 thead{display:table-header-group}
+.charts{display:block}
+figure{display:inline-block;zoom:.72;margin-right:20px}
 tr,figure,li{break-inside:avoid}
 h2,h3{break-after:avoid}
 }
@@ -89,7 +95,7 @@ for (const table of document.querySelectorAll("table")) {
   });
   // The columns that name a row stay in sight when a wide table is scrolled.
   if (table.offsetWidth > table.parentElement.clientWidth) {
-    const lefts = heads.slice(0, Number(table.dataset.fixed)).map(head => head.offsetLeft);
+    const lefts = heads.slice(0, Number(table.dataset.fixed)).map(head => head.offsetLeft - heads[0].offsetLeft);
     for (const row of [table.tHead.rows[0], ...rows]) {
       lefts.forEach((left, at) => {
         row.cells[at].classList.add("fixed");

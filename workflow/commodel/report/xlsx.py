@@ -24,6 +24,7 @@ CREATED = datetime(2000, 1, 1)  # fixed, so that the same report is the same fil
 MAX_ROWS = 1_048_576
 TEXT_WIDTH = 120  # characters of a sentence across columns
 INK, RULE = "#1F3A4D", "#D5DBE0"
+TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
 
 def write_xlsx(report: Report, path: str | Path) -> None:
@@ -48,6 +49,7 @@ class Workbook:
         self.book = xlsxwriter.Workbook(str(path), options | {"nan_inf_to_errors": False})
         self.book.set_properties({"title": report.title[:250], "created": CREATED, "author": "commodel"})
         self.formats: dict[tuple, object] = {}
+        self.looks: dict[tuple, object] = {}
         self.names: set[str] = set()
         self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
@@ -108,18 +110,18 @@ class Workbook:
                     row = self.answer(sheet, row, block, widths)
                 case Table():
                     row = self.heading(sheet, row, block.title, block.note)
-                    row = self.table(sheet, row, block, block.rows, 0, section.name != "Summary") + 2
+                    row = self.table(sheet, row, block, block.rows, 0, widths, section.name != "Summary") + 2
 
     def big_table(self, section, table: Table) -> None:
         """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
-        room = MAX_ROWS - 8
+        room, widths = MAX_ROWS - 8, column_widths((table,))
         for start in range(0, max(1, len(table.rows)), room):
             name = section.name if start == 0 else f"{section.name} {start // room + 1}"
             sheet, row = self.sheet(name, section.note)
-            set_widths(sheet, column_widths((table,)))
+            set_widths(sheet, widths)
             if len(table.columns) > 20:
                 sheet.set_paper(8)  # A3
-            self.table(sheet, row, table, table.rows[start : start + room], start)
+            self.table(sheet, row, table, table.rows[start : start + room], start, widths)
             sheet.freeze_panes(row + 1, table.fixed)
             sheet.repeat_rows(row)
 
@@ -144,7 +146,9 @@ class Workbook:
             row += 1
         return row + 1
 
-    def table(self, sheet, row: int, table: Table, rows: tuple, start: int, filters: bool = True) -> int:
+    def table(
+        self, sheet, row: int, table: Table, rows: tuple, start: int, widths: list[int], filters: bool = True
+    ) -> int:
         """Header and rows as an Excel table. Returns the next free row."""
         head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
@@ -170,7 +174,7 @@ class Workbook:
                 ],
             },
         )
-        sheet.set_row(row, 15 * header_lines(table) + 3)
+        sheet.set_row(row, 15 * header_lines(table, widths) + 3)
         for at, values in enumerate(rows):
             for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
                 marked = (start + at, place) in table.marks
@@ -181,25 +185,27 @@ class Workbook:
                 sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
         return last + 1
 
-    def cell(self, sheet, row: int, place: int, kind: str, value: object, marked: bool, runs_on: bool):
-        look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
-        if marked:
-            look |= {"bold": True, "bg_color": "#CFE8E0"}
+    def cell(self, sheet, row: int, place: int, kind: str, value: object, marked: bool, runs_on: bool) -> None:
         if finite(value):
-            sheet.write_number(row, place, value, self.form(num_format=number_format(kind, value), **look))
+            sheet.write_number(row, place, value, self.look(number_format(kind, value), marked))
             return
-        text = show(kind, value)
-        if kind not in ("text", "flag"):
-            look |= {"align": "right", "font_color": "#8A8A8A"}
-        elif text == "simulated":
-            look |= {"font_color": "#8A3B00"}
-        elif text == "no":
-            look |= {"font_color": "#8A8A8A"}
-        if kind in ("text", "flag"):
-            look |= {"align": "left", "indent": 1}
-        if len(text) > WIDEST and not runs_on:
-            look["text_wrap"] = True
+        text, wordy = show(kind, value), kind in ("text", "flag")
+        tone = "" if wordy and text not in TONES else TONES.get(text, "#8A8A8A")
+        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on)
         if text:
-            sheet.write_string(row, place, text, self.form(**look))
+            sheet.write_string(row, place, text, look)
         else:
-            sheet.write_blank(row, place, None, self.form(**look))
+            sheet.write_blank(row, place, None, look)
+
+    def look(self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False):
+        """The format of a cell. Asked for every cell of large tables, so what was built once is found fast."""
+        key = (numbers, marked, wordy, tone, wrap)
+        if key not in self.looks:
+            look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
+            look |= {"num_format": numbers} if numbers else {}
+            look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
+            look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
+            look |= {"font_color": tone} if tone else {}
+            look |= {"text_wrap": True} if wrap else {}
+            self.looks[key] = self.form(**look)
+        return self.looks[key]

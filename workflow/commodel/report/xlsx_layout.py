@@ -56,12 +56,10 @@ def column_widths(tables, alone: bool = True) -> list[int]:
     return widths
 
 
-def header_lines(table: Table) -> int:
+def header_lines(table: Table, widths: list[int]) -> int:
     """Lines the longest header takes in its column."""
-    widths = column_widths((table,))
-    lines = [
-        1 + int(len(column.header) * 1.15 + 3) // width for column, width in zip(table.columns, widths, strict=True)
-    ]
+    shared = zip(table.columns, widths, strict=False)  # tables above or below may be wider
+    lines = [1 + int(len(column.header) * 1.15 + 3) // width for column, width in shared]
     return min(6, max(lines))
 
 

@@ -1,0 +1,45 @@
+"""The interval of the median against its definition, and against coverage on known distributions."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from commodel.stats import left_out, median_interval, r_squared, resampled
+
+
+@pytest.mark.parametrize("count", [*range(1, 60), 100, 999])
+def test_the_interval_holds_at_least_95_percent_and_no_narrower_one_does(count):
+    below = left_out(count)
+    inside = 1 - 2 * binom.cdf(below, count, 0.5)
+    if count >= 6:
+        assert inside >= 0.95
+    narrower = 1 - 2 * binom.cdf(below + 1, count, 0.5)
+    assert narrower < 0.95
+
+
+def test_coverage_on_a_skewed_distribution():
+    rng = np.random.default_rng(3)
+    inside = 0
+    for _ in range(1000):
+        _, low, high = median_interval(rng.exponential(size=25))
+        inside += low <= np.log(2) <= high
+    assert inside / 1000 >= 0.94
+
+
+def test_few_samples_give_their_extremes_and_none_gives_nothing():
+    assert median_interval(np.array([3.0, 1.0, 2.0])) == (2.0, 1.0, 3.0)
+    assert all(np.isnan(median_interval(np.array([]))))
+
+
+def test_resamples_start_with_the_statistic_itself():
+    samples = np.array([1.0, 2.0, 9.0])
+    rng = np.random.default_rng(1)
+    for name, value in (("median", 2.0), ("mean", 4.0), ("min", 1.0)):
+        assert resampled(samples, name, 10, rng)[0] == value
+
+
+def test_r_squared():
+    measured = np.array([1.0, 2.0, 3.0])
+    assert r_squared(measured, measured) == 1.0
+    assert r_squared(measured, np.full(3, 2.0)) == 0.0
+    assert r_squared(np.ones(3), np.ones(3)) == 1.0
