@@ -9,6 +9,7 @@ from commodel.plan import refresh
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = f"{quote(sys.executable)} -m commodel"
+QUIET = "--quiet" if config.get("quiet") else ""
 PACKAGE = Path(workflow.basedir) / "workflow" / "commodel"
 
 try:
@@ -28,10 +29,10 @@ wildcard_constraints:
 
 
 rule all:
+    default_target: True
     input:
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",
-    default_target: True
 
 
 include: "workflow/rules/build.smk"

@@ -6,7 +6,9 @@ from commodel.registry import discover
 from commodel.topologies import tree
 
 ALGORITHMS = sorted(
-    (entry.operation, entry.choice) for entry in discover("algorithms", "ALGORITHM").values() if isinstance(entry, Algorithm)
+    (entry.operation, entry.choice)
+    for entry in discover("algorithms", "ALGORITHM").values()
+    if isinstance(entry, Algorithm)
 )
 TREE_OPERATIONS = sorted(
     entry.operation for entry in discover("algorithms", "ALGORITHM").values() if isinstance(entry, TreeAlgorithm)

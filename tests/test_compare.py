@@ -8,7 +8,9 @@ from commodel.compare import compare, selection, summarize
 from commodel.records import Batch, Plan, Point
 
 POINTS = [
-    Point("p", "bcast", choice, "", "block:1", 8, size) for size in (8, 1024) for choice in ("linear", "binomial", "chain")
+    Point("p", "bcast", choice, "", "block:1", 8, size)
+    for size in (8, 1024)
+    for choice in ("linear", "binomial", "chain")
 ] + [Point("p", "barrier", "dissemination", "", "block:1", 8, 0)]
 MEASURED = dict(zip([point.id for point in POINTS], [10.0, 8.0, 20.0, 30.0, 25.0, 24.0, None], strict=True))
 PREDICTED = dict(zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0, 27.0, 3.0], strict=True))
@@ -16,7 +18,9 @@ PREDICTED = dict(zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0
 
 @pytest.fixture
 def comparison():
-    plan = Plan("e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(POINTS)),), "0")
+    plan = Plan(
+        "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(POINTS)),), "0"
+    )
     rows = [
         {"kind": "point", "id": case, "seconds": median + offset, "valid": valid, "skew": 0.0, "stop": "precision"}
         for case, median in MEASURED.items()

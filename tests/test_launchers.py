@@ -22,7 +22,9 @@ def job(tmp_path):
         (tmp_path / "net.xml").write_text("<platform/>")
         path = tmp_path / f"{name}.yaml"
         path.write_text(text or PLATFORMS[name])
-        return Job(load_platform(path), "/bin/start", "/bin/player", ("--out", "a b;c"), nodes, layout, Path("/tmp/hosts"))
+        return Job(
+            load_platform(path), "/bin/start", "/bin/player", ("--out", "a b;c"), nodes, layout, Path("/tmp/hosts")
+        )
 
     return make
 

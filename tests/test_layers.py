@@ -26,7 +26,9 @@ def imports(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("commodel"):
-            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "commodel" else [node.module]
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "commodel" else [node.module]
+            )
             found |= {name.split(".")[1] for name in names}
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("commodel.")}
@@ -34,7 +36,9 @@ def imports(path: Path) -> set[str]:
 
 
 def test_every_module_has_a_level():
-    modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    modules = {path.stem for path in PACKAGE.glob("*.py")} | {
+        path.parent.name for path in PACKAGE.glob("*/__init__.py")
+    }
     assert modules - {"__init__"} == set(LEVEL)
 
 

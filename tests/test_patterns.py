@@ -108,7 +108,10 @@ def test_chain_is_cut_into_segments_that_follow_each_other():
 
 @pytest.mark.parametrize("spec", ["lineer", "linear:4", "chain:x", "chain:-1"])
 def test_a_wrong_algorithm_is_one_line(spec):
-    with pytest.raises(UserError) as caught:
+    def use():
         entry, argument = algorithm("bcast", spec)
         entry.build(4, 10, argument)
+
+    with pytest.raises(UserError) as caught:
+        use()
     assert "\n" not in caught.value.format_message()

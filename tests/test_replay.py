@@ -29,11 +29,21 @@ cost = st.integers(0, 40)
 
 def both(pattern, send, receive, latency, gap, per_byte):
     body = per_byte * pattern.bytes.astype(float)
-    costs = Costs(*(np.asarray(value, dtype=float)[None] for value in (send + 0 * body, receive + 0 * body, latency + body, gap + body, gap + body)))
+    costs = Costs(
+        *(
+            np.asarray(value, dtype=float)[None]
+            for value in (send + 0 * body, receive + 0 * body, latency + body, gap + body, gap + body)
+        )
+    )
     fast = finish_times(pattern, costs, pattern.work_seconds(2.0))[0]
     slow = slow_replay.finish_times(
-        pattern, lambda row: send, lambda row: receive, lambda row: latency + body[row], lambda row: gap + body[row],
-        lambda row: gap + body[row], pattern.work_seconds(2.0),
+        pattern,
+        lambda row: send,
+        lambda row: receive,
+        lambda row: latency + body[row],
+        lambda row: gap + body[row],
+        lambda row: gap + body[row],
+        pattern.work_seconds(2.0),
     )
     return fast, slow
 
@@ -53,7 +63,7 @@ def test_fast_equals_slow_on_the_catalogue(ranks, costs):
 
 
 def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
-    points = [[point for point in catalogue(9, size)] for size in (8, 80, 800)]
+    points = [catalogue(9, size) for size in (8, 80, 800)]
     latency, per_byte = np.array([[5.0], [50.0]]), np.array([[0.1], [0.01]])
 
     def price(pattern):

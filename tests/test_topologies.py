@@ -83,8 +83,23 @@ def test_a_broken_file_says_where(text, line, word, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spec", ["flat", "flat:0", "flat:-3", "flat:1,2", "kary:2", "kary:2^40", "balanced:4x", "binomial:30", "groups:3,,2",
-             "groups:2x3x4", "file:/no/such/file", "star:4", "flat:99999999", "flat:٣"]
+    "spec",
+    [
+        "flat",
+        "flat:0",
+        "flat:-3",
+        "flat:1,2",
+        "kary:2",
+        "kary:2^40",
+        "balanced:4x",
+        "binomial:30",
+        "groups:3,,2",
+        "groups:2x3x4",
+        "file:/no/such/file",
+        "star:4",
+        "flat:99999999",
+        "flat:٣",
+    ],
 )
 def test_a_wrong_spec_is_one_line(spec):
     with pytest.raises(UserError) as caught:

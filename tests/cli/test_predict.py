@@ -52,8 +52,17 @@ def test_tan_on_cab(spec, microseconds):
 def test_loggp_binomial_broadcast(parameters, nanoseconds, choice):
     L, o, g, G = (f"{value}ns" for value in parameters)
     (found,) = predict(
-        "--family", "loggp", *sets(L=L, o_s=o, o_r=o, g=g, G=G), "--operation", "bcast", "--algorithm", choice,
-        "--ranks", 16, "--bytes", 1,
+        "--family",
+        "loggp",
+        *sets(L=L, o_s=o, o_r=o, g=g, G=G),
+        "--operation",
+        "bcast",
+        "--algorithm",
+        choice,
+        "--ranks",
+        16,
+        "--bytes",
+        1,
     )
     assert found["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
     assert found["low"] == found["seconds"] == found["high"]
@@ -81,7 +90,15 @@ def test_flat_broadcast(family, gap, nanoseconds):
 def test_logp_on_the_papers_trees():
     """LogP priced properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
     (found,) = predict(
-        "--family", "logp", *sets(L="98us", o="49.3us", g=0), "--operation", "reduce", "--topology", "flat:32", "--bytes", "1KiB"
+        "--family",
+        "logp",
+        *sets(L="98us", o="49.3us", g=0),
+        "--operation",
+        "reduce",
+        "--topology",
+        "flat:32",
+        "--bytes",
+        "1KiB",
     )
     assert found["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
 
@@ -95,8 +112,18 @@ def test_lists_and_ranges():
 
 def test_barrier_needs_no_bytes_and_csv_has_the_columns():
     text = run(
-        "predict", "--family", "hockney", *sets(alpha="50us", beta="80ns"), "--operation", "barrier",
-        "--algorithm", "dissemination", "--ranks", 8, "--format", "csv",
+        "predict",
+        "--family",
+        "hockney",
+        *sets(alpha="50us", beta="80ns"),
+        "--operation",
+        "barrier",
+        "--algorithm",
+        "dissemination",
+        "--ranks",
+        8,
+        "--format",
+        "csv",
     )
     head, row = text.splitlines()
     assert head.split(",")[:3] == ["family", "operation", "algorithm"]
@@ -116,7 +143,9 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(arguments, words):
-    result = CliRunner().invoke(main, ["predict", *arguments, "--operation", "reduce", "--topology", "flat:4", "--bytes", "1KiB"])
+    result = CliRunner().invoke(
+        main, ["predict", *arguments, "--operation", "reduce", "--topology", "flat:4", "--bytes", "1KiB"]
+    )
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert words in result.stderr

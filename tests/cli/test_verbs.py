@@ -43,18 +43,23 @@ def test_doctor_names_what_is_missing_and_what_it_would_give():
     assert run("doctor", "--need", "no-such-program", code=1) == ""
 
 
+def schedule(text):
+    return run("schedule", *text.split())
+
+
 def test_schedule_csv_and_goal():
-    rows = list(csv.DictReader(io.StringIO(run("schedule", *"--operation bcast --algorithm binomial --ranks 4 --bytes 8".split()))))
-    assert [tuple(map(int, row.values())) for row in rows] == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
-    goal = run("schedule", *"--operation bcast --algorithm linear --ranks 4 --bytes 8 --format goal".split())
+    table = schedule("--operation bcast --algorithm binomial --ranks 4 --bytes 8")
+    rows = [tuple(map(int, row.values())) for row in csv.DictReader(io.StringIO(table))]
+    assert rows == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
+    goal = schedule("--operation bcast --algorithm linear --ranks 4 --bytes 8 --format goal")
     assert goal.startswith("num_ranks 4")
     assert goal.count("irequires") == 2
     assert "send 8b to 3 tag 0" in goal
-    assert run("schedule", *"--operation bcast --topology flat:3 --bytes 1 --format dot".split()).startswith("digraph")
+    assert schedule("--operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
 
 
 def test_schedule_of_several_patterns_is_refused():
-    run("schedule", *"--operation bcast --ranks 4 --bytes 8".split(), code=2)
+    run("schedule", *["--operation", "bcast", "--ranks", "4", "--bytes", "8"], code=2)
 
 
 def test_topology_formats():

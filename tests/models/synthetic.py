@@ -36,7 +36,9 @@ def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> dict[str, Callable[[dict], floa
     }
 
 
-def observed(times, *, ranks=32, noise=0.0, samples=30, seed=1, names=("pingpong", "prtt", "fan", "chain", "work")) -> Observed:
+def observed(
+    times, *, ranks=32, noise=0.0, samples=30, seed=1, names=("pingpong", "prtt", "fan", "chain", "work")
+) -> Observed:
     """Samples of every case of the probes; `noise` is the spread of a sample relative to its time."""
     rng = np.random.default_rng(seed)
     probes = {}
@@ -46,5 +48,3 @@ def observed(times, *, ranks=32, noise=0.0, samples=30, seed=1, names=("pingpong
             for case in probe(name).cases("synthetic", ranks, SIZES)
         ]
     return Observed(probes, seed)
-
-

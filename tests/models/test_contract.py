@@ -50,7 +50,9 @@ def test_it_is_finite_at_nothing_and_never_falls_with_size(name, operation):
     parameters = fitted_set(name)
     sizes = (0, 1, 2, 100, 10_000, 1 << 20)
     found = [
-        float(costs(family(name), schedule(point(operation, "binomial", ranks=9, bytes=size)), parameters, drawn=False)[0])
+        float(
+            costs(family(name), schedule(point(operation, "binomial", ranks=9, bytes=size)), parameters, drawn=False)[0]
+        )
         for size in sizes
     ]
     assert np.all(np.isfinite(found))
@@ -82,7 +84,6 @@ def test_a_parameter_set_survives_its_file(name, tmp_path):
 
 def test_a_missing_and_an_unknown_parameter_are_named(name):
 
-
     entry = family(name)
     with pytest.raises(UserError, match="needs"):
         complete(entry, {}, {})
@@ -101,7 +102,7 @@ COVERED = {  # what the synthetic machine's truth is in the family's own paramet
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say(name):
     """95 % intervals over 200 noisy machines: the truth inside in 90 to 99.5 % of them."""
-    inside = {key: 0 for key in COVERED[name]}
+    inside = dict.fromkeys(COVERED[name], 0)
     for seed in range(200):
         fitted = family(name).fit(observed(loggp_times(**TRUE), noise=0.03, samples=20, seed=seed, ranks=12))
         for key, truth in COVERED[name].items():
@@ -120,5 +121,3 @@ def test_every_form_has_its_coefficients_in_order():
     for form in FORMS.values():
         values = np.ones(len(form.coefficients))
         assert np.isfinite(form.shape(np.array([2.0]), *values)).all()
-
-

@@ -153,9 +153,13 @@ def hostile_inputs(comparison, text):
     curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)
     values = {text: Estimate(1.0, text, math.nan, math.inf, text)}
     sets = [ParameterSet(text, text, text, values, {text: text}, True, None, (curve,), {}, {text: [text]})]
-    return dict(
-        comparison=part, parameter_sets=sets, provenance={text: {text: {text: text}}}, experiment=text, title=text
-    )
+    return {
+        "comparison": part,
+        "parameter_sets": sets,
+        "provenance": {text: {text: {text: text}}},
+        "experiment": text,
+        "title": text,
+    }
 
 
 def few(comparison):
@@ -180,7 +184,8 @@ def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
     book = openpyxl.load_workbook(tmp_path / "hostile.xlsx")
     assert text in {cell.value for row in book["Parameters"].iter_rows() for cell in row}
     page = html.page(report)
-    assert page.count("<script") == 4 and "alert(1)</script>" not in page
+    assert page.count("<script") == 4
+    assert "alert(1)</script>" not in page
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -201,7 +206,7 @@ def test_numbers_read_back(value, kind):
 
 
 @pytest.mark.parametrize(
-    "kind, value, text",
+    ("kind", "value", "text"),
     [
         ("number", 0.0, "0.000"),
         ("number", 344.112, "344.1"),

@@ -50,7 +50,9 @@ def _samples(path: Path, case: str) -> list[dict]:
                     raise ValueError(f"found {seconds} seconds")
                 skew = float(row["skew"]) if row["skew"] else np.nan
                 valid, stop = bool(int(row["valid"])), row["stop"]
-                rows.append({"sample": int(row["sample"]), "seconds": seconds, "skew": skew, "valid": valid, "stop": stop})
+                rows.append(
+                    {"sample": int(row["sample"]), "seconds": seconds, "skew": skew, "valid": valid, "stop": stop}
+                )
             except (KeyError, TypeError, ValueError) as error:
                 message = f"damaged raw file, remove it to measure the case again: {error}"
                 raise UserError(message, file=path, line=reader.line_num) from None

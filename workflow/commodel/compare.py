@@ -6,8 +6,20 @@ import pandas as pd
 from commodel.records import Plan
 from commodel.stats import median_interval
 
-TEXT = ("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "group", "family", "status", "stop",
-        "measurement")
+TEXT = (
+    "point",
+    "platform",
+    "operation",
+    "algorithm",
+    "topology",
+    "choice",
+    "layout",
+    "group",
+    "family",
+    "status",
+    "stop",
+    "measurement",
+)
 
 
 def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,9 @@ from commodel.records import ParameterSet, Plan
 
 def observed(observations: pd.DataFrame, platform: str, seed: int) -> Observed:
     """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
-    chosen = observations[(observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]]
+    chosen = observations[
+        (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
+    ]
     probes: dict[str, list[CaseSamples]] = {}
     for (name, _), group in chosen.groupby(["name", "id"], sort=False):
         settings = {column: _setting(group[column].iloc[0]) for column in probe(name).columns}

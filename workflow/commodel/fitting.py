@@ -1,8 +1,9 @@
-"""What every fit needs: cases with their resamples, weighted least squares over all draws at once, the choice of a form.
+"""What every fit needs: cases with their resamples, least squares over all draws at once, the choice of a form.
 
-Row 0 of every array is the estimate, the rows below it are bootstrap draws. Two things make draws differ: the samples of
-each case are resampled (noise), and where a form misses the cases by more than noise explains, the rest of the misfit is
-put on again with random signs (wild bootstrap). So noise-free data that do not lie on the form still get an interval.
+Row 0 of every array is the estimate, the rows below it are bootstrap draws. Two things make draws differ: the
+samples of each case are resampled (noise), and where a form misses the cases by more than noise explains, the rest of
+the misfit is put on again with random factors (wild bootstrap). So noise-free data that do not lie on the form still
+get an interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,7 +73,7 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a family's fit returns: draws by name, the forms of functions, notes on doubtful values, and the evidence."""
+    """What a family's fit returns: draws by name, forms of functions, notes on doubtful values, and the evidence."""
 
     values: Mapping[str, np.ndarray]
     bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a price is an extrapolation
@@ -158,7 +159,9 @@ def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
     return np.array([(b, c), *(best(times) for times in draws[1:])])
 
 
-def choose_form(forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[str, dict[str, float]]:
+def choose_form(
+    forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray
+) -> tuple[str, dict[str, float]]:
     """The form with the smallest AICc on row 0, and the AICc of each. A form with too many coefficients for the data
     is not considered."""
     scores = {}

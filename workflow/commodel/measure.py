@@ -54,7 +54,9 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     how = launcher(platform.launcher)
     starter = next((path for name in how.starters if (path := find(name))), None)
     if starter is None:
-        raise UserError(f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor")
+        raise UserError(
+            f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
+        )
     work = folder / ".work"
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)

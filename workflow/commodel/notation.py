@@ -1,6 +1,7 @@
 """A schedule as text: a table of messages, GOAL for LogGOPSim, a Graphviz drawing."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,15 +28,23 @@ def _of_rank(schedule: Schedule, rank: int) -> list[str]:
     mine = (schedule.src == rank) | (schedule.dst == rank)
     for step in np.union1d(schedule.step[mine], work.step[work.rank == rank]):
         rows = np.flatnonzero(mine & (schedule.step == step))
-        sends = [f"send {schedule.bytes[row]}b to {schedule.dst[row]} tag {step}" for row in rows if schedule.src[row] == rank]
-        receives = [f"recv {schedule.bytes[row]}b from {schedule.src[row]} tag {step}" for row in rows if schedule.dst[row] == rank]
+        sends = [
+            f"send {schedule.bytes[row]}b to {schedule.dst[row]} tag {step}"
+            for row in rows
+            if schedule.src[row] == rank
+        ]
+        receives = [
+            f"recv {schedule.bytes[row]}b from {schedule.src[row]} tag {step}"
+            for row in rows
+            if schedule.dst[row] == rank
+        ]
         labels = []
         for text in sends + receives:
             number += 1
             labels.append(f"l{number}")
             lines.append(f"  l{number}: {text}")
             lines += [f"  l{number} requires {earlier}" for earlier in before]
-        lines += [f"  {after} irequires {first}" for first, after in zip(labels, labels[1 : len(sends)], strict=False)]
+        lines += [f"  {after} irequires {first}" for first, after in pairwise(labels[: len(sends)])]
         before = labels or before
         for row in np.flatnonzero((work.rank == rank) & (work.step == step) & (work.kind == KINDS.index("compute"))):
             number += 1

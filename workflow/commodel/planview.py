@@ -38,11 +38,11 @@ def totals(plan: Plan) -> list[str]:
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform]["simulated"]]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     whole_time = sum(batch.seconds for batch in plan.batches)
+    cases = sum(len(batch.cases) for batch in plan.batches)
     simulated = [name for name, platform in plan.platforms.items() if platform["simulated"]]
     lines = [
-        f"{plan.experiment}: {len(plan.points)} points and {sum(len(batch.cases) for batch in plan.batches)} probe cases in "
-        f"{len(plan.batches)} batches; about {format_seconds(whole_time)} if run one after the other, "
-        f"{node_hours:.3g} node-hours on real machines"
+        f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
+        f"about {format_seconds(whole_time)} one after the other, {node_hours:.3g} node-hours on real machines",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]

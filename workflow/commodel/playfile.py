@@ -17,7 +17,14 @@ def write_play(path: Path, schedule: Schedule) -> None:
     """step,kind,rank,peer,bytes,seconds: a step's messages in order, then its local work."""
     work = schedule.work
     sends = pd.DataFrame(
-        {"step": schedule.step, "kind": "send", "rank": schedule.src, "peer": schedule.dst, "bytes": schedule.bytes, "seconds": 0.0}
+        {
+            "step": schedule.step,
+            "kind": "send",
+            "rank": schedule.src,
+            "peer": schedule.dst,
+            "bytes": schedule.bytes,
+            "seconds": 0.0,
+        }
     )
     local = pd.DataFrame(
         {

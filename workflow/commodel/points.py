@@ -37,7 +37,9 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     if topology:
         ranks, leaves = _tree_size(name, topology)
         if combination.get("ranks", ranks) != ranks:
-            raise UserError(f"topology '{topology}' has {ranks} nodes, found ranks {combination['ranks']}; leave ranks out")
+            raise UserError(
+                f"topology '{topology}' has {ranks} nodes, found ranks {combination['ranks']}; leave ranks out"
+            )
     else:
         if not chosen:
             raise UserError(f"{name} needs an algorithm or a topology")

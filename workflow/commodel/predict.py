@@ -37,7 +37,9 @@ def table(parameters: ParameterSet, points: list[Point]) -> pd.DataFrame:
     )
 
 
-def _prediction(parameters: ParameterSet, point: Point, seconds: float, low: float, high: float, status: str) -> Prediction:
+def _prediction(
+    parameters: ParameterSet, point: Point, seconds: float, low: float, high: float, status: str
+) -> Prediction:
     names = {name: getattr(point, name) for name in ("operation", "algorithm", "topology", "layout", "ranks", "bytes")}
     return Prediction(family=parameters.family, **names, seconds=seconds, low=low, high=high, status=status)
 

@@ -27,7 +27,9 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "seed": plan.seed,
         "commodel": __version__,
         "commit": commit,
-        "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no")) if commit != "unknown" else None,
+        "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no"))
+        if commit != "unknown"
+        else None,
         "native_digest": native_digest(),
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -42,7 +44,9 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
 
 def _git(*arguments: str) -> str:
     try:
-        run = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20)
+        run = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return run.stdout.strip() if run.returncode == 0 else ""

@@ -31,7 +31,9 @@ class Point:
 
     @property
     def id(self) -> str:
-        text = f"{self.platform}|{self.operation}|{self.algorithm}|{self.topology}|{self.layout}|{self.ranks}|{self.bytes}"
+        text = (
+            f"{self.platform}|{self.operation}|{self.algorithm}|{self.topology}|{self.layout}|{self.ranks}|{self.bytes}"
+        )
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     @property
@@ -198,4 +200,3 @@ class Prediction:
     low: float
     high: float
     status: str = "ok"
-

@@ -1,8 +1,8 @@
 """Plays a schedule on paper: finish times from per-message costs, by the max-plus rules all port models share.
 
-A message costs its sender `send`, travels `wire` after that, and costs its receiver `receive`. Two sends of a rank start
-at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send never
-waits for the gap: the port does, while the processor goes on.
+A message costs its sender `send`, travels `wire` after that, and costs its receiver `receive`. Two sends of a rank
+start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
+never waits for the gap: the port does, while the processor goes on.
 """
 
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> 
 
 
 def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray]:
-    """Posts the sends of a step: when each has left its sender, and when each sender's last has. Moves `done` to the end
-    of the posting, from where the sender can receive, and `out_free` to the next start."""
+    """Posts the sends of a step: when each has left its sender, and when each sender's last has. Moves `done` to the
+    end of the posting, from where the sender can receive, and `out_free` to the next start."""
     groups, ranks = step.sends, step.sends.ranks
     begin = done[..., step.src]
     if groups.order is None:
@@ -80,7 +80,9 @@ def _receive(groups: Groups, arrival, done, last_in, cost, gap) -> None:
     order = _by_arrival(groups, arrival)
     arrival, cost, gap = (np.take_along_axis(column, order, axis=-1) for column in (arrival, cost, gap))
     first = groups.first
-    arrival[..., first] = np.maximum(arrival[..., first], np.maximum(done[..., ranks], last_in[..., ranks] + gap[..., first]))
+    arrival[..., first] = np.maximum(
+        arrival[..., first], np.maximum(done[..., ranks], last_in[..., ranks] + gap[..., first])
+    )
     spacing = np.maximum(gap[..., 1:], cost[..., :-1])  # between a receive and the one before it
     begin = _no_earlier_than(groups, arrival, _sum_up_to(groups, spacing))
     last_in[..., ranks] = begin[..., groups.last]

@@ -99,7 +99,17 @@ def read_parameters(path: Path) -> ParameterSet:
 
     if not isinstance(data, dict):
         fail("wanted the keys family, parameters, …")
-    known = {"family", "platform", "simulated", "source", "citation", "bytes_range", "forms", "parameters", "provenance"}
+    known = {
+        "family",
+        "platform",
+        "simulated",
+        "source",
+        "citation",
+        "bytes_range",
+        "forms",
+        "parameters",
+        "provenance",
+    }
     for key in data:
         if key not in known | {"curves", "draws"}:
             fail(f"unknown key '{key}'", key)

@@ -50,12 +50,20 @@ class Tool:
 
 TOOLS = (
     Tool("C compiler", "cc", ("--version",), "building the probes and the player", "apt-get install gcc"),
-    Tool("MPI compiler", "mpicc", ("--version",), "measuring on this machine and on clusters", "make setup (pip: mpich)"),
+    Tool(
+        "MPI compiler", "mpicc", ("--version",), "measuring on this machine and on clusters", "make setup (pip: mpich)"
+    ),
     Tool("MPI starter", "mpiexec", ("--version",), "measuring on this machine", "make setup (pip: mpich)"),
     Tool("SimGrid compiler", "smpicc", ("--version",), "simulated platforms", "make setup (apt: libsimgrid-dev)"),
     Tool("SimGrid starter", "smpirun", ("-version",), "simulated platforms", "make setup (apt: libsimgrid-dev)"),
     Tool("Slurm", "srun", ("--version",), "--profile slurm: real clusters", "your cluster's login node"),
-    Tool("Apptainer", "apptainer", ("--version",), "probes packaged in a container image", "your cluster, or its own site"),
+    Tool(
+        "Apptainer",
+        "apptainer",
+        ("--version",),
+        "probes packaged in a container image",
+        "your cluster, or its own site",
+    ),
     Tool("make", "make", ("--version",), "building the probes and the player", "apt-get install make"),
 )
 

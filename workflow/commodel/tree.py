@@ -62,7 +62,7 @@ def check_size(nodes: int) -> None:
 def whole_numbers(text: str, separator: str, form: str) -> list[int]:
     """The positive whole numbers of a topology's arguments, e.g. '4x4'."""
     parts = text.split(separator)
-    if not all(part.isascii() and part.isdigit() and 0 < int(part[:9]) and len(part) < 9 for part in parts):
+    if not all(part.isascii() and part.isdigit() and int(part[:9]) > 0 and len(part) < 9 for part in parts):
         raise UserError(f"topology: found '{text}', wanted {form}")
     return [int(part) for part in parts]
 

@@ -18,13 +18,17 @@ def mrnet(tree: Tree) -> str:
     names = _names(tree)
     children = _children(tree)
     return "\n".join(
-        f"{names[parent]} => {' '.join(names[child] for child in found)} ;" for parent, found in enumerate(children) if found
+        f"{names[parent]} => {' '.join(names[child] for child in found)} ;"
+        for parent, found in enumerate(children)
+        if found
     )
 
 
 def parents(tree: Tree) -> str:
     """node,parent; the root has none."""
-    return "\n".join(["node,parent", *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent))])
+    return "\n".join(
+        ["node,parent", *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent))]
+    )
 
 
 def dot(tree: Tree) -> str:

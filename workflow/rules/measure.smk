@@ -24,7 +24,7 @@ rule measure:
     message:
         "measuring {wildcards.batch}"
     shell:
-        "{COMMODEL} measure --in {input.plan} --batch {wildcards.batch} --out results/{E}/raw/{wildcards.batch}"
+        "{COMMODEL} measure {QUIET} --in {input.plan} --batch {wildcards.batch} --out results/{E}/raw/{wildcards.batch}"
 
 
 rule collect:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from commodel.algorithms import Algorithm
-from commodel.segments import share
 from commodel.schedule import Schedule, Work
+from commodel.segments import share
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

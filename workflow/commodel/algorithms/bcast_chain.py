@@ -3,8 +3,8 @@
 import numpy as np
 
 from commodel.algorithms import Algorithm
-from commodel.segments import segment_sizes
 from commodel.schedule import Schedule
+from commodel.segments import segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
@@ -13,4 +13,6 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return Schedule.of(ranks, segment + hop, hop, hop + 1, sizes[segment])
 
 
-ALGORITHM = Algorithm("bcast", "chain", "segments follow each other down a row of ranks", build, argument="SEGMENT BYTES")
+ALGORITHM = Algorithm(
+    "bcast", "chain", "segments follow each other down a row of ranks", build, argument="SEGMENT BYTES"
+)

@@ -1,4 +1,4 @@
-"""The command line: one file a verb. A verb's file is only imported when the verb is called, so that help is instant."""
+"""The command line: one file a verb, imported only when it is called for."""
 
 import importlib
 import pkgutil

@@ -47,4 +47,8 @@ def safe_cell(value: object) -> object:
 
 
 def show(rows: Rows, style: str) -> None:
-    click.echo({"json": lambda: json.dumps(list(rows), indent=1), "csv": lambda: as_csv(rows), "table": lambda: table(rows)}[style]())
+    click.echo(
+        {"json": lambda: json.dumps(list(rows), indent=1), "csv": lambda: as_csv(rows), "table": lambda: table(rows)}[
+            style
+        ]()
+    )

@@ -45,7 +45,9 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
     lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
     setting = setting or Setting.unlimited()
     return [
-        make_point(setting, {"operation": name, **way, **count, "bytes": length} | ({"layout": layout} if layout else {}))
+        make_point(
+            setting, {"operation": name, **way, **count, "bytes": length} | ({"layout": layout} if layout else {})
+        )
         for way in ways
         for count in counts
         for length in lengths

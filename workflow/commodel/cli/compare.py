@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from commodel import collect, compare as comparing
+from commodel import collect
+from commodel import compare as comparing
 from commodel.plan import load_plan
 from commodel.tables import read_table, write_table
 
@@ -17,5 +18,7 @@ def compare(folder: Path, out: Path) -> None:
     """Put every family's predictions beside the measurements, with errors, intervals and choices."""
     plan = load_plan(folder / "plan.json")
     observations = read_table(folder / "observations.csv", collect.TEXT)
-    parts = [read_table(folder / "predictions" / f"{name}.csv", ("point", "family", "status")) for name in plan.families]
+    parts = [
+        read_table(folder / "predictions" / f"{name}.csv", ("point", "family", "status")) for name in plan.families
+    ]
     write_table(out, comparing.compare(plan, observations, pd.concat(parts)))

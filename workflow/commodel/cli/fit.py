@@ -12,7 +12,9 @@ from commodel.tables import read_table, write_parameters
 
 @click.command()
 @click.option("--in", "observations", type=click.Path(path_type=Path), required=True, help="Table of observations.")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
+@click.option(
+    "--plan", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment."
+)
 @click.option("--family", required=True, help="Which model family.")
 @click.option("--platform", required=True, help="Whose parameters: a platform of the experiment.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Parameter set (YAML).")

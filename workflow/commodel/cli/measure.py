@@ -12,7 +12,9 @@ from commodel.plan import load_plan
 @click.command()
 @click.option("--in", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
 @click.option("--batch", "name", required=True, help="Name of the batch.")
-@click.option("--out", "folder", type=click.Path(path_type=Path), required=True, help="Folder for the batch's raw samples.")
+@click.option(
+    "--out", "folder", type=click.Path(path_type=Path), required=True, help="Folder for the batch's raw samples."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
     """Measure what is missing of one batch; a batch that was stopped goes on where it stopped."""

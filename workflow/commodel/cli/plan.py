@@ -12,14 +12,23 @@ from commodel.planview import batch_rows, point_rows, totals, write_plan_workboo
 @click.command()
 @click.argument("experiment")
 @click.option("--only", metavar="PLATFORM", help="Only the part that runs on this platform.")
-@click.option("--format", "style", type=click.Choice(["table", "json", "csv", "xlsx"]), default="table", show_default=True, help="The table shows batches; the others every point.")
-@click.option("--out", type=click.Path(path_type=Path), help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "csv", "xlsx"]),
+    default="table",
+    show_default=True,
+    help="The table shows batches; the others every point.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]"
+)
 @click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does.")
 def plan(experiment: str, only: str | None, style: str, out: Path | None, write: bool) -> None:
-    """Show the points and batches of EXPERIMENT, which family needs which probe, and an estimate of time and node-hours.
+    """Show the points and batches of EXPERIMENT, who needs which probe, and an estimate of time and node-hours.
 
-    EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the batches; json, csv and xlsx
-    hold every point.
+    EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the
+    batches; json, csv and xlsx hold every point.
     """
     made = (refresh if write else make_plan)(experiment, Path.cwd(), only)
     if style == "table":

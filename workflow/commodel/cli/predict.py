@@ -22,13 +22,26 @@ from commodel.units import format_bytes, format_seconds
 
 @click.command()
 @click.option("--family", required=True, help="Model family, e.g. loggp.")
-@click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter set (YAML), fitted or published.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="One parameter, e.g. L=2.5us or G=6ns; repeated.")
+@click.option(
+    "--params", type=click.Path(path_type=Path), multiple=True, help="Parameter set (YAML), fitted or published."
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="One parameter, e.g. L=2.5us or G=6ns; repeated."
+)
 @pattern_options
 @click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Price the points of this plan.json instead.")
+@click.option(
+    "--plan", "plan_file", type=click.Path(path_type=Path), help="Price the points of this plan.json instead."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="With --plan: the table to write.")
-@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="JSON and CSV in seconds and bytes.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="JSON and CSV in seconds and bytes.",
+)
 def predict(family, params, settings, platform, plan_file, out, style, **pattern) -> None:
     """Price patterns with a family's parameters; seconds and bytes in JSON and CSV.
 
@@ -77,7 +90,19 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
 
 
 def _row(prediction, style: str) -> dict:
-    names = ("family", "operation", "algorithm", "topology", "layout", "ranks", "bytes", "seconds", "low", "high", "status")
+    names = (
+        "family",
+        "operation",
+        "algorithm",
+        "topology",
+        "layout",
+        "ranks",
+        "bytes",
+        "seconds",
+        "low",
+        "high",
+        "status",
+    )
     row = {name: getattr(prediction, name) for name in names}
     if style == "table":
         row |= {name: format_seconds(row[name]) for name in ("seconds", "low", "high")}

@@ -22,7 +22,11 @@ def report(folder: Path, out: Path) -> None:
     plan = load_plan(folder / "plan.json")
     made = build(
         read_table(folder / "comparison.csv", compare.TEXT),
-        [read_parameters(folder / "fitted" / platform / f"{name}.yaml") for platform in plan.platforms for name in plan.families],
+        [
+            read_parameters(folder / "fitted" / platform / f"{name}.yaml")
+            for platform in plan.platforms
+            for name in plan.families
+        ],
         read_table(folder / "summary.csv", collect.TEXT),
         _provenance(plan, folder / "raw"),
         experiment=plan.experiment,

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import click
+import pandas as pd
 
 from commodel.cli._output import table
-from commodel.compare import selection, summarize
+from commodel.compare import TEXT, selection, summarize
 from commodel.config import find
 from commodel.plan import refresh
 from commodel.planview import totals
@@ -24,37 +25,55 @@ from commodel.toolchain import ROOT
 @click.option("-q", "--quiet", is_flag=True, help="Only the result.")
 def run(experiment: str, profile: str | None, cores: int | None, only: str | None, dry_run: bool, quiet: bool) -> None:
     """Measure, fit, predict, compare and report EXPERIMENT; what is done already is not done again."""
-    plan = refresh(str(find("experiment", experiment)), Path.cwd(), only)
+    path = find("experiment", experiment)
+    plan = refresh(str(path), Path.cwd(), only)
     if not quiet:
         click.echo("\n".join(totals(plan)), err=True)
-    settings = [f"experiment={plan.experiment}", *([f"only={only}"] if only else [])]
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(Path.cwd())]
-    command += ["--config", *settings, "--cores", str(cores or "all")]
-    command += ["--workflow-profile", str(ROOT / "profiles" / "default")]
-    command += ["--profile", str(ROOT / "profiles" / profile) if (ROOT / "profiles" / (profile or "")).is_dir() else profile] if profile else []
-    command += ["--dry-run"] if dry_run else []
-    command += ["--quiet", "all"] if quiet else ["--quiet", "rules"] if not dry_run else []
+    settings = {"experiment": path, "only": only, "quiet": quiet or None}
+    command = _snakemake(settings, cores, profile)
+    command += ["--dry-run"] if dry_run else ["--quiet", "all" if quiet else "rules"]
     code = subprocess.run(command, check=False).returncode
-    if code:
+    if code or dry_run:
         raise SystemExit(code)
-    if dry_run:
-        return
-    comparison = read_table(Path("results") / plan.experiment / "comparison.csv")
-    click.echo("\n" + table(_scores(comparison)) + "\n")
-    for name in (f"{plan.experiment}.xlsx", "index.html"):
-        click.echo(Path("reports") / plan.experiment / name)
+    results, reports = (Path(folder) / plan.experiment for folder in ("results", "reports"))
+    click.echo("\n" + table(scores(read_table(results / "comparison.csv", TEXT))) + "\n")
+    click.echo(reports / f"{plan.experiment}.xlsx")
+    click.echo(reports / "index.html")
 
 
-def _scores(comparison) -> list[dict]:
+def _snakemake(settings: dict, cores: int | None, profile: str | None) -> list[str]:
+    """The snakemake command for this folder's results with commodel's own workflow and profiles."""
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        "--directory",
+        str(Path.cwd()),
+    ]
+    command += ["--workflow-profile", str(ROOT / "profiles" / "default")]
+    if profile:
+        own = ROOT / "profiles" / profile
+        command += ["--profile", str(own) if own.is_dir() else profile]
+    given = [f"{name}={value}" for name, value in settings.items() if value is not None]
+    return [*command, "--config", *given, "--cores", str(cores or "all")]
+
+
+def scores(comparison: pd.DataFrame) -> list[dict]:
+    """Per platform and family: mean proportional error, over all points and over those its parameters reach, and how
+    often it picks the fastest choice."""
     by = ["platform", "simulated", "family"]
-    scores = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    found = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    reached = summarize(comparison[comparison["status"] == "ok"], by).set_index(by)["mu_mean"]
     return [
         {
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
             "family": row.family,
             "points": int(row.points),
             "mean error μ": round(float(row.mu_mean), 3),
+            "μ in probed range": round(float(reached.get((row.platform, row.simulated, row.family), float("nan"))), 3),
             "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
         }
-        for row in scores.itertuples()
+        for row in found.itertuples()
     ]

@@ -9,7 +9,14 @@ from commodel.patterns import schedule as schedule_of
 
 @click.command()
 @pattern_options
-@click.option("--format", "style", type=click.Choice(list(STYLES)), default="csv", show_default=True, help="csv: step,src,dst,bytes.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(list(STYLES)),
+    default="csv",
+    show_default=True,
+    help="csv: step,src,dst,bytes.",
+)
 def schedule(style: str, **pattern) -> None:
     """Print the messages of one pattern: step,src,dst,bytes; or GOAL for LogGOPSim; or a Graphviz drawing."""
     chosen = points(**pattern)

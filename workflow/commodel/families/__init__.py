@@ -81,7 +81,7 @@ def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bo
 
 
 def given(name: str, settings: Sequence[str]) -> ParameterSet:
-    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may be called by its plain name."""
+    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone."""
     entry = family(name)
     by_name = {parameter.name: parameter for parameter in entry.parameters}
     values = {}
@@ -95,7 +95,9 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
         number = parse_seconds(value) if parameter.unit.startswith("s") else parse_number(value)
         key = f"{key}.a" if parameter.argument and "." not in key else key
         values[key] = Estimate(number, parameter.unit, number, number)
-    shapes = {key.split(".")[0]: "quadratic" if f"{key[:-2]}.c" in values else "linear" for key in values if key[-2:] == ".b"}
+    shapes = {
+        key.split(".")[0]: "quadratic" if f"{key[:-2]}.c" in values else "linear" for key in values if key[-2:] == ".b"
+    }
     parameters = ParameterSet(name, "", "given on the command line", values, forms=shapes)
     complete(entry, parameters.point_values(), parameters.forms)
     return parameters

@@ -27,7 +27,8 @@ def price(schedule, values, forms):
 FAMILY = Family(
     name="hockney",
     title="Hockney",
-    citation="R. W. Hockney, The communication challenge for MPP: Intel Paragon and Meiko CS-2, Parallel Computing 20, 1994",
+    citation="R. W. Hockney, The communication challenge for MPP: Intel Paragon and Meiko CS-2, "
+    "Parallel Computing 20, 1994",
     equation="T(m) = α + β·m",
     parameters=(
         Parameter("alpha", "s", "half the round trip of an empty message, overheads included"),

@@ -40,8 +40,12 @@ def fit(observed):
         return curve(title, ("message / B", "time / s"), size, measured[0], np.broadcast_to(fitted, size.shape), form)
 
     curves = (
-        against_size("half a round trip", trips.one_way, o_s[0] + o_r[0] + L[0] + G[0] * body, "o_s + L + (m−1)·G + o_r"),
-        against_size("spacing of a burst", trips.spacing, np.maximum(g[0] + G[0] * body, overhead), "max(g + (m−1)·G, o)"),
+        against_size(
+            "half a round trip", trips.one_way, o_s[0] + o_r[0] + L[0] + G[0] * body, "o_s + L + (m−1)·G + o_r"
+        ),
+        against_size(
+            "spacing of a burst", trips.spacing, np.maximum(g[0] + G[0] * body, overhead), "max(g + (m−1)·G, o)"
+        ),
         against_size("send overhead", trips.o_s, o_s[0], "o_s"),
         against_size("receive overhead", trips.o_r, o_r[0], "o_r"),
     )
@@ -59,8 +63,8 @@ def price(schedule, values, forms):
 FAMILY = Family(
     name="loggp",
     title="LogGP",
-    citation="A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, LogGP: incorporating long messages into the LogP model, "
-    "SPAA 1995",
+    citation="A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, "
+    "LogGP: incorporating long messages into the LogP model, SPAA 1995",
     equation="T(m) = o_s + L + (m−1)·G + o_r; next message g + (m−1)·G later",
     parameters=(
         Parameter("L", "s", "latency of the network, overheads taken off"),

@@ -50,7 +50,14 @@ def fit(observed):
     fan_fit = estimates["L"] + evaluate(form, "o", estimates, handled)
     curves = (
         curve("chain", ("height", "time / s"), height, overhead[0], C[0] + a[0] * height, "C + a·height"),
-        curve("N-to-1", ("senders", "time / s"), fan["n"], fan.seconds[0], fan_fit, f"L + {FORMS[form].text}, x = senders + 1"),
+        curve(
+            "N-to-1",
+            ("senders", "time / s"),
+            fan["n"],
+            fan.seconds[0],
+            fan_fit,
+            f"L + {FORMS[form].text}, x = senders + 1",
+        ),
     )
     notes["g"] = "left at 0: part of o, as in the paper"
     return Fitted(values, (packet, packet), forms={"o": form}, notes=notes, curves=curves)

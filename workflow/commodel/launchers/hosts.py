@@ -1,4 +1,4 @@
-"""Machines reached by an ssh-like agent: a hostfile with one line a rank, so that every rank sits where the plan says."""
+"""Machines reached by an ssh-like agent: the hostfile has a line a rank, so that each sits where the plan says."""
 
 from commodel.launchers import Job, Launcher
 

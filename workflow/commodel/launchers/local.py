@@ -7,4 +7,6 @@ def argv(job: Job) -> list[str]:
     return [job.starter, "-n", str(job.ranks), *job.command]
 
 
-LAUNCHER = Launcher(name="local", title="this machine, shared memory", starters=("mpiexec",), toolchain="mpi", argv=argv)
+LAUNCHER = Launcher(
+    name="local", title="this machine, shared memory", starters=("mpiexec",), toolchain="mpi", argv=argv
+)

@@ -22,7 +22,7 @@ def parse(spec: str) -> tuple[Layout, int | None]:
     layout = lookup("layouts", "LAYOUT", name.strip())
     if not per_node:
         return layout, None
-    if not (per_node.isascii() and per_node.isdigit() and 0 < int(per_node[:9]) and len(per_node) < 9):
+    if not (per_node.isascii() and per_node.isdigit() and int(per_node[:9]) > 0 and len(per_node) < 9):
         raise UserError(f"layout: found '{spec}', wanted {layout.name}:RANKS_PER_NODE")
     return layout, int(per_node)
 

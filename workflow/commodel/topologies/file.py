@@ -28,8 +28,12 @@ def build(text: str) -> Tree:
         seen.setdefault(parent, number)
         for child in children:
             if child in parent_of:
-                raise UserError(f"'{child}' has a second parent '{parent}', the first is '{parent_of[child][0]}' on line "
-                                f"{parent_of[child][1]}", file=path, line=number)
+                raise UserError(
+                    f"'{child}' has a second parent '{parent}', the first is '{parent_of[child][0]}' on line "
+                    f"{parent_of[child][1]}",
+                    file=path,
+                    line=number,
+                )
             parent_of[child] = (parent, number)
             seen.setdefault(child, number)
     check_size(len(seen))
@@ -63,8 +67,11 @@ def _numbered(path: Path, parent_of: dict[str, tuple[str, int]], seen: dict[str,
     if seen and not roots:
         raise UserError(f"a cycle: every node has a parent, '{next(iter(seen))}' too", file=path, line=1)
     if len(roots) != 1:
-        raise UserError(f"found {len(roots)} roots ({', '.join(roots[:5])}), wanted one", file=path,
-                        line=seen[roots[1]] if len(roots) > 1 else None)
+        raise UserError(
+            f"found {len(roots)} roots ({', '.join(roots[:5])}), wanted one",
+            file=path,
+            line=seen[roots[1]] if len(roots) > 1 else None,
+        )
     children: dict[str, list[str]] = {name: [] for name in seen}
     for child, (parent, _) in parent_of.items():
         children[parent].append(child)

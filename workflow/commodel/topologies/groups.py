@@ -1,4 +1,4 @@
-"""Unbalanced two-level trees: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 stands for seven times 12."""
+"""Unbalanced two-level trees: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 means 12, seven times."""
 
 import numpy as np
 

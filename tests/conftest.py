@@ -1,0 +1,19 @@
+"""Toolchains for tests that build or run something: made once, shared by all tests of a session."""
+
+import pytest
+
+from commodel.build import build
+from commodel.toolchain import ROOT, find
+
+
+@pytest.fixture(scope="session")
+def simgrid_programs():
+    """The native programs for SimGrid; a machine without SimGrid skips the tests that simulate."""
+    if find("smpicc") is None:
+        pytest.skip("no SimGrid here")
+    return build(ROOT, "smpi")
+
+
+@pytest.fixture(scope="session")
+def mpi_programs():
+    return build(ROOT, "mpi")

@@ -1,0 +1,116 @@
+"""The whole way, as a user goes it: run, look, change something, run again."""
+
+import json
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from commodel.tables import read_parameters
+
+
+def test_the_whole_way_on_a_platform_that_is_loggp(project):
+    """Measured and LogGP-predicted broadcasts agree within 1 %, and the fit finds what the platform was made of."""
+    run = project.commodel("run", "small")
+    assert "loggp-64 (simulated)" in run.stdout
+    assert "reports/small/index.html" in run.stdout
+    comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
+    assert len(comparison) == 2 * 10
+    loggp = comparison[(comparison["family"] == "loggp") & (comparison["bytes"] == 8) & (comparison["ranks"] == 16)]
+    assert len(loggp) == 2
+    assert loggp["mu"].max() < 1.01
+
+    found = read_parameters(project.folder / "results/small/fitted/loggp-64/loggp.yaml")
+    truth = {"L": 10e-6, "o_s": 1.5e-6, "o_r": 1.5e-6, "G": 1e-10}
+    for name, value in truth.items():
+        assert found.values[name].value == pytest.approx(value, rel=0.02), name
+        width = max(1e-3 * value, 2e-9)  # 16 bytes of header and the simulator's 1 ns
+        assert found.values[name].low - width <= value <= found.values[name].high + width, name
+    assert found.simulated
+
+    book = openpyxl.load_workbook(project.folder / "reports/small/small.xlsx", read_only=True)
+    assert {"Summary", "Comparison", "Errors", "Parameters", "Fits", "Raw summary", "Provenance"} <= set(
+        book.sheetnames
+    )
+    page = (project.folder / "reports/small/index.html").read_text(encoding="utf-8")
+    assert "SIMULATED" in page
+
+
+def test_a_second_run_does_nothing_and_a_report_edit_does_not_measure(project):
+    project.commodel("run", "small", "-q")
+    before = project.raw_files()
+    assert len(before) == 10 + 24
+    report = project.folder / "reports/small/index.html"
+    written = report.stat().st_mtime_ns
+    project.commodel("run", "small", "-q")
+    assert report.stat().st_mtime_ns == written
+    (project.folder / "results/small/comparison.csv").touch()
+    project.commodel("run", "small", "-q")
+    assert report.stat().st_mtime_ns > written
+    assert project.raw_files() == before
+
+
+def test_a_new_point_measures_only_that_point(project):
+    project.commodel("run", "small", "-q")
+    before = project.raw_files()
+    path = project.folder / "params/experiments/small.yaml"
+    path.write_text(path.read_text().replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
+    project.commodel("run", "small", "-q")
+    after = project.raw_files()
+    assert {name: after[name] for name in before} == before
+    assert len(after) == len(before) + 4
+
+
+def test_a_killed_batch_goes_on_where_it_stopped(project):
+    project.commodel("plan", "small", "--write")
+    plan = json.loads((project.folder / "results/small/plan.json").read_text())
+    batch = next(batch for batch in plan["batches"] if batch["points"] and batch["nodes"] == 16)
+    out = f"results/small/raw/{batch['name']}"
+    arguments = ["measure", "--in", "results/small/plan.json", "--batch", batch["name"], "--out", out]
+    project.commodel(*arguments)
+    files = sorted(project.raw_files())
+    assert len(files) == 4
+    (project.folder / out / files[0]).unlink()
+    (project.folder / out / f".{files[1]}.tmp").write_text("half a line")  # what a kill leaves behind
+    before = project.raw_files()
+    run = project.commodel(*arguments)
+    assert "0 of 1 done" in run.stderr
+    assert {name: when for name, when in project.raw_files().items() if name in before} == before
+    assert sorted(project.raw_files()) == files
+
+
+def test_two_simulated_runs_give_the_same_samples(project):
+    project.commodel("run", "small", "-q")
+    samples = {path.name: path.read_bytes() for path in project.folder.glob("results/*/raw/*/????????????.csv")}
+    for path in project.folder.glob("results/*/raw/*/*"):
+        path.unlink()
+    project.commodel("run", "small", "-q")
+    again = {path.name: path.read_bytes() for path in project.folder.glob("results/*/raw/*/????????????.csv")}
+    assert samples == again
+
+
+def test_a_damaged_raw_file_is_named(project):
+    project.commodel("run", "small", "-q")
+    victim = next(project.folder.glob("results/small/raw/*/????????????.csv"))
+    victim.write_text(victim.read_text().replace("precision", "precision,7") + "nonsense\n")
+    run = project.commodel(
+        "collect", "--in", "results/small/plan.json", "--out", "results/small/observations.csv", code=2
+    )
+    assert run.stderr.count("\n") == 1
+    assert victim.name in run.stderr
+
+
+def test_a_dry_run_and_the_slurm_profile_need_no_cluster(project):
+    run = project.commodel("run", "small", "--dry-run", "--profile", "slurm")
+    assert "measure" in run.stdout + run.stderr
+    assert not project.raw_files()
+
+
+def test_a_platform_edited_after_planning_is_noticed(project):
+    project.commodel("plan", "small", "--write")
+    plan = json.loads((project.folder / "results/small/plan.json").read_text())
+    path = project.folder / "params/platforms/loggp-64.yaml"
+    path.write_text(path.read_text().replace("0:1.5e-6:0", "0:2.5e-6:0"))
+    name = plan["batches"][0]["name"]
+    run = project.commodel("measure", "--in", "results/small/plan.json", "--batch", name, "--out", "x", code=2)
+    assert "plan again" in run.stderr
