@@ -54,10 +54,12 @@ def _samples(path: Path, case: str) -> list[dict]:
                     {"sample": int(row["sample"]), "seconds": seconds, "skew": skew, "valid": valid, "stop": stop}
                 )
             except (KeyError, TypeError, ValueError) as error:
-                message = f"damaged raw file, remove it to measure the case again: {error}"
+                message = f"damaged raw file ({error}); remove it, and `done` beside it, to measure the case again"
                 raise UserError(message, file=path, line=reader.line_num) from None
     if not rows:
-        raise UserError("damaged raw file without samples, remove it to measure the case again", file=path)
+        raise UserError(
+            "damaged raw file without samples; remove it, and `done` beside it, to measure the case again", file=path
+        )
     return rows
 
 

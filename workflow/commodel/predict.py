@@ -83,9 +83,9 @@ def doubts(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     low, high = parameters.bytes_range
     smallest, largest = pattern.bytes.min(), pattern.bytes.max()
     if not entry.uses_bytes:
-        if smallest == largest == low:
+        if low <= smallest and largest <= high:
             return "ok"
-        return f"blind to size: fitted at {format_bytes(int(low))}"
+        return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
     if largest > high:
         return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
     return "ok"

@@ -24,13 +24,15 @@ def fit(observed):
     notes = {}
     overhead = max(o_s[0], o_r[0])
     gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
-    if np.count_nonzero(gap_seen) < 2:
-        gap_seen[:] = True
-        notes["G"] = "hidden behind the overhead at every size measured"
-    spacing = trips.spacing[:, gap_seen]
-    # No burst can be spaced more closely than the gap: it bounds g where large messages alone would put it higher.
-    ceiling = np.percentile(trips.spacing[1:], 97.5, axis=0).min()
-    g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
+    if np.count_nonzero(gap_seen) >= 2:
+        spacing = trips.spacing[:, gap_seen]
+        # No burst can be spaced more closely than the gap: it bounds g where large messages would put it higher.
+        ceiling = np.percentile(trips.spacing[1:], 97.5, axis=0).min()
+        g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
+    else:
+        one_way = trips.one_way - trips.overheads
+        g, G = np.zeros(len(one_way)), line(body, one_way, 1 / trips.one_way[0] ** 2)[1]
+        notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
     if g[0] <= overhead:
         notes["g"] = "not told apart from 0: a gap below the overhead changes no price"
 

@@ -1,6 +1,6 @@
 """LogP: every message is short and costs the same, whatever its size.
 
-Fitted from the smallest message measured. o is the mean of the two overheads; L is what is left of half a round trip
+Fitted from the smallest message measured, and good for messages that take up to a tenth longer. o is the mean of the two overheads; L is what is left of half a round trip
 when both are taken off (LogP's own definition is an upper bound, this is the median).
 """
 
@@ -17,13 +17,14 @@ def fit(observed):
     o = trips.overheads[:, 0] / 2
     L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
     g = trips.spacing[:, 0]
+    short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
     notes = {}
     if g[0] <= 1.05 * max(trips.o_s[0, 0], trips.o_r[0, 0]):
         notes["g"] = "no larger than the overhead, which hides it"
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
     evidence = curve("half a round trip", ("message / B", "time / s"), trips.size, trips.one_way[0], fitted, "L + 2·o")
     values = {"L": L, "o": o, "g": g, "gamma": per_byte(observed.cases("work"))}
-    return Fitted(values, (trips.size[0], trips.size[0]), notes=notes, curves=(evidence,))
+    return Fitted(values, (0, short), notes=notes, curves=(evidence,))
 
 
 def price(schedule, values, forms):
