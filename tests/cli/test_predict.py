@@ -133,7 +133,7 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--family", "lgogp", *sets(L=1)], "did you mean 'loggp'"),
+        (["--family", "logggp", *sets(L=1)], "did you mean 'loggp'"),
         (["--family", "logp", *sets(L="1us")], "needs o"),
         (["--family", "logp", *sets(L="1us", o="1us", g="-1us")], "found"),
         (["--family", "logp", *sets(L="1us", o="1us", q="1us")], "no parameter 'q'"),

@@ -1,6 +1,7 @@
 """How long a measurement will take, before anything runs: a guess from the platform's size, never a promise."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from commodel.config import Platform
 from commodel.families import complete, family
@@ -10,7 +11,8 @@ from commodel.records import Case, Estimate, ParameterSet, Point
 
 START = 0.4  # seconds to start a program on all ranks
 SIMULATED_MESSAGE = 8e-6  # wall time that simulating one message takes
-LARGEST = 256  # ranks; beyond, the cost of an algorithm is extrapolated in proportion
+LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
+MIB = 1 << 20
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
 
 
@@ -41,19 +43,17 @@ class Durations:
         return min(seconds * samples, self.measure["seconds"]) + seconds * self.measure["warmup"] + 1e-3
 
     def _once(self, point: Point) -> tuple[float, float]:
-        """Seconds and messages of one run of a point."""
-        shape = (point.operation, point.choice, point.ranks)
+        """Seconds and messages of one run of a point. Ranks are rounded up, so that there are few shapes to price."""
+        ranks = point.ranks if point.topology else min(1 << (point.ranks - 1).bit_length(), LARGEST)
+        shape = (point.operation, point.algorithm, point.topology, ranks)
         if shape not in self.lines:
-            self.lines[shape] = tuple(self._price(point, size) for size in (0, 1 << 20))
+            self.lines[shape] = tuple(self._price(point, ranks, size) for size in (0, MIB))
         (low, messages), (high, more_messages) = self.lines[shape]
-        part = point.bytes / (1 << 20)
-        return low + (high - low) * part, messages + (more_messages - messages) * part
+        part, scale = point.bytes / MIB, max(point.ranks / ranks, 1)
+        return scale * (low + (high - low) * part), scale * (messages + (more_messages - messages) * part)
 
-    def _price(self, point: Point, size: int) -> tuple[float, float]:
-        ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
-        shape = Point(point.platform, point.operation, point.algorithm, point.topology, "", ranks, size)
-        pattern = schedule(shape)
+    def _price(self, point: Point, ranks: int, size: int) -> tuple[float, float]:
+        pattern = schedule(replace(point, layout="", ranks=ranks, bytes=size))
         entry = family("hockney")
         values = complete(entry, self.parameters.point_values(), {})
-        cost = float(pattern.cost(entry.price(pattern, values, {}))[0])
-        return cost * point.ranks / ranks, len(pattern.src) * point.ranks / ranks
+        return float(pattern.cost(entry.price(pattern, values, {}))[0]), len(pattern.src)

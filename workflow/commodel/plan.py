@@ -104,18 +104,14 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
             try:
                 yield make_point(setting, combination)
             except UserError as error:
-                raise experiment.error(_culprit(block, path, combination, error.message), error.message) from None
+                raise experiment.error(_place(block, path, error.key), error.found) from None
 
 
-def _culprit(block: Block, path: tuple, combination: dict, message: str) -> tuple:
-    """The key that the message is about, where one of the combination's texts is named in it."""
-    for name, value in combination.items():
-        if isinstance(value, str) and value.partition(":")[0] in message and name != "operation":
-            return (*path, "axes", name) if name in block.axes else (*path, name)
-    for name in ("algorithm", "topology", "layout", "ranks", "nodes", "bytes", "operation"):
-        if name in message and name in block.axes:
-            return (*path, "axes", name)
-    return path
+def _place(block: Block, path: tuple, name: str) -> tuple:
+    """Where a block, or an entry of its include, gives the axis that an error is about."""
+    if name in block.axes and path == block.path:
+        return (*path, "axes", name)
+    return next(((*path, "zips", title, name) for title, table in block.zips.items() if name in table), (*path, name))
 
 
 def _batches(

@@ -1,6 +1,7 @@
 """From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,29 +32,48 @@ class Setting:
 
 
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """One combination of the matrix, checked and with everything filled in that it leaves open."""
-    name = operation(combination["operation"])
+    """One combination of the matrix, checked and with everything filled in that it leaves open. The key of a UserError
+    says which axis it is about."""
+    with _about("operation"):
+        name = operation(combination["operation"])
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
+    ranks, leaves = combination.get("ranks"), 0
     if topology:
-        ranks, leaves = _tree_size(name, topology)
-        if combination.get("ranks", ranks) != ranks:
-            raise UserError(
-                f"topology '{topology}' has {ranks} nodes, found ranks {combination['ranks']}; leave ranks out"
-            )
+        with _about("topology"):
+            nodes, leaves = _tree_size(name, topology)
+        if ranks not in (None, nodes):
+            raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
+        ranks = nodes
+    elif chosen:
+        with _about("algorithm"):
+            _known_algorithm(name, chosen)
     else:
-        if not chosen:
-            raise UserError(f"{name} needs an algorithm or a topology")
-        _known_algorithm(name, chosen)
-        ranks, leaves = combination.get("ranks"), 0
-        if ranks is None:
-            raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node")
+        raise UserError(f"{name} needs an algorithm or a topology", key="operation")
+    if ranks is None:
+        raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
     if ranks < 2:
-        raise UserError(f"found ranks {ranks}, wanted at least 2")
+        raise UserError(f"found {ranks}, wanted at least 2", key="ranks")
     size = 0 if name == "barrier" else combination.get("bytes")
     if size is None:
-        raise UserError(f"bytes are missing; {name} needs a message size")
-    layout = _full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))
+        raise UserError(f"bytes are missing; {name} needs a message size", key="bytes")
+    with _about("layout"):
+        layout, per_node = _full_layout(
+            setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node")
+        )
+    needed = -(-ranks // per_node)
+    if per_node > setting.cores or needed > setting.nodes:
+        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        asked = f"{ranks} ranks as {layout} need {needed} nodes of {per_node} cores"
+        raise UserError(f"{asked}; {room}", key="topology" if topology else "ranks")
     return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves)
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise UserError(error.message, key=key) from None
 
 
 @lru_cache
@@ -70,19 +90,13 @@ def _tree_size(name: str, spec: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=65536)
-def _full_layout(setting: Setting, spec: str, ranks: int, asked: int | None) -> str:
+def _full_layout(setting: Setting, spec: str, ranks: int, asked: int | None) -> tuple[str, int]:
     """The layout with its ranks a node: as written, else as ranks_per_node says, else spread over all nodes."""
     entry, written = parse_layout(spec)
     if written and asked and written != asked:
-        raise UserError(f"layout '{spec}' and ranks_per_node {asked} do not agree")
+        raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
     per_node = written or asked or -(-ranks // setting.nodes)
-    needed = -(-ranks // per_node)
-    if per_node > setting.cores or needed > setting.nodes:
-        raise UserError(
-            f"ranks {ranks} as {entry.name}:{per_node} need {needed} nodes of {per_node} cores; "
-            f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
-        )
-    return f"{entry.name}:{per_node}"
+    return f"{entry.name}:{per_node}", per_node
 
 
 def nodes_of(point: Point) -> int:

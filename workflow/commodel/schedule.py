@@ -118,23 +118,21 @@ class Groups:
     __slots__ = ("first", "last", "longest", "order", "position", "ranks")
 
     def __init__(self, rank: np.ndarray):
-        self.order, self.longest, self.ranks = None, min(len(rank), 1), rank
-        if len(rank) < 2 or _all_different(rank):
+        self.order, self.ranks = None, rank
+        rising = rank[1:] > rank[:-1]
+        if rising.all() or _differ(np.sort(rank)).all():
             return
         self.order = np.argsort(rank, kind="stable")
         ordered = rank[self.order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        counts = np.diff(np.r_[starts, len(rank)])
+        starts = np.concatenate([[0], np.flatnonzero(_differ(ordered)) + 1])
+        counts = np.diff(starts, append=len(rank))
         self.first, self.last = starts, starts + counts - 1
         self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
         self.ranks, self.longest = ordered[starts], int(counts.max())
-        if self.longest == 1:
-            self.order, self.ranks = None, rank
 
 
-def _all_different(rank: np.ndarray) -> bool:
-    rising = rank[1:] > rank[:-1]
-    return bool(rising.all()) or bool((rank[1:] < rank[:-1]).all())
+def _differ(ordered: np.ndarray) -> np.ndarray:
+    return ordered[1:] != ordered[:-1]
 
 
 def stack(schedules: Sequence[Schedule]) -> Schedule:

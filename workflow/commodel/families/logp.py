@@ -1,7 +1,8 @@
 """LogP: every message is short and costs the same, whatever its size.
 
-Fitted from the smallest message measured, and good for messages that take up to a tenth longer. o is the mean of the two overheads; L is what is left of half a round trip
-when both are taken off (LogP's own definition is an upper bound, this is the median).
+Fitted from the smallest message measured, and good for messages that take up to a tenth longer. o is the mean of the
+two overheads; L is what is left of half a round trip when both are taken off (LogP's own definition is an upper bound,
+this is the median).
 """
 
 import numpy as np
