@@ -9,8 +9,8 @@ from commodel.launchers import launcher
 from commodel.patterns import schedule
 from commodel.records import Case, Estimate, ParameterSet, Point
 
-START = 0.4  # seconds to start a program on all ranks
-SIMULATED_MESSAGE = 8e-6  # wall time that simulating one message takes
+START = 2.0  # seconds to start a batch: the driver and its programs
+SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
 LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 MIB = 1 << 20
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
@@ -31,14 +31,12 @@ class Durations:
         return START + sum(self._of_samples(*self._once(point)) for point in points)
 
     def of_cases(self, cases: Iterable[Case]) -> float:
-        cases = list(cases)
-        messages = sum(self._of_samples(1e-4, 2 * case.ranks) for case in cases)
-        return START * len({case.probe for case in cases}) + messages
+        return START + sum(self._of_samples(1e-4, 2 * case.ranks) for case in cases)
 
     def _of_samples(self, seconds: float, messages: float) -> float:
         """Three times the fewest samples is what a calm machine takes; the budget is a ceiling."""
         if self.simulated:
-            return messages * SIMULATED_MESSAGE * 2 * (self.measure["min_samples"] + self.measure["warmup"])
+            return messages * SIMULATED_MESSAGE * (self.measure["min_samples"] + self.measure["warmup"])
         samples = min(3 * self.measure["min_samples"], self.measure["max_samples"])
         return min(seconds * samples, self.measure["seconds"]) + seconds * self.measure["warmup"] + 1e-3
 

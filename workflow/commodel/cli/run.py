@@ -31,7 +31,8 @@ def run(experiment: str, profile: str | None, cores: int | None, only: str | Non
         click.echo("\n".join(totals(plan)), err=True)
     settings = {"experiment": path, "only": only, "quiet": quiet or None}
     command = _snakemake(settings, cores, profile)
-    command += ["--dry-run"] if dry_run else ["--quiet", "all" if quiet else "rules"]
+    # Here the measuring prints its own progress; of jobs that run elsewhere Snakemake tells.
+    command += ["--dry-run"] if dry_run else ["--quiet", *(["host", "reason"] if profile and not quiet else ["all"])]
     code = subprocess.run(command, check=False).returncode
     if code or dry_run:
         raise SystemExit(code)
