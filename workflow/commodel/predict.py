@@ -23,25 +23,15 @@ def predict(parameters: ParameterSet, points: Iterable[Point]) -> list[Predictio
     for numbers, members, schedules in _shapes(list(points)):
         seconds, low, high = _priced(entry, parameters, exact, drawn, stack(schedules))
         for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
-            doubt = doubts(entry, parameters, schedules[i])
-            found[number] = _prediction(parameters, point, float(seconds[i]), float(low[i]), float(high[i]), doubt)
+            price = float(seconds[i]), float(low[i]), float(high[i])
+            found[number] = Prediction(entry.name, point, *price, doubts(entry, parameters, schedules[i]))
     return [found[number] for number in sorted(found)]
 
 
-def table(parameters: ParameterSet, points: list[Point]) -> pd.DataFrame:
-    """The same as the table that the comparison is made from."""
-    rows = zip(points, predict(parameters, points), strict=True)
-    return pd.DataFrame(
-        [(point.id, found.family, found.seconds, found.low, found.high, found.status) for point, found in rows],
-        columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"],
-    )
-
-
-def _prediction(
-    parameters: ParameterSet, point: Point, seconds: float, low: float, high: float, status: str
-) -> Prediction:
-    names = {name: getattr(point, name) for name in ("operation", "algorithm", "topology", "layout", "ranks", "bytes")}
-    return Prediction(family=parameters.family, **names, seconds=seconds, low=low, high=high, status=status)
+def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
+    """Predictions as the comparison takes them."""
+    rows = [(found.point.id, found.family, found.seconds, found.low, found.high, found.status) for found in predictions]
+    return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
 
 
 def _shapes(points: list[Point]) -> Iterator[tuple[list[int], list[Point], list[Schedule]]]:

@@ -190,12 +190,7 @@ class Prediction:
     """A price with its interval. `status` is ok, or says why the price should be doubted or is missing."""
 
     family: str
-    operation: str
-    algorithm: str
-    topology: str
-    layout: str
-    ranks: int
-    bytes: int
+    point: Point
     seconds: float
     low: float
     high: float

@@ -1,6 +1,7 @@
 """The programs of others that commodel starts: where they are and which version. Only looks, never installs."""
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -28,13 +29,13 @@ def beside(program: str, other: str) -> str | None:
 
 
 def version(command: list[str]) -> str:
-    """The first line that a version command prints, or why it printed none."""
+    """The first line with a version number that a version command prints, or why there is none."""
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not answer: {error}"
-    lines = (run.stdout + run.stderr).strip().splitlines()
-    return lines[0].strip() if lines else "prints no version"
+    lines = (run.stdout + run.stderr).splitlines()
+    return next((" ".join(line.split()) for line in lines if re.search(r"[0-9]+\.[0-9]", line)), "prints no version")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ class Verbs(click.Group):
         """One line a verb, read off the first line of its file: importing all of them would take seconds."""
         rows = []
         for name in self.list_commands(ctx):
-            first = (ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or "").split("\n")[0]
+            first = (ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or "").split("\n")[
+                0
+            ]
             rows.append((name, first.partition(": ")[2]))
         with formatter.section("Commands"):
             formatter.write_dl(rows)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-import pandas as pd
 
 from commodel.cli._output import show
 from commodel.cli._points import pattern_options, points
@@ -15,7 +14,7 @@ from commodel.plan import load_plan
 from commodel.points import Setting
 from commodel.predict import predict as price
 from commodel.predict import table as priced
-from commodel.records import ParameterSet
+from commodel.records import ParameterSet, Prediction
 from commodel.tables import read_parameters, write_table
 from commodel.units import format_bytes, format_seconds
 
@@ -85,29 +84,19 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     if out is None:
         raise UserError("--plan needs --out")
     plan = load_plan(plan_file)
-    tables = [priced(parameters, [p for p in plan.points if p.platform == parameters.platform]) for parameters in sets]
-    write_table(out, pd.concat(tables))
+    predictions = []
+    for parameters in sets:
+        predictions += price(parameters, [point for point in plan.points if point.platform == parameters.platform])
+    write_table(out, priced(predictions))
 
 
-def _row(prediction, style: str) -> dict:
-    names = (
-        "family",
-        "operation",
-        "algorithm",
-        "topology",
-        "layout",
-        "ranks",
-        "bytes",
-        "seconds",
-        "low",
-        "high",
-        "status",
-    )
-    row = {name: getattr(prediction, name) for name in names}
+def _row(prediction: Prediction, style: str) -> dict:
+    point = prediction.point
+    names = {name: getattr(point, name) for name in ("operation", "algorithm", "topology", "layout", "ranks", "bytes")}
+    times = {name: getattr(prediction, name) for name in ("seconds", "low", "high")}
     if style == "table":
-        row |= {name: format_seconds(row[name]) for name in ("seconds", "low", "high")}
-        row |= {"bytes": format_bytes(row["bytes"])}
-        row = {name: value for name, value in row.items() if value != ""}
+        times = {name: format_seconds(value) for name, value in times.items()}
+        names = {name: value for name, value in names.items() if value != ""} | {"bytes": format_bytes(point.bytes)}
     elif style == "json":
-        row |= {name: row[name] or None for name in ("algorithm", "topology")}
-    return row
+        names |= {name: names[name] or None for name in ("algorithm", "topology")}
+    return {"family": prediction.family, **names, **times, "status": prediction.status}

@@ -1,12 +1,12 @@
 """Writes a report as one self-contained page: plain tables, charts by JavaScript, nothing from elsewhere."""
 
-import os
 from html import escape
 from pathlib import Path
 
 from commodel.report import html_charts
 from commodel.report.page import SCRIPT, STYLE
 from commodel.report.shape import COLOURS, Answer, Chart, Report, Scale, Section, Table, finite, show
+from commodel.tables import write_text
 
 MOST_ROWS = 1000  # of one table on the page; the workbook has them all
 STEPS = 10  # shades to either side of the middle of a colour scale
@@ -14,13 +14,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inli
 
 
 def write_html(report: Report, path: str | Path) -> None:
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(page(report), encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_text(Path(path), page(report))
 
 
 def page(report: Report) -> str:

@@ -1,6 +1,5 @@
 """Writes a report as a workbook: native tables and charts, values only, byte-identical for equal reports."""
 
-import os
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from commodel.report.xlsx_layout import (
     set_widths,
     unique,
 )
+from commodel.tables import whole
 
 CREATED = datetime(2000, 1, 1)  # fixed, so that the same report is the same file
 MAX_ROWS = 1_048_576
@@ -28,16 +28,11 @@ TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
 
 def write_xlsx(report: Report, path: str | Path) -> None:
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
-    try:
+    with whole(Path(path)) as part:
         book = Workbook(report, part)
         for section in report.sections:
             book.add(section)
         book.close()
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 class Workbook:

@@ -17,20 +17,6 @@
 static const char compiler[] = COMMODEL_MPICC " (" COMPILER_NAME __VERSION__ ")";
 static const char flags[] = COMMODEL_FLAGS;
 
-void write_json_string(FILE *file, const char *text)
-{
-  fputc('"', file);
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c == '"' || *c == '\\')
-      fprintf(file, "\\%c", *c);
-    else if (*c < 0x20)
-      fprintf(file, "\\u%04x", *c);
-    else
-      fputc(*c, file);
-  }
-  fputc('"', file);
-}
-
 static void write_member(FILE *file, const char *name, const char *text, const char *after)
 {
   fprintf(file, "  \"%s\": ", name);

@@ -40,12 +40,13 @@ double clock_wait(double seconds); /* returns how long it really was */
 void clock_wait_until(double when);
 double clock_resolution(void);
 
-/* ---- text.c: whole files and strict numbers ---- */
+/* ---- text.c: whole files, strict numbers, JSON strings ---- */
 char *read_text(const char *path, const char *what); /* dies by user_error when it cannot */
 char *next_line(char **cursor);                      /* cuts one line off, NULL at the end */
 int split_fields(char *line, char **fields, int most); /* at commas; the number found, also when above most */
 bool parse_integer(const char *text, long long *value);
 bool parse_real(const char *text, double *value); /* finite only */
+void write_json_string(FILE *file, const char *text);
 FILE *open_partial(const char *path, char **partial);                /* DIR/.<name>.tmp */
 void commit_partial(FILE *file, char *partial, const char *path); /* flush, close, rename, free */
 
@@ -164,7 +165,6 @@ void write_samples(const char *dir, const char *id, const Samples *samples);
 /* ---- describe.c, placement.c: provenance ---- */
 void describe(const Program *program);
 void write_meta(const Program *program, const Options *options, const Alignment *alignment, const char *hosts);
-void write_json_string(FILE *file, const char *text);
 enum { HOST_ROOM = MPI_MAX_PROCESSOR_NAME + 64 };
 char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_ROOM bytes each; NULL elsewhere */
 void check_placement(const char *path, const char *hosts, int ranks);

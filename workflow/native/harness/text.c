@@ -1,4 +1,4 @@
-/* text.c: reading whole files, cutting them into fields, strict numbers, files that appear only when complete. */
+/* text.c: reading whole files, cutting them into fields, strict numbers, JSON, files that appear only when complete. */
 #include "harness.h"
 
 #include <errno.h>
@@ -91,4 +91,18 @@ void commit_partial(FILE *file, char *partial, const char *path)
   if (fclose(file) != 0 || broken) user_error("%s: cannot write: %s", partial, strerror(errno));
   if (rename(partial, path) != 0) user_error("%s: cannot rename to %s: %s", partial, path, strerror(errno));
   free(partial);
+}
+
+void write_json_string(FILE *file, const char *text)
+{
+  fputc('"', file);
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    if (*c == '"' || *c == '\\')
+      fprintf(file, "\\%c", *c);
+    else if (*c < 0x20)
+      fprintf(file, "\\u%04x", *c);
+    else
+      fputc(*c, file);
+  }
+  fputc('"', file);
 }
