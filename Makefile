@@ -36,15 +36,14 @@ test: $(READY)
 lint: $(READY)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
-	.venv/bin/snakefmt --check --quiet Snakefile workflow/rules
-	@.venv/bin/snakemake --dry-run --quiet all
+	.venv/bin/snakefmt --check Snakefile workflow/rules
 	@! .venv/bin/snakemake --lint 2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
 	$(COMMODEL) build mpi
 
 format: $(READY)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
-	.venv/bin/snakefmt --quiet Snakefile workflow/rules
+	.venv/bin/snakefmt Snakefile workflow/rules
 
 bench: $(READY)
 	.venv/bin/python tests/bench/pricing.py

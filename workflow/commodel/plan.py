@@ -9,6 +9,7 @@ from commodel.config import Block, Experiment, Platform, find, load_experiment, 
 from commodel.duration import Durations
 from commodel.errors import UserError
 from commodel.families import family, family_names
+from commodel.launchers import Launcher, launcher
 from commodel.matrix import combinations
 from commodel.points import Setting, make_point, nodes_of
 from commodel.probes import probe
@@ -152,3 +153,7 @@ def load_plan(path: Path) -> Plan:
         return Plan.from_json(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
+
+
+def launcher_of(plan: Plan, batch: str) -> Launcher:
+    return launcher(plan.platforms[plan.batch(batch).platform]["launcher"])

@@ -1,9 +1,5 @@
-from commodel.launchers import launcher
-
-
-def how(wildcards):
-    """The launcher of a batch's platform."""
-    return launcher(PLAN.platforms[BATCHES[wildcards.batch].platform]["launcher"])
+from commodel.plan import launcher_of
+from commodel.toolchain import ROOT
 
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
@@ -11,11 +7,11 @@ def how(wildcards):
 rule measure:
     input:
         plan=ancient(f"results/{E}/plan.json"),
-        programs=lambda wildcards: str(ROOT / "build" / how(wildcards).toolchain / "built"),
+        programs=lambda wildcards: str(ROOT / "build" / launcher_of(PLAN, wildcards.batch).toolchain / "built"),
         cases=f"results/{E}/batches/{{batch}}.txt",
     output:
         touch(f"results/{E}/raw/{{batch}}/done"),
-    threads: lambda wildcards: workflow.cores if how(wildcards).busy else 1
+    threads: lambda wildcards: workflow.cores if launcher_of(PLAN, wildcards.batch).busy else 1
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,
@@ -33,9 +29,9 @@ rule collect:
         plan=f"results/{E}/plan.json",
         code=[PACKAGE / "collect.py", PACKAGE / "stats.py"],
     output:
-        f"results/{E}/observations.csv",
-        f"results/{E}/summary.csv",
+        observations=f"results/{E}/observations.csv",
+        summary=f"results/{E}/summary.csv",
     message:
         "collecting the samples"
     shell:
-        "{COMMODEL} collect --in {input.plan} --out {output[0]}"
+        "{COMMODEL} collect --in {input.plan} --out {output.observations}"

@@ -1,4 +1,4 @@
-/* text.c: reading whole files, cutting them into fields, strict numbers, JSON, files that appear only when complete. */
+/* text.c: whole files, cutting them into fields, strict numbers, JSON, files that appear only when complete. */
 #include "harness.h"
 
 #include <errno.h>
