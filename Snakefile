@@ -31,6 +31,7 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
+        f"results/{E}/comparison.csv",
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",
 

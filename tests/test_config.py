@@ -54,7 +54,7 @@ SLURM = """\
 launcher: slurm
 nodes: 4
 cores: 64
-slurm: {mpi: pmix, partition: main, account: null, constraint: skl, minutes: 20}
+slurm: {mpi: pmix}
 """
 HOSTS = """\
 launcher: hosts
@@ -142,7 +142,7 @@ def test_platforms(tmp_path):
         "smpi/async-small-thresh": "65536",
         "network/TCP-gamma": "0",
     }
-    assert load(tmp_path, SLURM, "platform").slurm.constraint == "skl"
+    assert load(tmp_path, SLURM, "platform").slurm.mpi == "pmix"
     assert load(tmp_path, "launcher: slurm\nnodes: 4\ncores: 8\n", "platform").slurm.mpi == "pmi2"
     assert load(tmp_path, HOSTS, "platform").hosts.names == ("a", "b.example.org")
 
@@ -274,11 +274,10 @@ P = [
     (SIMGRID, "0:6.5e-6:0", "$(id)", "7: simgrid.config.smpi/os: found '$(id)'"),
     (SIMGRID, '"0:6.5e-6:0"', "[1]", "7: simgrid.config.smpi/os: found a list"),
     (SLURM, "mpi: pmix", "mpi: pmix --x", "4: slurm.mpi: found 'pmix --x', wanted a word"),
-    (SLURM, "partition: main", "partition: -main", "4: slurm.partition: found '-main', wanted a word"),
-    (SLURM, "partition: main", "partition: 12", "4: slurm.partition: found the number '12', wanted a word"),
-    (SLURM, "partition: main", "partiton: main", "4: slurm.partiton: found an unknown key; did you mean 'partition'"),
-    (SLURM, "constraint: skl", "constraint: skl|icl", "4: slurm.constraint: found 'skl|icl'"),
-    (SLURM, "minutes: 20", "minutes: 0", "4: slurm.minutes: found '0', wanted a whole number from 1"),
+    (SLURM, "mpi: pmix", "mpi: -main", "4: slurm.mpi: found '-main', wanted a word"),
+    (SLURM, "mpi: pmix", "mpi: 12", "4: slurm.mpi: found the number '12', wanted a word"),
+    (SLURM, "mpi: pmix", "mpii: pmix", "4: slurm.mpii: found an unknown key; did you mean 'mpi'"),
+    (SLURM, "mpi: pmix", "mpi: pmix|pmi2", "4: slurm.mpi: found 'pmix|pmi2'"),
     (HOSTS, "names: [a, b.example.org]", "names: []", "4: hosts.names: found an empty list, wanted at least one"),
     (HOSTS, "names: [a, b.example.org]", "names: a", "4: hosts.names: found 'a', wanted a list"),
     (HOSTS, "names: [a, b.example.org]", "names: [a, a]", "4: hosts.names: found a host twice"),

@@ -59,7 +59,7 @@ def test_slurm_always_gives_counts(job, layout, nodes):
     argv = launcher("slurm").argv(job("slurm", nodes, layout))
     text = " ".join(argv)
     assert "-N 2 -n 4 --ntasks-per-node=2" in text
-    assert f"--distribution={layout.split(':')[0]}" in argv
+    assert f"--distribution={'plane=2' if layout == 'block:2' else 'cyclic'}" in argv
     assert "--mpi=pmix" in argv
 
 

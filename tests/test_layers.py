@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     0: "errors",
-    1: "registry units expressions yamltext toolchain tree records",
+    1: "holding registry units expressions yamltext toolchain tree records",
     2: "fields stats functions segments",
     3: "experiments platforms tables schedule fitting",
     4: "config replay roundtrips topologies layouts treetext",

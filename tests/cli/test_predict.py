@@ -44,6 +44,12 @@ def test_tan_on_cab(spec, microseconds):
     assert found["status"] == "ok"
 
 
+@pytest.mark.parametrize(("spec", "microseconds"), [("flat:32", 344.112), ("groups:12x7,11x4", 184.012)])
+def test_tan_pipelined_on_cab(spec, microseconds):
+    (found,) = predict("--family", "tan", "--params", CAB, "--operation", "reduce", "--topology", spec, "--pipelined")
+    assert found["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("parameters", "nanoseconds"),
     [((2500, 1500, 1000, 6), 22000), ((1000, 100, 500, 2), 4800), ((5000, 300, 4000, 1), 22400)],

@@ -2,12 +2,13 @@
 
 import csv
 import json
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from commodel.toolchain import find
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"
@@ -57,9 +58,9 @@ class Result:
 
 
 def _build(compiler, folder):
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not on PATH")
-    command = ["make", "-C", str(NATIVE), f"MPICC={compiler}", f"BUILD={folder}"]
+    if find(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    command = ["make", "-C", str(NATIVE), f"MPICC={find(compiler)}", f"BUILD={folder}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
@@ -93,15 +94,11 @@ def _start(prefix, build, folder, program, cases, out, options):
 
 @pytest.fixture(scope="session")
 def mpi_build(tmp_path_factory):
-    if shutil.which("mpiexec") is None:
-        pytest.skip("mpiexec is not on PATH")
     return _build("mpicc", tmp_path_factory.mktemp("mpi"))
 
 
 @pytest.fixture(scope="session")
 def smpi_build(tmp_path_factory):
-    if shutil.which("smpirun") is None:
-        pytest.skip("smpirun is not on PATH")
     return _build("smpicc", tmp_path_factory.mktemp("smpi"))
 
 
@@ -111,7 +108,7 @@ def real(mpi_build, tmp_path):
 
     def run(ranks, program, cases, *options, out="samples"):
         assert ranks <= 2
-        return _start(["mpiexec", "-n", str(ranks)], mpi_build, tmp_path, program, cases, out, options)
+        return _start([find("mpiexec"), "-n", str(ranks)], mpi_build, tmp_path, program, cases, out, options)
 
     return run
 
@@ -124,7 +121,16 @@ def simulated(smpi_build, tmp_path):
     flags = [f"--cfg={flag}" for flag in LOGGP] + ["--log=root.thres:critical"]
 
     def run(ranks, program, cases, *options, out="samples"):
-        prefix = ["smpirun", "-np", str(ranks), "-platform", str(HERE / "loggp64.xml"), "-hostfile", str(hosts), *flags]
+        prefix = [
+            find("smpirun"),
+            "-np",
+            str(ranks),
+            "-platform",
+            str(HERE / "loggp64.xml"),
+            "-hostfile",
+            str(hosts),
+            *flags,
+        ]
         return _start(prefix, smpi_build, tmp_path, program, cases, out, options)
 
     return run

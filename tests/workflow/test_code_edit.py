@@ -60,3 +60,9 @@ def test_editing_the_probes_measures_again(clone):
     found = clone("workflow/native/probes/prtt.c")
     assert "compiling the" in found
     assert any(job.startswith("measuring loggp-64-probes") for job in found)
+
+
+def test_editing_an_algorithm_measures_its_points_again_and_no_others(clone):
+    found = clone("workflow/commodel/algorithms/bcast_linear.py")
+    assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in found}
+    assert not any("probes" in job or "-7n" in job for job in found)

@@ -10,7 +10,6 @@ from commodel.errors import UserError
 from commodel.records import Batch, Plan
 from commodel.stats import median_interval
 
-SAMPLE = ("sample", "seconds", "skew", "valid", "stop")
 TEXT = ("id", "batch", "platform", "kind", "name", "choice", "layout", "direction", "stop")
 
 

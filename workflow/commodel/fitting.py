@@ -116,7 +116,9 @@ def mean(y: np.ndarray, weights: np.ndarray | float = 1.0) -> np.ndarray:
     return least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0]
 
 
-def line(x: np.ndarray, y: np.ndarray, weights: np.ndarray, ceiling: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+def line(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray, ceiling: np.ndarray | float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
     """Intercept (0 to `ceiling`) and slope (0 or more). Where the best line leaves those bounds, the best one with its
     intercept on the bound, or the best constant, is the answer."""
     intercept, slope = least_squares([np.ones(len(x)), x], y, weights).T

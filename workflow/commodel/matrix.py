@@ -1,6 +1,6 @@
 """The combinations that a block of an experiment's matrix stands for: axes x zips, without exclude, then include.
 
-Valuess are plain dicts of the names that the file gives; what they mean is the planner's to say.
+Values are plain dicts of the names that the file gives; what they mean is the planner's to say.
 """
 
 import math

@@ -4,11 +4,13 @@ A case whose raw file is there is not measured again, so a batch that was killed
 """
 
 import csv
+import ctypes
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -17,6 +19,7 @@ from pathlib import Path
 from commodel.build import programs
 from commodel.config import Platform, load_platform
 from commodel.errors import UserError, one_line
+from commodel.holding import held
 from commodel.launchers import Job, Launcher, launcher
 from commodel.layouts import place
 from commodel.patterns import schedule
@@ -57,6 +60,13 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
         raise UserError(
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
+    with held(folder, "another measurement of this batch"):
+        return _measure(plan, batch, platform, how, starter, folder, progress)
+
+
+def _measure(
+    plan: Plan, batch: Batch, platform: Platform, how: Launcher, starter: str, folder: Path, progress: Progress
+) -> int:
     work = folder / ".work"
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
@@ -85,7 +95,7 @@ def _starts(plan: Plan, batch: Batch, platform: Platform, work: Path) -> Iterato
 
 
 def _play_row(point: Point, work: Path) -> dict[str, object]:
-    return {"id": point.id, "schedule": work.resolve() / f"{point.id}.play", "point": point}
+    return {"id": point.id, "schedule": work / f"{point.id}.play", "point": point}
 
 
 def _unmeasured(start: Start, folder: Path) -> Start:
@@ -94,7 +104,8 @@ def _unmeasured(start: Start, folder: Path) -> Start:
 
 def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Start, folder: Path, work: Path) -> None:
     nodes = tuple(int(node) for node in place(start.layout, start.ranks))
-    files = {name: (work / f"{start.name}.{name}").resolve() for name in ("cases", "placement", "hosts", "log")}
+    # Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
+    files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts", "log")}
     rows = [_prepared(row) for row in start.rows]
     with files["cases"].open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
@@ -103,10 +114,10 @@ def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Sta
     write_text(files["placement"], "".join(f"{node}\n" for node in nodes))
     settings = plan.measure
     arguments = {
-        "--cases": files["cases"],
-        "--out": folder.resolve(),
-        "--meta": folder.resolve() / f"{start.name}.json",
-        "--placement": files["placement"],
+        "--cases": files["cases"].name,
+        "--out": os.path.relpath(folder, work),
+        "--meta": os.path.relpath(folder / f"{start.name}.json", work),
+        "--placement": files["placement"].name,
         "--sync": settings["sync"],
         "--precision": settings["precision"],
         "--min-samples": settings["min_samples"],
@@ -118,11 +129,12 @@ def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Sta
     job = Job(
         platform=platform,
         starter=starter,
-        program=str(programs(ROOT, how.toolchain) / start.program),
+        program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
         nodes=nodes,
         layout=start.layout,
-        hostfile=files["hosts"],
+        network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
+        hostfile=Path(files["hosts"].name),
     )
     if how.hosts:
         write_text(files["hosts"], how.hosts(job))
@@ -139,15 +151,28 @@ def _prepared(row: dict) -> dict:
         return row
     pattern = schedule(row["point"])
     write_play(row["schedule"], pattern)
-    return {"id": row["id"], "schedule": row["schedule"], "finish": "all" if pattern.root is None else pattern.root}
+    return {
+        "id": row["id"],
+        "schedule": row["schedule"].name,
+        "finish": "all" if pattern.root is None else pattern.root,
+    }
 
 
 def _wait(argv: list[str], log: Path, limit: float) -> int:
-    """Runs a launcher in a process group of its own, so that Ctrl-C and the time limit reach every rank."""
+    """Runs a launcher in a process group of its own, so that Ctrl-C, a termination and the time limit reach every rank;
+    and so that the launcher is terminated even if this process is killed outright."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that `finally` below is reached
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=environment, start_new_session=True
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            env=environment,
+            cwd=log.parent,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
         )
         try:
             return process.wait(limit)
@@ -161,6 +186,11 @@ def _wait(argv: list[str], log: Path, limit: float) -> int:
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
+
+
+def _die_with_parent() -> None:
+    """Linux: the kernel sends this process SIGTERM when its parent is gone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
 
 
 def _complaint(log: Path, start: Start, code: int, lost: int) -> str:

@@ -31,6 +31,8 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
     if only and not platforms:
         raise UserError(f"no block of {path} runs on platform '{only}'")
     points = list(dict.fromkeys(_points(experiment, platforms)))
+    if not points:
+        raise experiment.error(("matrix",), "no point is left to measure")
     probes = _probes(experiment, families)
     measure = experiment.measure.model_dump()
     batches = []
@@ -84,6 +86,9 @@ def _probes(experiment: Experiment, families: list[str]) -> list[str]:
         return list(dict.fromkeys(name for entry in families for name in family(entry).probes))
     for index, name in enumerate(experiment.probes):
         _at(experiment, ("probes", index), probe, name)
+    for entry in families:
+        if missing := set(family(entry).probes) - set(experiment.probes):
+            raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")
     return list(dict.fromkeys(experiment.probes))
 
 
@@ -100,7 +105,7 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = Setting.of(name, platforms[name])
+        setting = Setting.of(name, platforms[name]).for_block(combination for combination, _ in combinations(block))
         for combination, path in combinations(block):
             try:
                 yield make_point(setting, combination)

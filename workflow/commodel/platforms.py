@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from commodel import fields, units
-from commodel.fields import RANKS, WORD, Part, count, kind, refused
+from commodel.fields import RANKS, WORD, Part, kind, refused
 from commodel.records import digest
 from commodel.units import shown
 
@@ -33,10 +33,6 @@ class SimGrid(Part):
 
 class Slurm(Part):
     mpi: WORD = Field("pmi2", description="what srun --mpi= gets")
-    partition: WORD | None = Field(None, description="Slurm partition")
-    account: WORD | None = Field(None, description="Slurm account")
-    constraint: WORD | None = Field(None, description="node feature")
-    minutes: count(1, 60 * 24 * 30) = Field(30, description="time limit of one allocation")
 
 
 class Hosts(Part):

@@ -1,15 +1,17 @@
 """From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from commodel.algorithms import algorithm, operation, over_tree
 from commodel.config import Platform
 from commodel.errors import UserError
 from commodel.layouts import parse as parse_layout
-from commodel.records import Point
+from commodel.records import Point, digest
 from commodel.topologies import tree
 
 
@@ -20,15 +22,33 @@ class Setting:
     name: str
     nodes: int
     cores: int
+    largest_message: int = (1 << 31) - 1
+    spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
 
     @classmethod
     def of(cls, name: str, platform: Platform) -> "Setting":
         return cls(name, platform.nodes, platform.cores)
 
+    def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
+        """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so
+        that they stay alternatives to each other."""
+        return replace(self, spread=max((_ranks(combination) for combination in combinations), default=0))
+
     @classmethod
     def unlimited(cls) -> "Setting":
         """Any number of ranks, one a node unless a layout says otherwise: for pricing without a platform."""
-        return cls("", 1 << 30, 1 << 30)
+        return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
+
+
+def _ranks(combination: Mapping[str, object]) -> int:
+    """The ranks of a combination, 0 where they are not known yet because something in it is wrong."""
+    topology = combination.get("topology")
+    if not topology:
+        return combination.get("ranks") or 0
+    try:
+        return tree(topology).nodes
+    except UserError:
+        return 0
 
 
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
@@ -40,13 +60,13 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     ranks, leaves = combination.get("ranks"), 0
     if topology:
         with _about("topology"):
-            nodes, leaves = _tree_size(name, topology)
+            nodes, leaves, pattern = _tree_facts(name, topology)
         if ranks not in (None, nodes):
             raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
         ranks = nodes
     elif chosen:
         with _about("algorithm"):
-            _known_algorithm(name, chosen)
+            pattern = _algorithm_facts(name, chosen)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
@@ -56,6 +76,10 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     size = 0 if name == "barrier" else combination.get("bytes")
     if size is None:
         raise UserError(f"bytes are missing; {name} needs a message size", key="bytes")
+    if size > setting.largest_message:
+        raise UserError(
+            f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
+        )
     with _about("layout"):
         layout, per_node = _full_layout(
             setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node")
@@ -65,7 +89,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
         asked = f"{ranks} ranks as {layout} need {needed} nodes of {per_node} cores"
         raise UserError(f"{asked}; {room}", key="topology" if topology else "ranks")
-    return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves)
+    return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves, pattern)
 
 
 @contextmanager
@@ -77,16 +101,19 @@ def _about(key: str) -> Iterator[None]:
 
 
 @lru_cache
-def _known_algorithm(name: str, spec: str) -> None:
+def _algorithm_facts(name: str, spec: str) -> str:
+    """The digest of the algorithm's code."""
     entry, argument = algorithm(name, spec)
     entry.build(2, 1, argument)  # an argument that cannot be read is found now
+    return digest(inspect.getsource(inspect.getmodule(entry.build)), 8)
 
 
 @lru_cache
-def _tree_size(name: str, spec: str) -> tuple[int, int]:
-    over_tree(name)
+def _tree_facts(name: str, spec: str) -> tuple[int, int, str]:
+    """Nodes and leaves of a tree, and the digest of the tree itself and of the code that runs over it."""
+    code = inspect.getsource(inspect.getmodule(over_tree(name).build))
     found = tree(spec)
-    return found.nodes, found.leaves
+    return found.nodes, found.leaves, digest([code, hashlib.blake2b(found.parent.tobytes()).hexdigest()], 8)
 
 
 @lru_cache(maxsize=65536)
@@ -95,7 +122,7 @@ def _full_layout(setting: Setting, spec: str, ranks: int, asked: int | None) -> 
     entry, written = parse_layout(spec)
     if written and asked and written != asked:
         raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
-    per_node = written or asked or -(-ranks // setting.nodes)
+    per_node = written or asked or -(-max(ranks, setting.spread) // setting.nodes)
     return f"{entry.name}:{per_node}", per_node
 
 

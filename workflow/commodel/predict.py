@@ -1,10 +1,11 @@
 """Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
+from commodel.errors import UserError
 from commodel.families import Family, complete, family
 from commodel.patterns import schedule
 from commodel.records import ParameterSet, Point, Prediction
@@ -14,14 +15,17 @@ from commodel.units import format_bytes
 CELLS = 4_000_000  # of one array: sizes × draws × messages
 
 
-def predict(parameters: ParameterSet, points: Iterable[Point]) -> list[Prediction]:
-    """A prediction for each point, in the order of the points."""
+def predict(parameters: ParameterSet, points: Iterable[Point], pipelined: bool = False) -> list[Prediction]:
+    """A prediction for each point, in the order of the points; `pipelined`: of the time between two waves."""
     entry = family(parameters.family)
+    if pipelined and entry.pipelined is None:
+        raise UserError(f"family {entry.name} says nothing about a stream of waves")
+    cost = entry.pipelined if pipelined else lambda pattern, *given: pattern.cost(entry.price(pattern, *given))
     exact = complete(entry, parameters.point_values(), parameters.forms)
     drawn = complete(entry, parameters.drawn_values(), parameters.forms) if parameters.draws else None
     found: dict[int, Prediction] = {}
     for numbers, members, schedules in _shapes(list(points)):
-        seconds, low, high = _priced(entry, parameters, exact, drawn, stack(schedules))
+        seconds, low, high = _priced(cost, parameters, exact, drawn, stack(schedules))
         for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
             price = float(seconds[i]), float(low[i]), float(high[i])
             found[number] = Prediction(entry.name, point, *price, doubts(entry, parameters, schedules[i]))
@@ -53,15 +57,15 @@ def _shapes(points: list[Point]) -> Iterator[tuple[list[int], list[Point], list[
             yield found, [points[i] for i in found], patterns
 
 
-def _priced(entry: Family, parameters: ParameterSet, exact: dict, drawn: dict | None, pattern: Schedule):
+def _priced(cost: Callable, parameters: ParameterSet, exact: dict, drawn: dict | None, pattern: Schedule):
     """Cost and its 95 % interval, a number for each size. A very long schedule gets fewer draws, never none."""
     sizes = pattern.bytes.shape[0]
-    seconds = np.broadcast_to(pattern.cost(entry.price(pattern, exact, parameters.forms)), (sizes, 1))[:, 0]
+    seconds = np.broadcast_to(cost(pattern, exact, parameters.forms), (sizes, 1))[:, 0]
     if drawn is None:
         return seconds, seconds, seconds
     count = max(20, CELLS * 5 // max(pattern.bytes.size, 1))
     some = {name: values[:count] for name, values in drawn.items()}
-    costs = pattern.cost(entry.price(pattern, some, parameters.forms))
+    costs = cost(pattern, some, parameters.forms)
     low, high = np.percentile(np.broadcast_to(costs, (sizes, costs.shape[-1])), [2.5, 97.5], axis=-1)
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 

@@ -28,12 +28,12 @@ class Point:
     ranks: int
     bytes: int
     leaves: int = 0  # of the topology; 0 for an algorithm
+    pattern: str = ""  # digest of what builds the schedule: another algorithm under the same name is another point
 
     @property
     def id(self) -> str:
-        text = (
-            f"{self.platform}|{self.operation}|{self.algorithm}|{self.topology}|{self.layout}|{self.ranks}|{self.bytes}"
-        )
+        how = f"{self.operation}|{self.algorithm}|{self.topology}|{self.pattern}"
+        text = f"{self.platform}|{how}|{self.layout}|{self.ranks}|{self.bytes}"
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     @property

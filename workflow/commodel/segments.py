@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from commodel.errors import UserError
 from commodel.units import parse_bytes
 
 DEFAULT_SEGMENT = 8192
@@ -9,7 +10,9 @@ DEFAULT_SEGMENT = 8192
 
 def segment_sizes(bytes: int, text: str) -> np.ndarray:
     """Segments of the size that `text` gives, the last one shorter; an empty message is one empty segment."""
-    size = max(parse_bytes(text), 1) if text else DEFAULT_SEGMENT
+    size = parse_bytes(text) if text else DEFAULT_SEGMENT
+    if size < 1:
+        raise UserError(f"found segments of '{text}', wanted at least 1 byte")
     count = max(-(-bytes // size), 1)
     sizes = np.full(count, size)
     sizes[-1] = bytes - size * (count - 1)

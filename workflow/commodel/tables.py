@@ -23,6 +23,7 @@ def whole(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        temporary.touch()
         yield temporary
         temporary.replace(path)
     finally:

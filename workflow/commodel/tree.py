@@ -63,12 +63,12 @@ def whole_numbers(text: str, separator: str, form: str) -> list[int]:
     """The positive whole numbers of a topology's arguments, e.g. '4x4'."""
     parts = text.split(separator)
     if not all(part.isascii() and part.isdigit() and int(part[:9]) > 0 and len(part) < 9 for part in parts):
-        raise UserError(f"topology: found '{text}', wanted {form}")
+        raise UserError(f"found '{text}', wanted {form}")
     return [int(part) for part in parts]
 
 
 def one_number(text: str, form: str) -> int:
     numbers = whole_numbers(text, ",", form)
     if len(numbers) != 1:
-        raise UserError(f"topology: found '{text}', wanted {form}")
+        raise UserError(f"found '{text}', wanted {form}")
     return numbers[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commodel import __version__
+from commodel.errors import UserError
 
 HERE = Path(__file__).parent
 STAGES = ("run", "plan", "build", "measure", "collect", "fit", "predict", "compare", "report")
@@ -23,6 +24,15 @@ class Verbs(click.Group):
         if name not in self.list_commands(ctx):
             return None
         return getattr(importlib.import_module(f"commodel.cli.{name}"), name)
+
+    def invoke(self, ctx: click.Context):
+        """What the machine refuses is no traceback's matter either."""
+        try:
+            return super().invoke(ctx)
+        except MemoryError:
+            raise UserError("this is more than fits into memory") from None
+        except OSError as error:
+            raise UserError(error.strerror or str(error), file=error.filename) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line a verb, read off the first line of its file: importing all of them would take seconds."""

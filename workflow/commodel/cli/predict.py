@@ -28,6 +28,7 @@ from commodel.units import format_bytes, format_seconds
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="One parameter, e.g. L=2.5us or G=6ns; repeated."
 )
 @pattern_options
+@click.option("--pipelined", is_flag=True, help="Time between two waves of a long stream, not of one alone (tan).")
 @click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
 @click.option(
     "--plan", "plan_file", type=click.Path(path_type=Path), help="Price the points of this plan.json instead."
@@ -41,7 +42,7 @@ from commodel.units import format_bytes, format_seconds
     show_default=True,
     help="JSON and CSV in seconds and bytes.",
 )
-def predict(family, params, settings, platform, plan_file, out, style, **pattern) -> None:
+def predict(family, params, settings, platform, pipelined, plan_file, out, style, **pattern) -> None:
     """Price patterns with a family's parameters; seconds and bytes in JSON and CSV.
 
     \b
@@ -52,6 +53,8 @@ def predict(family, params, settings, platform, plan_file, out, style, **pattern
         raise UserError("give --params FILE or --set NAME=VALUE, one of the two")
     sets = [_read(family, path) for path in params] or [given(family, settings)]
     if plan_file:
+        if settings:
+            raise UserError("--plan takes --params, one set for each platform, not --set")
         _price_plan(sets, plan_file, out)
         return
     setting = None
@@ -61,7 +64,7 @@ def predict(family, params, settings, platform, plan_file, out, style, **pattern
     if pattern["sizes"] is None:
         pattern["sizes"] = _only_size(sets)
     chosen = points(**pattern, setting=setting)
-    show([_row(prediction, style) for parameters in sets for prediction in price(parameters, chosen)], style)
+    show([_row(prediction, style) for parameters in sets for prediction in price(parameters, chosen, pipelined)], style)
 
 
 def _read(family: str, path: Path) -> ParameterSet:

@@ -10,6 +10,7 @@ import pandas as pd
 from commodel.cli._output import table
 from commodel.compare import TEXT, selection, summarize
 from commodel.config import find
+from commodel.holding import held
 from commodel.plan import refresh
 from commodel.planview import totals
 from commodel.tables import read_table
@@ -33,13 +34,31 @@ def run(experiment: str, profile: str | None, cores: int | None, only: str | Non
     command = _snakemake(settings, cores, profile)
     # Here the measuring prints its own progress; of jobs that run elsewhere Snakemake tells.
     command += ["--dry-run"] if dry_run else ["--quiet", *(["host", "reason"] if profile and not quiet else ["all"])]
-    code = subprocess.run(command, check=False).returncode
+    results, reports = (Path(folder) / plan.experiment for folder in ("results", "reports"))
+    code = _wait(command) if dry_run else _alone(results, command)
+    if code:
+        click.echo("commodel: the run did not end well; what went wrong stands above, or in .snakemake/log", err=True)
     if code or dry_run:
         raise SystemExit(code)
-    results, reports = (Path(folder) / plan.experiment for folder in ("results", "reports"))
     click.echo("\n" + table(scores(read_table(results / "comparison.csv", TEXT))) + "\n")
     click.echo(reports / f"{plan.experiment}.xlsx")
     click.echo(reports / "index.html")
+
+
+def _alone(results: Path, command: list[str]) -> int:
+    """Runs Snakemake while nobody else does in this results folder. Its own lock would outlive a kill -9."""
+    with held(results, "another run of this experiment"):
+        return _wait([*command, "--nolock"])
+
+
+def _wait(command: list[str]) -> int:
+    """Ctrl-C reaches Snakemake too; it stops its jobs, and only then is there anything to return."""
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
 def _snakemake(settings: dict, cores: int | None, profile: str | None) -> list[str]:

@@ -41,6 +41,7 @@ class Family:
     price: Callable[[Schedule, Values, Mapping[str, str]], np.ndarray]  # finish time of every rank, last axis
     ignores: str
     uses_bytes: bool = True
+    pipelined: Callable[[Schedule, Values, Mapping[str, str]], np.ndarray] | None = None  # time between waves, if known
 
 
 def family(name: str) -> Family:
@@ -93,6 +94,8 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{key}'; {suggest(key, by_name)}")
         number = parse_seconds(value) if parameter.unit.startswith("s") else parse_number(value)
+        if key in values or f"{key}.a" in values:
+            raise UserError(f"found {key} twice")
         key = f"{key}.a" if parameter.argument and "." not in key else key
         values[key] = Estimate(number, parameter.unit, number, number)
     shapes = {

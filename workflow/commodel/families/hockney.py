@@ -38,5 +38,5 @@ FAMILY = Family(
     probes=("pingpong", "work"),
     fit=fit,
     price=price,
-    ignores="that a processor can go on while its message travels; contention in the network",
+    ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",
 )

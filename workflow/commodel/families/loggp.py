@@ -27,7 +27,7 @@ def fit(observed):
     if np.count_nonzero(gap_seen) >= 2:
         spacing = trips.spacing[:, gap_seen]
         # No burst can be spaced more closely than the gap: it bounds g where large messages would put it higher.
-        ceiling = np.percentile(trips.spacing[1:], 97.5, axis=0).min()
+        ceiling = trips.spacing[:, trips.spacing[0].argmin()]
         g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
     else:
         one_way = trips.one_way - trips.overheads

@@ -7,7 +7,6 @@ rank's combine phase is the longest run of receives between two of its sends, an
 
 import numpy as np
 
-from commodel.errors import UserError
 from commodel.families import Family, Parameter
 from commodel.fitting import Fitted, choose_form, curve, line, mean, shape_coefficients
 from commodel.functions import FORMS, evaluate
@@ -93,14 +92,12 @@ def price(schedule, values, forms):
     return ready
 
 
-def pipelined(fanouts, values, forms):
-    """Equation 2: the time between two waves of a long stream, whatever the height. `fanouts` of all inner nodes."""
-    inner = np.unique(np.asarray(fanouts))
-    inner = inner[inner > 0]
-    if not len(inner):
-        raise UserError("a tree without an inner node has no pipelined time")
-    overhead = evaluate(forms.get("o", "constant"), "o", values, inner + 1.0)
-    return values["L"][..., 0] + overhead.max(axis=-1) + values["g"][..., 0]
+def pipelined(schedule, values, forms):
+    """Equation 2: the time between two waves of a long stream, whatever the height of the tree: the node that handles
+    the most messages sets the pace."""
+    busiest = max(int(np.bincount(step.dst).max()) for step in schedule.steps if len(step.dst))
+    overhead = evaluate(forms.get("o", "constant"), "o", values, np.array([busiest + 1.0]))
+    return (values["L"] + overhead + values["g"])[..., 0]
 
 
 FAMILY = Family(
@@ -117,6 +114,7 @@ FAMILY = Family(
     probes=("pingpong", "chain", "fan"),
     fit=fit,
     price=price,
+    pipelined=pipelined,
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,
 )

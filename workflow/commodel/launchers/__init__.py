@@ -19,6 +19,7 @@ class Job:
     nodes: tuple[int, ...]  # node of every rank
     layout: str  # the spec that `nodes` follows, e.g. block:2
     hostfile: Path  # where the launcher's hostfile is, if it has one
+    network: Path | None = None  # of a simulated platform
 
     @property
     def ranks(self) -> int:

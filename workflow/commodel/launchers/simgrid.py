@@ -6,7 +6,7 @@ from commodel.launchers import Job, Launcher
 def argv(job: Job) -> list[str]:
     settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid.config
     options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
-    platform = ["-platform", str(job.platform.simgrid_file), "-hostfile", str(job.hostfile)]
+    platform = ["-platform", str(job.network), "-hostfile", str(job.hostfile)]
     return [job.starter, "-np", str(job.ranks), *platform, "--log=root.thres:critical", *options, *job.command]
 
 

@@ -23,7 +23,7 @@ def parse(spec: str) -> tuple[Layout, int | None]:
     if not per_node:
         return layout, None
     if not (per_node.isascii() and per_node.isdigit() and int(per_node[:9]) > 0 and len(per_node) < 9):
-        raise UserError(f"layout: found '{spec}', wanted {layout.name}:RANKS_PER_NODE")
+        raise UserError(f"found '{spec}', wanted {layout.name}:RANKS_PER_NODE")
     return layout, int(per_node)
 
 

@@ -10,7 +10,7 @@ from commodel.tree import Tree, one_number
 def build(text: str) -> Tree:
     order = one_number(text, "binomial:ORDER")
     if order > 24:
-        raise UserError(f"topology: found 'binomial:{text}', wanted an order up to 24")
+        raise UserError(f"found 'binomial:{text}', wanted an order up to 24")
     node = np.arange(1 << order)
     # Clearing the highest set bit gives a parent that is smaller than its child; node 2^i hangs under the root as B_i's
     # mirror image, which is the same tree.

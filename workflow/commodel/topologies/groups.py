@@ -14,7 +14,7 @@ def build(text: str) -> Tree:
     for part in text.split(","):
         numbers = whole_numbers(part.strip(), "x", FORM)
         if len(numbers) > 2:
-            raise UserError(f"topology: found '{part}' in 'groups:{text}', wanted {FORM}")
+            raise UserError(f"found '{part}' in 'groups:{text}', wanted {FORM}")
         size, times = (*numbers, 1)[:2]
         check_size(size * times + len(sizes))
         sizes += [size] * times

@@ -8,7 +8,7 @@ from commodel.tree import Tree, by_levels, whole_numbers
 def build(text: str) -> Tree:
     numbers = whole_numbers(text, "^", "kary:FANOUT^HEIGHT")
     if len(numbers) != 2 or numbers[1] > 64 * (numbers[0] == 1) + 24:
-        raise UserError(f"topology: found 'kary:{text}', wanted kary:FANOUT^HEIGHT of a tree that fits in memory")
+        raise UserError(f"found 'kary:{text}', wanted kary:FANOUT^HEIGHT of a tree that fits in memory")
     return by_levels([numbers[0]] * numbers[1])
 
 
