@@ -1,11 +1,14 @@
 """Puts predictions beside measurements, and says how far off each family is and what its choices would cost."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from commodel.records import Plan
 from commodel.stats import median_interval
 
+NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 TEXT = (
     "point",
     "platform",
@@ -79,25 +82,35 @@ def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Errors per group of rows: mean proportional error μ, median absolute and median signed error, share inside the
-    predicted interval."""
+    """Errors per group of rows: mean proportional error μ of all prices and of those that the family's parameters reach
+    (status ok), median absolute and median signed error, share inside the predicted interval."""
     rows = comparison.dropna(subset=["mu"])
-    found = rows.assign(abs_error=rows["relative_error"].abs()).groupby(by, sort=False)
+    reached = rows["mu"].where(rows["status"] == "ok")
+    found = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
     return found.agg(
         points=("mu", "size"),
         mu_mean=("mu", "mean"),
+        mu_reached=("mu_reached", "mean"),
         abs_error_median=("abs_error", "median"),
         bias=("relative_error", "median"),
         inside_share=("inside", "mean"),
     ).reset_index()
 
 
+def clearly_faster(first: Mapping, second: Mapping) -> bool:
+    """Whether the first measurement is faster than the second beyond doubt, and by enough to matter."""
+    apart = second["measured_low"] > first["measured_high"]
+    return bool(apart and second["measured"] > (1 + NEGLIGIBLE) * first["measured"])
+
+
 def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """How often a family's choice is the fastest one measured, or cannot be told from it (their intervals overlap)."""
+    """How often a family's choice is the fastest one measured, or as good: their intervals overlap, or it is less than
+    1 % slower."""
     key = ["family", "group"]
     best = comparison[comparison["best"]].drop_duplicates(key).set_index(key)["measured_high"].rename("best_high")
     chosen = comparison[comparison["chosen"]].join(best, on=key)
-    chosen = chosen.assign(right=chosen["measured_low"] <= chosen["best_high"])
+    tied = (chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE)
+    chosen = chosen.assign(right=tied)
     found = chosen.groupby(by, sort=False)
     return found.agg(
         groups=("right", "size"), right=("right", "mean"), regret_mean=("regret", "mean"), regret_max=("regret", "max")

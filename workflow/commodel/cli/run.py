@@ -85,14 +85,13 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
     often it picks the fastest choice."""
     by = ["platform", "simulated", "family"]
     found = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
-    reached = summarize(comparison[comparison["status"] == "ok"], by).set_index(by)["mu_mean"]
     return [
         {
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
             "family": row.family,
             "points": int(row.points),
             "mean error μ": round(float(row.mu_mean), 3),
-            "μ in probed range": round(float(reached.get((row.platform, row.simulated, row.family), float("nan"))), 3),
+            "μ in probed range": round(float(row.mu_reached), 3),
             "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in found.itertuples()

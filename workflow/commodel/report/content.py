@@ -33,7 +33,10 @@ GLOSSARY = (
         "share of jobs for which the family's cheapest alternative is the fastest one measured, or tied with it",
     ),
     ("regret", "measured time of the picked alternative over the fastest one measured, minus 1"),
-    ("clear", "the 95 % intervals of the fastest and the next alternative do not overlap"),
+    (
+        "clear",
+        "the 95 % intervals of the fastest and the next alternative do not overlap, and they are more than 1 % apart",
+    ),
     ("job", "points that do the same work and differ in algorithm or topology only"),
     ("skew", "how far apart the ranks entered a sample, median"),
 )
@@ -139,6 +142,7 @@ def family_table(frame: pd.DataFrame) -> Table:
         Column("points", "points compared", "count"),
         Column("measured_points", "points measured", "count"),
         Column("mu_mean", "mean μ", "ratio", "1 is exact"),
+        Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
         Column("inside_share", "inside interval [%]", "percent"),

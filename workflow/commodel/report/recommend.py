@@ -4,6 +4,8 @@ from itertools import groupby
 
 import pandas as pd
 
+from commodel.compare import clearly_faster
+
 JOB = ["platform", "operation", "layout", "size"]  # alternatives for one job, over all byte sizes
 
 
@@ -27,7 +29,7 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
             run["next"].append(second["choice"])
             run["gains"].append(second["measured"] / first["measured"])
             run["slowest"].append(others[-1]["measured"] / first["measured"])
-            run["clear"] += second["measured_low"] > first["measured_high"]
+            run["clear"] += clearly_faster(first, second)
     return pd.DataFrame([finish(row) for row in rows], columns=[*JOB, *finish({})])
 
 

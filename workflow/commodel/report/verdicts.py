@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from commodel.compare import summarize
+from commodel.compare import clearly_faster, summarize
 from commodel.report.frames import PLATFORM, families_of, scaled
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
 from commodel.report.words import count
@@ -63,7 +63,7 @@ def selection(frame: pd.DataFrame) -> Section:
             "measured": first["measured"] * MICRO,
             "next": second["choice"],
             "margin": 100 * (second["measured"] / first["measured"] - 1),
-            "clear": second["measured_low"] > first["measured_high"],
+            "clear": clearly_faster(first, second),
         }
         picks = {each["family"]: each for each in part if each["chosen"]}
         for family in families:
@@ -79,7 +79,9 @@ def selection(frame: pd.DataFrame) -> Section:
         Column("measured", "its time [µs]", "number"),
         Column("next", "next best"),
         Column("margin", "next is slower by [%]", "percent"),
-        Column("clear", "clear", "flag", "the 95 % intervals of the two do not overlap"),
+        Column(
+            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
+        ),
     ]
     for family in families:
         columns.append(Column(f"pick {family}", f"{family} picks"))
