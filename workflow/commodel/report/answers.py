@@ -117,7 +117,8 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, where: str) -> list[st
     if once.empty:
         return []
     half = ((once["measured_high"] - once["measured_low"]) / 2 / once["measured"]).median()
-    line = f"{where}: {count(len(once), 'point')} measured, each median known to ±{percent(half)} within its own run (95 %, typical)."
+    known = f"each median known to ±{percent(half)} within its own run (95 %, typical)"
+    line = f"{where}: {count(len(once), 'point')} measured, {known}."
     loud = int((once["skew"] > 0.1 * once["measured"]).sum())
     if loud:
         skew = format_seconds(once["skew"].median())
