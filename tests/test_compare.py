@@ -22,7 +22,15 @@ def comparison():
         "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(POINTS)),), "0"
     )
     rows = [
-        {"kind": "point", "id": case, "seconds": median + offset, "valid": valid, "skew": 0.0, "stop": "precision"}
+        {
+            "kind": "point",
+            "id": case,
+            "seconds": median + offset,
+            "valid": valid,
+            "pass": 1,
+            "skew": 0.0,
+            "stop": "precision",
+        }
         for case, median in MEASURED.items()
         if median
         for offset, valid in [(0.1 * step, True) for step in range(-5, 6)] + [(100.0, False)]

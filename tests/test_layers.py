@@ -5,7 +5,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
-    0: "errors",
+    0: "errors process",
     1: "holding registry units expressions yamltext toolchain tree records",
     2: "fields stats functions segments",
     3: "experiments platforms tables schedule fitting",

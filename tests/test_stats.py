@@ -35,7 +35,7 @@ def test_resamples_start_with_the_statistic_itself():
     samples = np.array([1.0, 2.0, 9.0])
     rng = np.random.default_rng(1)
     for name, value in (("median", 2.0), ("mean", 4.0), ("min", 1.0)):
-        assert resampled(samples, name, 10, rng)[0] == value
+        assert resampled(samples, np.array([1, 1, 2]), name, 10, rng)[0] == value
 
 
 def test_r_squared():
@@ -43,3 +43,17 @@ def test_r_squared():
     assert r_squared(measured, measured) == 1.0
     assert r_squared(measured, np.full(3, 2.0)) == 0.0
     assert r_squared(np.ones(3), np.ones(3)) == 1.0
+
+
+def test_an_interval_holds_the_medians_of_all_passes():
+    samples = np.concatenate([np.full(20, 1.0), np.full(20, 3.0)])
+    passes = np.repeat([1, 2], 20)
+    assert median_interval(samples, passes) == (2.0, 1.0, 3.0)
+    assert median_interval(samples[:20], passes[:20]) == (1.0, 1.0, 1.0)
+
+
+def test_resampling_draws_passes():
+    """When passes differ and samples within a pass do not, a resampled median is one of the passes' values."""
+    samples, passes = np.repeat([1.0, 3.0], 20), np.repeat([1, 2], 20)
+    found = resampled(samples, passes, "median", 200, np.random.default_rng(1))
+    assert set(found.tolist()) == {1.0, 2.0, 3.0}

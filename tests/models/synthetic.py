@@ -44,7 +44,11 @@ def observed(
     probes = {}
     for name in names:
         probes[name] = [
-            CaseSamples(case.settings, times[name](case.settings) * (1 + noise * rng.standard_normal(samples)))
+            CaseSamples(
+                case.settings,
+                times[name](case.settings) * (1 + noise * rng.standard_normal(samples)),
+                np.ones(samples, dtype=int),
+            )
             for case in probe(name).cases("synthetic", ranks, SIZES)
         ]
     return Observed(probes, seed)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from commodel.errors import UserError
 from commodel.records import Batch, Plan
-from commodel.stats import median_interval
+from commodel.stats import STOPS, median_interval, worst_stop
 
 TEXT = ("id", "batch", "platform", "kind", "name", "choice", "layout", "direction", "stop")
 
@@ -49,9 +49,10 @@ def _samples(path: Path, case: str) -> list[dict]:
                     raise ValueError(f"found {seconds} seconds")
                 skew = float(row["skew"]) if row["skew"] else np.nan
                 valid, stop = bool(int(row["valid"])), row["stop"]
-                rows.append(
-                    {"sample": int(row["sample"]), "seconds": seconds, "skew": skew, "valid": valid, "stop": stop}
-                )
+                if stop not in STOPS:
+                    raise ValueError(f"found stop '{stop}'")
+                order = {"pass": int(row["pass"]), "sample": int(row["sample"])}
+                rows.append({**order, "seconds": seconds, "skew": skew, "valid": valid, "stop": stop})
             except (KeyError, TypeError, ValueError) as error:
                 message = f"damaged raw file ({error}); remove it, and `done` beside it, to measure the case again"
                 raise UserError(message, file=path, line=reader.line_num) from None
@@ -68,16 +69,17 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     for case, group in observations.groupby("id", sort=False):
         first = group.iloc[0]
         valid = group.loc[group["valid"], "seconds"].to_numpy()
-        median, low, high = median_interval(valid)
+        median, low, high = median_interval(valid, group.loc[group["valid"], "pass"].to_numpy())
         settings = {name: first[name] for name in group.columns if name in SETTINGS and not _blank(first[name])}
         rows.append(
             {
                 **{name: first[name] for name in ("kind", "platform", "simulated", "name")},
                 "id": case,
                 "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items()),
+                "passes": group["pass"].nunique(),
                 "samples": len(valid),
                 "invalid": int((~group["valid"]).sum()),
-                "stop": first["stop"],
+                "stop": worst_stop(group["stop"].unique()),
                 "min": valid.min() if len(valid) else np.nan,
                 "median": median,
                 "low": low,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.records import Plan
-from commodel.stats import median_interval
+from commodel.stats import median_interval, worst_stop
 
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 TEXT = (
@@ -50,7 +50,8 @@ def _measured_columns(plan: Plan, point) -> dict:
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for case, group in observations[observations["kind"] == "point"].groupby("id", sort=False):
-        median, low, high = median_interval(group.loc[group["valid"], "seconds"].to_numpy())
+        valid = group[group["valid"]]
+        median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
         rows.append(
             {
                 "point": case,
@@ -59,7 +60,7 @@ def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
                 "measured_high": high,
                 "samples": int(group["valid"].sum()),
                 "invalid": int((~group["valid"]).sum()),
-                "stop": group["stop"].iloc[0],
+                "stop": worst_stop(group["stop"].unique()),
                 "skew": group["skew"].median(),
             }
         )

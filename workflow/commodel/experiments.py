@@ -23,6 +23,9 @@ class Measure(Part):
     min_samples: count(1, 1_000_000) = Field(10, description="fewest samples of a point")
     max_samples: count(1, 1_000_000) = Field(500, description="most samples of a point")
     seconds: quantity(units.parse_seconds, "2 s") = Field(2.0, description="time budget of one point")
+    passes: count(1, 100) = Field(
+        3, description="rounds over all cases of a batch, which share the budgets; how far they agree widens intervals"
+    )
     warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample that are thrown away")
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ def observed(observations: pd.DataFrame, platform: str, seed: int) -> Observed:
     probes: dict[str, list[CaseSamples]] = {}
     for (name, _), group in chosen.groupby(["name", "id"], sort=False):
         settings = {column: _setting(group[column].iloc[0]) for column in probe(name).columns}
-        probes.setdefault(name, []).append(CaseSamples(settings, group["seconds"].to_numpy()))
+        probes.setdefault(name, []).append(CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy()))
     return Observed(probes, seed)
 
 

@@ -26,6 +26,7 @@ class CaseSamples:
 
     settings: Mapping[str, object]
     seconds: np.ndarray
+    passes: np.ndarray  # which pass each sample was taken in
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Observed:
         rng = np.random.default_rng([self.seed, sum(probe.encode())])
         kept, rows = [], []
         for case in self.probes[probe]:
-            row = resampled(case.seconds, statistic, DRAWS, rng)
+            row = resampled(case.seconds, case.passes, statistic, DRAWS, rng)
             if all(case.settings[name] == value for name, value in where.items()):
                 kept.append(case.settings)
                 rows.append(row)

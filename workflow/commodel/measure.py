@@ -4,13 +4,9 @@ A case whose raw file is there is not measured again, so a batch that was killed
 """
 
 import csv
-import ctypes
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -24,6 +20,7 @@ from commodel.launchers import Job, Launcher, launcher
 from commodel.layouts import place
 from commodel.patterns import schedule
 from commodel.playfile import write_play
+from commodel.process import OUT_OF_TIME, run
 from commodel.provenance import provenance
 from commodel.records import Batch, Plan, Point
 from commodel.tables import write_json, write_text
@@ -74,14 +71,37 @@ def _measure(
     missing = [start for start in starts if start.rows]
     total = sum(len(start.rows) for start in missing)
     write_json(folder / "provenance.json", provenance(plan, batch))
-    done = 0
+    passes = 1 if how.simulated else int(plan.measure["passes"])
+    for number in range(passes):
+        turn = f", pass {number + 1} of {passes}" if passes > 1 else ""
+        done = 0
+        for start in missing:
+            progress(f"{batch.name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
+            _run(plan, platform, how, starter, start, _pass_folder(folder, number), work, number, passes)
+            done += len(start.rows)
     for start in missing:
-        progress(f"{batch.name}: {done} of {total} done, now {start.program} on {start.ranks} ranks")
-        _run(plan, platform, how, starter, start, folder, work)
-        done += len(start.rows)
+        for row in start.rows:
+            _join(folder, row["id"], passes)
+    for number in range(passes):
+        shutil.rmtree(_pass_folder(folder, number), ignore_errors=True)
     shutil.rmtree(work)
     progress(f"{batch.name}: {total} measured" + ("" if total else ", nothing was missing"))
     return total
+
+
+def _pass_folder(folder: Path, number: int) -> Path:
+    return folder / f".pass-{number + 1}"
+
+
+def _join(folder: Path, case: str, passes: int) -> None:
+    """One raw file of a case from those of its passes, with a column that tells them apart."""
+    lines = ["id,pass,sample,seconds,skew,valid,stop"]
+    for number in range(passes):
+        path = _pass_folder(folder, number) / f"{case}.csv"
+        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+            name, _, rest = line.partition(",")
+            lines.append(f"{name},{number + 1},{rest}")
+    write_text(folder / f"{case}.csv", "\n".join(lines) + "\n")
 
 
 def _starts(plan: Plan, batch: Batch, platform: Platform, work: Path) -> Iterator[Start]:
@@ -102,7 +122,18 @@ def _unmeasured(start: Start, folder: Path) -> Start:
     return replace(start, rows=tuple(row for row in start.rows if not (folder / f"{row['id']}.csv").exists()))
 
 
-def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Start, folder: Path, work: Path) -> None:
+def _run(
+    plan: Plan,
+    platform: Platform,
+    how: Launcher,
+    starter: str,
+    start: Start,
+    folder: Path,
+    work: Path,
+    number: int,
+    passes: int,
+) -> None:
+    """One pass over the cases of a start. A pass gets its share of the budgets, and an order of its own."""
     nodes = tuple(int(node) for node in place(start.layout, start.ranks))
     # Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
     files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts", "log")}
@@ -116,15 +147,16 @@ def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Sta
     arguments = {
         "--cases": files["cases"].name,
         "--out": os.path.relpath(folder, work),
-        "--meta": os.path.relpath(folder / f"{start.name}.json", work),
+        "--meta": os.path.relpath(folder.parent / f"{start.name}.json", work),
         "--placement": files["placement"].name,
         "--sync": settings["sync"],
         "--precision": settings["precision"],
         "--min-samples": settings["min_samples"],
-        "--max-samples": settings["max_samples"],
-        "--max-seconds": 1e9 if how.simulated else settings["seconds"],  # simulated seconds cost nobody anything
+        "--max-samples": max(settings["max_samples"] // passes, settings["min_samples"]),
+        # Simulated seconds cost nobody anything.
+        "--max-seconds": 1e9 if how.simulated else settings["seconds"] / passes,
         "--warmup": settings["warmup"],
-        "--seed": plan.seed,
+        "--seed": plan.seed + number,
     }
     job = Job(
         platform=platform,
@@ -139,7 +171,7 @@ def _run(plan: Plan, platform: Platform, how: Launcher, starter: str, start: Sta
     if how.hosts:
         write_text(files["hosts"], how.hosts(job))
     limit = 120 + 3 * len(rows) * (float(settings["seconds"]) + 1)
-    code = _wait(how.argv(job), files["log"], limit)
+    code = run(how.argv(job), files["log"], limit)
     lost = [row["id"] for row in rows if not (folder / f"{row['id']}.csv").exists()]
     if code or lost:
         raise UserError(_complaint(files["log"], start, code, len(lost)))
@@ -158,45 +190,10 @@ def _prepared(row: dict) -> dict:
     }
 
 
-def _wait(argv: list[str], log: Path, limit: float) -> int:
-    """Runs a launcher in a process group of its own, so that Ctrl-C, a termination and the time limit reach every rank;
-    and so that the launcher is terminated even if this process is killed outright."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that `finally` below is reached
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            env=environment,
-            cwd=log.parent,
-            start_new_session=True,
-            preexec_fn=_die_with_parent,
-        )
-        try:
-            return process.wait(limit)
-        except subprocess.TimeoutExpired:
-            return 124
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-                try:
-                    process.wait(5)
-                except subprocess.TimeoutExpired:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-
-
-def _die_with_parent() -> None:
-    """Linux: the kernel sends this process SIGTERM when its parent is gone."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
-
-
 def _complaint(log: Path, start: Start, code: int, lost: int) -> str:
     """What went wrong with a start, in one line: the program's own words first."""
     lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     lines = lines or ["it printed nothing"]
     said = next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1])
-    ended = "ran out of time" if code == 124 else f"ended with code {code}"
+    ended = "ran out of time" if code == OUT_OF_TIME else f"ended with code {code}"
     return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {one_line(said)} (log: {log})"

@@ -1,12 +1,32 @@
 """What can be said about a handful of raw samples: the median, its interval, and resamples of it."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.special import bdtr
 
+STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 
-def median_interval(samples: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
+
+def worst_stop(stops: Iterable[str]) -> str:
+    """Of all passes of a case: precise only if all were."""
+    return max(stops, key=STOPS.index)
+
+
+def median_interval(
+    samples: np.ndarray, passes: np.ndarray | None = None, level: float = 0.95
+) -> tuple[float, float, float]:
     """Median and its two-sided interval by order statistics, free of any assumption on the distribution. Below six
-    samples no order statistic reaches 95 %: then the extremes are returned."""
+    samples no order statistic reaches 95 %: then the extremes are returned. Samples of one pass are taken within
+    milliseconds; where passes differ, the interval is widened to hold the medians of all of them."""
+    median, low, high = _ordered_interval(samples, level)
+    if passes is not None and len(samples):
+        medians = [np.median(samples[passes == number]) for number in np.unique(passes)]
+        low, high = min(low, *medians, median), max(high, *medians, median)
+    return median, float(low), float(high)
+
+
+def _ordered_interval(samples: np.ndarray, level: float) -> tuple[float, float, float]:
     ordered = np.sort(samples)
     count = len(ordered)
     if not count:
@@ -22,11 +42,21 @@ def left_out(count: int, level: float = 0.95) -> int:
     return max(int(np.searchsorted(outside, (1 - level) / 2, side="right")) - 1, 0)
 
 
-def resampled(samples: np.ndarray, statistic: str, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """The statistic of the samples, then that of `draws` bootstrap resamples of them: 1 + draws numbers."""
+def resampled(
+    samples: np.ndarray, passes: np.ndarray, statistic: str, draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The statistic of the samples, then that of `draws` bootstrap resamples of them: 1 + draws numbers. A resample
+    draws passes first, then samples of those passes: what changes from pass to pass is noise too."""
     reduce = {"median": np.median, "mean": np.mean, "min": np.min}[statistic]
-    picks = samples[rng.integers(0, len(samples), (draws, len(samples)))]
-    return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
+    groups = [samples[passes == number] for number in np.unique(passes)]
+    if len(groups) == 1:
+        picks = samples[rng.integers(0, len(samples), (draws, len(samples)))]
+        return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
+    found = [reduce(samples)]
+    for _ in range(draws):
+        drawn = [groups[number] for number in rng.integers(0, len(groups), len(groups))]
+        found.append(reduce(np.concatenate([rng.choice(group, len(group)) for group in drawn])))
+    return np.array(found)
 
 
 def r_squared(measured: np.ndarray, fitted: np.ndarray) -> float:
