@@ -17,11 +17,13 @@ def held(folder: Path, what: str) -> Iterator[None]:
     with (folder / ".holder").open("a+", encoding="utf-8") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             stream.seek(0)
             raise UserError(
                 f"{what} is at work already: {stream.read().strip() or 'another process'}", file=folder
             ) from None
+        except OSError:
+            pass  # a file system without locks: then nothing is held
         stream.seek(0)
         stream.truncate()
         stream.write(f"process {os.getpid()} on {platform.node()}\n")
