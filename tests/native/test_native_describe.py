@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from commodel.toolchain import find
+
 HERE = Path(__file__).parent
 
 
@@ -36,16 +38,16 @@ def contract(text, program):
 def test_describe(mpi_build, program):
     done = subprocess.run([mpi_build / program, "--describe"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert contract(done.stdout, program)["compiler"].startswith("mpicc")
+    assert contract(done.stdout, program)["compiler"].startswith(find("mpicc"))
 
 
 def test_describe_under_simgrid(smpi_build, tmp_path):
     (tmp_path / "hosts").write_text("n0\n")
-    command = ["smpirun", "-np", "1", "-platform", HERE / "loggp64.xml", "-hostfile", tmp_path / "hosts"]
+    command = [find("smpirun"), "-np", "1", "-platform", HERE / "loggp64.xml", "-hostfile", tmp_path / "hosts"]
     for program in COLUMNS:
         done = subprocess.run([*command, smpi_build / program, "--describe"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        assert contract(done.stdout, program)["compiler"].startswith("smpicc")
+        assert contract(done.stdout, program)["compiler"].startswith(find("smpicc"))
 
 
 def test_every_program_is_covered(mpi_build):

@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from commodel.toolchain import find
+
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"
 
@@ -13,7 +15,7 @@ def test_pure_parts(mpi_build, tmp_path, write_schedule):
     folders = ["-I", NATIVE / "harness", "-I", NATIVE / "player"]
     warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     program = tmp_path / "pure_parts"
-    command = ["mpicc", *warnings, *folders, HERE / "pure_parts.c", *objects, "-o", program]
+    command = [find("mpicc"), *warnings, *folders, HERE / "pure_parts.c", *objects, "-o", program]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     done = subprocess.run([program, tmp_path / "schedule.csv"], capture_output=True, text=True)
