@@ -1,6 +1,7 @@
 """commodel report: the workbook and the page."""
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -48,6 +49,9 @@ def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:
         programs = [read_json(path) for path in sorted((raw / batch.name).glob("*-*r-*.json"))]
         for key in ("mpi", "compiler", "flags", "clock", "clock_resolution", "clock_uncertainty"):
             about[key] = ", ".join(sorted({str(program[key]) for program in programs}))
+        about["compiler"] = re.sub(
+            r"\S*/", "", about["compiler"]
+        )  # reports travel: whose folder it was is nobody's matter
         about["hosts"] = sorted({host for program in programs for host in program["hosts"]})
         about["measure"] = json.dumps(about["measure"], sort_keys=True)
         found[batch.name] = about
