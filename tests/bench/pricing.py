@@ -62,7 +62,7 @@ def against_simulation(ranks: int) -> None:
             text = text.replace('radical="0-63" speed="1Gf" bw="10GBps" lat="5us"', nodes)
             (place / "params/platforms" / path.name).write_text(text)
         axes = f"{{operation: bcast, algorithm: binomial, ranks: {ranks}, bytes: 8}}"
-        text = f"platform: loggp-64\nfamilies: [loggp]\nprobes: [work]\nmeasure: {small}\nmatrix: [axes: {axes}]\n"
+        text = f"platform: loggp-64\nfamilies: [loggp]\nmeasure: {small}\nmatrix: [axes: {axes}]\n"
         (place / "params/experiments/one.yaml").write_text(text.replace("'", ""))
         plan = make_plan("one", place)
         batch = next(batch for batch in plan.batches if batch.points)
