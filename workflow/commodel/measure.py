@@ -57,54 +57,69 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
         raise UserError(
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
+    passes = 1 if how.simulated else int(plan.measure["passes"])
+    site = Site(plan, platform, how, starter, folder, passes)
     with held(folder, "another measurement of this batch"):
-        return _measure(plan, batch, platform, how, starter, folder, progress)
+        return _measure(site, batch, progress)
 
 
-def _measure(
-    plan: Plan, batch: Batch, platform: Platform, how: Launcher, starter: str, folder: Path, progress: Progress
-) -> int:
-    work = folder / ".work"
+@dataclass(frozen=True)
+class Site:
+    """What all starts of a batch share: the plan, the platform and its launcher, and where samples go."""
+
+    plan: Plan
+    platform: Platform
+    how: Launcher
+    starter: str
+    folder: Path
+    passes: int
+
+    @property
+    def work(self) -> Path:
+        """Where programs start, and what they read and print; gone when the batch is done."""
+        return self.folder / ".work"
+
+    def pass_folder(self, number: int) -> Path:
+        return self.folder / f".pass-{number + 1}"
+
+
+def _measure(site: Site, batch: Batch, progress: Progress) -> int:
+    folder, work, passes = site.folder, site.work, site.passes
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
-    starts = (_unmeasured(start, folder) for start in _starts(plan, batch, platform, work))
+    starts = (_unmeasured(start, folder) for start in _starts(batch, site.platform, work))
     missing = [start for start in starts if start.rows]
     total = sum(len(start.rows) for start in missing)
-    write_json(folder / "provenance.json", provenance(plan, batch))
-    passes = 1 if how.simulated else int(plan.measure["passes"])
+    write_json(folder / "provenance.json", provenance(site.plan, batch))
     for number in range(passes):
         turn = f", pass {number + 1} of {passes}" if passes > 1 else ""
         done = 0
         for start in missing:
             progress(f"{batch.name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            _run(plan, platform, how, starter, start, _pass_folder(folder, number), work, number, passes)
+            _run(site, start, number)
             done += len(start.rows)
     for start in missing:
         for row in start.rows:
-            _join(folder, row["id"], passes)
+            _join(site, row["id"])
     for number in range(passes):
-        shutil.rmtree(_pass_folder(folder, number), ignore_errors=True)
+        shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
     progress(f"{batch.name}: {total} measured" + ("" if total else ", nothing was missing"))
     return total
 
 
-def _pass_folder(folder: Path, number: int) -> Path:
-    return folder / f".pass-{number + 1}"
-
-
-def _join(folder: Path, case: str, passes: int) -> None:
+def _join(site: Site, case: str) -> None:
     """One raw file of a case from those of its passes, with a column that tells them apart."""
     lines = ["id,pass,sample,seconds,skew,valid,stop"]
-    for number in range(passes):
-        path = _pass_folder(folder, number) / f"{case}.csv"
+    for number in range(site.passes):
+        path = site.pass_folder(number) / f"{case}.csv"
         for line in path.read_text(encoding="utf-8").splitlines()[1:]:
             name, _, rest = line.partition(",")
             lines.append(f"{name},{number + 1},{rest}")
-    write_text(folder / f"{case}.csv", "\n".join(lines) + "\n")
+    write_text(site.folder / f"{case}.csv", "\n".join(lines) + "\n")
 
 
-def _starts(plan: Plan, batch: Batch, platform: Platform, work: Path) -> Iterator[Start]:
+def _starts(batch: Batch, platform: Platform, work: Path) -> Iterator[Start]:
     """What has to be started for a batch, whether it has been measured or not."""
     for (probe, ranks), cases in groupby(batch.cases, key=lambda case: (case.probe, case.ranks)):
         layout = f"block:{-(-ranks // platform.nodes)}"
@@ -122,18 +137,10 @@ def _unmeasured(start: Start, folder: Path) -> Start:
     return replace(start, rows=tuple(row for row in start.rows if not (folder / f"{row['id']}.csv").exists()))
 
 
-def _run(
-    plan: Plan,
-    platform: Platform,
-    how: Launcher,
-    starter: str,
-    start: Start,
-    folder: Path,
-    work: Path,
-    number: int,
-    passes: int,
-) -> None:
+def _run(site: Site, start: Start, number: int) -> None:
     """One pass over the cases of a start. A pass gets its share of the budgets, and an order of its own."""
+    how, platform, work, settings = site.how, site.platform, site.work, site.plan.measure
+    folder = site.pass_folder(number)
     nodes = tuple(int(node) for node in place(start.layout, start.ranks))
     # Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
     files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts", "log")}
@@ -143,24 +150,23 @@ def _run(
         writer.writeheader()
         writer.writerows(rows)
     write_text(files["placement"], "".join(f"{node}\n" for node in nodes))
-    settings = plan.measure
     arguments = {
         "--cases": files["cases"].name,
         "--out": os.path.relpath(folder, work),
-        "--meta": os.path.relpath(folder.parent / f"{start.name}.json", work),
+        "--meta": os.path.relpath(site.folder / f"{start.name}.json", work),
         "--placement": files["placement"].name,
         "--sync": settings["sync"],
         "--precision": settings["precision"],
         "--min-samples": settings["min_samples"],
-        "--max-samples": max(settings["max_samples"] // passes, settings["min_samples"]),
+        "--max-samples": max(settings["max_samples"] // site.passes, settings["min_samples"]),
         # Simulated seconds cost nobody anything.
-        "--max-seconds": 1e9 if how.simulated else settings["seconds"] / passes,
+        "--max-seconds": 1e9 if how.simulated else settings["seconds"] / site.passes,
         "--warmup": settings["warmup"],
-        "--seed": plan.seed + number,
+        "--seed": site.plan.seed + number,
     }
     job = Job(
         platform=platform,
-        starter=starter,
+        starter=site.starter,
         program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
         nodes=nodes,
