@@ -8,7 +8,7 @@ LEVELS = {
     0: "errors process",
     1: "holding registry units expressions yamltext toolchain tree records",
     2: "fields stats functions segments",
-    3: "experiments platforms tables schedule fitting",
+    3: "experiments platforms tables schedule fitting values",
     4: "config replay roundtrips topologies layouts treetext",
     5: "matrix algorithms launchers probes families playfile",
     6: "patterns points build provenance notation",

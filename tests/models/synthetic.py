@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from commodel.fitting import CaseSamples, Observed
-from commodel.probes import probe
+from commodel.probes import Site, probe
 
 SIZES = [1, 16, 256, 1024, 4096, 16384, 65536]
 
@@ -45,10 +45,10 @@ def observed(
     for name in names:
         probes[name] = [
             CaseSamples(
-                case.settings,
+                {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair},
                 times[name](case.settings) * (1 + noise * rng.standard_normal(samples)),
                 np.ones(samples, dtype=int),
             )
-            for case in probe(name).cases("synthetic", ranks, SIZES)
+            for case in probe(name).cases("synthetic", Site(ranks, 1), SIZES)
         ]
     return Observed(probes, seed)

@@ -11,6 +11,7 @@ from commodel.functions import FORMS
 from commodel.patterns import schedule
 from commodel.records import ParameterSet
 from commodel.tables import read_parameters, write_parameters
+from commodel.values import Values
 from tests.models.synthetic import loggp_times, observed
 from tests.patterns import catalogue, point
 
@@ -66,8 +67,8 @@ def test_a_stack_of_draws_is_the_same_as_one_by_one(name):
     together = costs(family(name), pattern, parameters, drawn=True)
     for number in (0, 17, 199):
         one = {key: np.array([[draws[number]]]) for key, draws in parameters.draws.items()}
-        values = complete(family(name), one, parameters.forms)
-        alone = pattern.cost(family(name).price(pattern, values, parameters.forms))
+        values = complete(family(name), Values(one, parameters.forms, parameters.settings))
+        alone = pattern.cost(family(name).price(pattern, values))
         np.testing.assert_allclose(together[number], alone[0], rtol=1e-12)
 
 
@@ -86,14 +87,14 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
 
     entry = family(name)
     with pytest.raises(UserError, match="needs"):
-        complete(entry, {}, {})
+        complete(entry, Values({}))
     values = {key: np.array([[1.0]]) for key in ("nonsense", *fitted_set(name).values)}
     with pytest.raises(UserError, match="nonsense"):
-        complete(entry, values, {})
+        complete(entry, Values(values))
 
 
 COVERED = {  # what the synthetic machine's truth is in the family's own parameters
-    "hockney": {"alpha": TRUE["o_s"] + TRUE["L"] + TRUE["o_r"], "beta": TRUE["G"]},
+    "hockney": {"alpha.a": TRUE["o_s"] + TRUE["L"] + TRUE["o_r"], "beta.a": TRUE["G"]},
     "logp": {"o": (TRUE["o_s"] + TRUE["o_r"]) / 2, "L": TRUE["L"], "g": TRUE["g"]},
     "loggp": {key: TRUE[key] for key in ("L", "o_s", "o_r", "g", "G")},
     "tan": {"L": TRUE["o_s"] + TRUE["L"] + TRUE["o_r"] + 1023 * TRUE["G"]},

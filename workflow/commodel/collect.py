@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.records import Batch, Plan
 from commodel.stats import STOPS, median_interval, worst_stop
 
-TEXT = ("id", "batch", "platform", "kind", "name", "choice", "layout", "direction", "stop")
+TEXT = ("id", "batch", "platform", "kind", "name", "choice", "layout", "pair", "direction", "how", "what", "stop")
 
 
 def collect(plan: Plan, raw: Path) -> pd.DataFrame:
@@ -30,7 +30,14 @@ def _cases(plan: Plan, batch: Batch):
     """(id, columns) of everything in a batch. A probe's name is in `name`; a point's operation is."""
     where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform]["simulated"]}
     for case in batch.cases:
-        yield case.id, {**where, "kind": "probe", "name": case.probe, "ranks": case.ranks, **case.settings}
+        yield (
+            case.id,
+            {**where, "kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair}
+            | {
+                "ranks": case.ranks,
+                **case.settings,
+            },
+        )
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
         yield point.id, {**where, **about, "ranks": point.ranks, "bytes": point.bytes}
@@ -51,8 +58,9 @@ def _samples(path: Path, case: str) -> list[dict]:
                 valid, stop = bool(int(row["valid"])), row["stop"]
                 if stop not in STOPS:
                     raise ValueError(f"found stop '{stop}'")
-                order = {"pass": int(row["pass"]), "sample": int(row["sample"])}
-                rows.append({**order, "seconds": seconds, "skew": skew, "valid": valid, "stop": stop})
+                found = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds, "skew": skew}
+                found |= {"valid": valid, "stop": stop}
+                rows.append(found | ({"count": float(row["count"])} if row.get("count") else {}))
             except (KeyError, TypeError, ValueError) as error:
                 message = f"damaged raw file ({error}); remove it, and `done` beside it, to measure the case again"
                 raise UserError(message, file=path, line=reader.line_num) from None
@@ -70,7 +78,7 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
         first = group.iloc[0]
         valid = group.loc[group["valid"], "seconds"].to_numpy()
         median, low, high = median_interval(valid, group.loc[group["valid"], "pass"].to_numpy())
-        settings = {name: first[name] for name in group.columns if name in SETTINGS and not _blank(first[name])}
+        settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
         rows.append(
             {
                 **{name: first[name] for name in ("kind", "platform", "simulated", "name")},
@@ -93,7 +101,9 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-SETTINGS = ("choice", "layout", "direction", "ranks", "bytes", "n", "delay", "late", "height")
+# Columns that do not tell one case of a probe or one point of an operation from another.
+OTHERS = {"id", "batch", "platform", "simulated", "kind", "name", "pass", "sample", "seconds", "skew", "valid", "stop"}
+OTHERS |= {"count"}
 
 
 def _blank(value: object) -> bool:

@@ -8,6 +8,7 @@ from commodel.families import complete, family
 from commodel.launchers import launcher
 from commodel.patterns import schedule
 from commodel.records import Case, Estimate, ParameterSet, Point
+from commodel.values import Values
 
 START = 2.0  # seconds to start a batch: the driver and its programs
 SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
@@ -23,7 +24,7 @@ class Durations:
         self.simulated = launcher(platform.launcher).simulated
         self.measure = measure
         latency, bandwidth = GUESS[platform.launcher]
-        values = {"alpha": Estimate(latency, "s", latency, latency), "beta": Estimate(1 / bandwidth, "s/B", 0, 0)}
+        values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.parameters = ParameterSet("hockney", "", "guess", values)
         self.lines: dict[tuple, tuple[float, float]] = {}
 
@@ -53,5 +54,5 @@ class Durations:
     def _price(self, point: Point, ranks: int, size: int) -> tuple[float, float]:
         pattern = schedule(replace(point, layout="", ranks=ranks, bytes=size))
         entry = family("hockney")
-        values = complete(entry, self.parameters.point_values(), {})
-        return float(pattern.cost(entry.price(pattern, values, {}))[0]), len(pattern.src)
+        values = complete(entry, Values.exact(self.parameters))
+        return float(pattern.cost(entry.price(pattern, values))[0]), len(pattern.src)

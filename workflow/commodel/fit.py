@@ -1,26 +1,33 @@
 """Fits one family on one platform: from the table of observations to a parameter set with intervals."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
-from commodel.families import Family, family
+from commodel.families import Family, family, unit
 from commodel.fitting import CaseSamples, Fitted, Observed, estimate
 from commodel.probes import probe
 from commodel.records import ParameterSet, Plan
 
+WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
-def observed(observations: pd.DataFrame, platform: str, seed: int) -> Observed:
+
+def observed(observations: pd.DataFrame, platform: str, seed: int, types: tuple[str, ...] = ("node",)) -> Observed:
     """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
     chosen = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
     probes: dict[str, list[CaseSamples]] = {}
     for (name, _), group in chosen.groupby(["name", "id"], sort=False):
-        settings = {column: _setting(group[column].iloc[0]) for column in probe(name).columns}
-        probes.setdefault(name, []).append(CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy()))
-    return Observed(probes, seed)
+        first = group.iloc[0]
+        settings = {column: _setting(first[column]) for column in (*probe(name).columns, "ranks", "layout", "pair")}
+        counts = group["count"].to_numpy() if "count" in group and group["count"].notna().all() else None
+        samples = CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts)
+        probes.setdefault(name, []).append(samples)
+    return Observed(probes, seed, types)
 
 
 def _setting(value: object) -> object:
@@ -29,15 +36,17 @@ def _setting(value: object) -> object:
 
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
     entry = family(name)
-    evidence = observed(observations, platform, plan.seed)
+    where = plan.platforms[platform]
+    types = dict(where["types"])
+    evidence = observed(observations, platform, plan.seed, tuple(types) or ("node",))
     try:
         fitted = entry.fit(evidence)
     except UserError as error:
         raise UserError(f"family {name} cannot be fitted on platform '{platform}': {error.message}") from None
     parameters = as_parameters(entry, fitted)
-    where = plan.platforms[platform]
     return replace(
         parameters,
+        settings=dict(parameters.settings) | ({"types": types} if types else {}),
         platform=platform,
         source=f"fitted from the probes of experiment {plan.experiment}",
         simulated=bool(where["simulated"]),
@@ -47,22 +56,36 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
 
 def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
     """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
+    unknown = indistinct(fitted.values) | dict(fitted.unknown)
     values = {}
     for key, draws in fitted.values.items():
-        name = key.split(".")[0]
-        note = fitted.notes.get(key, fitted.notes.get(name, ""))
-        values[key] = estimate(draws, _unit(entry, name), note)
+        name = key.partition(".")[0]
+        doubt = unknown.get(key, unknown.get(name, ""))
+        note = "; ".join(text for text in (doubt, fitted.notes.get(key, fitted.notes.get(name, ""))) if text)
+        values[key] = estimate(draws, unit(entry, key, fitted.forms), note, known=not doubt)
     return ParameterSet(
         family=entry.name,
         platform="",
         source="",
         values=values,
         forms=fitted.forms,
+        settings=fitted.settings,
         bytes_range=tuple(float(end) for end in fitted.bytes_range),
         curves=fitted.curves,
         draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items()},
     )
 
 
-def _unit(entry: Family, name: str) -> str:
-    return next(parameter.unit for parameter in entry.parameters if parameter.name == name)
+def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Values whose interval is as wide as they are: told apart from 0 only badly, or only together with another."""
+    found = {}
+    spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
+    for name, draws in spread.items():
+        low, high = np.percentile(draws, [2.5, 97.5])
+        if high - low < 2 * WEAK * abs(values[name][0]):
+            continue
+        partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
+        partner = max(partners, key=partners.get, default="")
+        together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
+        found[name] = f"not told apart by these data{together}: its interval is as wide as its value"
+    return found

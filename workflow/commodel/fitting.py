@@ -6,7 +6,7 @@ the misfit is put on again with random factors (wild bootstrap). So noise-free d
 get an interval.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,7 @@ class CaseSamples:
     settings: Mapping[str, object]
     seconds: np.ndarray
     passes: np.ndarray  # which pass each sample was taken in
+    counts: np.ndarray | None = None  # of a probe that counts what arrives
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,23 +54,36 @@ class Observed:
 
     probes: Mapping[str, Sequence[CaseSamples]]
     seed: int = 1
+    types: tuple[str, ...] = ("node",)  # of the platform's nodes, each once
+    _resampled: dict = field(default_factory=dict)
+
+    def has(self, probe: str) -> bool:
+        return bool(self.probes.get(probe))
 
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
         """The cases of a probe whose settings equal `where`. A case has the same draws however it is asked for."""
-        if probe not in self.probes:
+        if not self.has(probe):
             raise UserError(f"no measurements of probe '{probe}'")
-        rng = np.random.default_rng([self.seed, sum(probe.encode())])
-        kept, rows = [], []
-        for case in self.probes[probe]:
-            row = resampled(case.seconds, case.passes, statistic, DRAWS, rng)
-            if all(case.settings[name] == value for name, value in where.items()):
-                kept.append(case.settings)
-                rows.append(row)
+        rows = self._all(probe, statistic)
+        known = self.probes[probe]
+        kept = [
+            number
+            for number, case in enumerate(known)
+            if all(case.settings[name] == value for name, value in where.items())
+        ]
         if not kept:
             wanted = ", ".join(f"{name}={value}" for name, value in where.items())
             raise UserError(f"no measurements of probe '{probe}' with {wanted}")
-        columns = {name: np.array([settings[name] for settings in kept]) for name in kept[0]}
-        return Cases(columns, np.array(rows).T)
+        columns = {name: np.array([known[number].settings[name] for number in kept]) for name in known[0].settings}
+        return Cases(columns, rows[kept].T)
+
+    def _all(self, probe: str, statistic: str) -> np.ndarray:
+        key = (probe, statistic)
+        if key not in self._resampled:
+            rng = np.random.default_rng([self.seed, sum(probe.encode())])
+            samples = ((case.seconds, case.passes) for case in self.probes[probe])
+            self._resampled[key] = np.array([resampled(*each, statistic, DRAWS, rng) for each in samples])
+        return self._resampled[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +94,27 @@ class Fitted:
     bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a price is an extrapolation
     forms: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data cannot tell apart, and from what
     curves: tuple[Curve, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
-def estimate(draws: np.ndarray, unit: str, note: str = "") -> Estimate:
-    """The value of row 0 with the 95 % interval of the rows below it."""
+def estimate(draws: np.ndarray, unit: str, note: str = "", known: bool = True) -> Estimate:
+    """The value of row 0 with the 95 % interval of the rows below it, to two digits more than the interval supports."""
     low, high = np.percentile(draws[1:], [2.5, 97.5])
-    return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note)
+    ends = float(draws[0]), float(min(low, draws[0])), float(max(high, draws[0]))
+    wide = ends[2] - ends[1]
+    if wide > 0:
+        places = 2 - int(np.floor(np.log10(wide)))
+        ends = tuple(float(f"{round(end, places):.15g}") for end in ends)
+    return Estimate(ends[0], unit, ends[1], ends[2], note, known)
+
+
+def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:
+    """A function given by samples: `draws` is (1 + draws, sizes). Where noise makes it fall, it is levelled."""
+    rising = np.maximum.accumulate(draws, axis=-1)
+    falling = np.minimum.accumulate(draws[..., ::-1], axis=-1)[..., ::-1]
+    return {f"{name}.{int(size)}": (rising + falling)[:, i] / 2 for i, size in enumerate(sizes)}
 
 
 def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -174,20 +202,110 @@ def choose_form(
         if len(x) - terms - 1 <= 0:
             continue
         misfit = np.sum(weights * (y[0] - FORMS[form].shape(x, *coefficients)) ** 2) / len(x)
-        correction = 2 * terms * (terms + 1) / (len(x) - terms - 1)
-        # Noise-free simulations fit to the last bit: below 1e-12 of the signal a smaller misfit means nothing.
-        floor = 1e-24 * np.mean(weights * y[0] ** 2)
-        scores[form] = len(x) * np.log(max(misfit, floor, 1e-300)) + 2 * terms + correction
+        scores[form] = _aicc(misfit, len(x), terms, np.mean(weights * y[0] ** 2))
     if not scores:
         return forms[0], {}
     return min(scores, key=scores.get), scores
 
 
-def curve(title: str, labels: tuple[str, str], x, measured, fitted, form: str) -> Curve:
-    """The evidence of one regression, in SI units."""
-    measured, fitted = np.asarray(measured, dtype=float), np.asarray(fitted, dtype=float)
+def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -> list[np.ndarray]:
+    """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
+    piece has at least three sizes; the change points count as parameters."""
+    order = np.argsort(x, kind="stable")
+    places = np.unique(x)
+    best, chosen = np.inf, [order]
+    for cuts in _cuts(len(places), most):
+        edges = [places[0], *(places[cut] for cut in cuts), np.inf]
+        pieces = [np.flatnonzero((x >= low) & (x < high)) for low, high in zip(edges, edges[1:], strict=False)]
+        misfit = 0.0
+        for piece in pieces:
+            a, b = line(x[piece], y[:1, piece], weights[piece])
+            misfit += np.sum(weights[piece] * (y[0, piece] - a[0] - b[0] * x[piece]) ** 2)
+        score = _aicc(misfit / len(x), len(x), 3 * len(pieces), np.mean(weights * y[0] ** 2))
+        if score < best:
+            best, chosen = score, pieces
+    return chosen
+
+
+def _cuts(count: int, most: int):
+    yield ()
+    for cut in range(3, count - 2):
+        yield (cut,)
+        if most > 2:
+            yield from ((cut, second) for second in range(cut + 3, count - 2))
+
+
+def _aicc(misfit: float, count: int, terms: int, signal: float) -> float:
+    """Of a mean squared misfit. Noise-free simulations fit to the last bit: below 1e-12 of the signal a smaller misfit
+    means nothing."""
+    if count - terms - 1 <= 0:
+        return np.inf
+    floor = max(1e-24 * signal, 1e-300)
+    return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
+
+
+def piecewise(
+    name: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3
+) -> tuple[str, dict[str, np.ndarray]]:
+    """A line through the cases, or several with the change points found: the form and its coefficients. A piece never
+    begins below the end of the piece before it."""
+    pieces = segments(x, y, weights, most)
+    values: dict[str, np.ndarray] = {}
+    before = None
+    for number, piece in enumerate(pieces):
+        a, b = line(x[piece], y[:, piece], weights[piece])
+        tail = str(number) if number else ""
+        if before is not None:
+            edge = float(x[pieces[number - 1]].max())
+            a = np.maximum(a, before[0] + before[1] * edge - b * edge)
+            values[f"{name}.x{number}"] = np.full(len(y), edge)
+        values |= {f"{name}.a{tail}": a, f"{name}.b{tail}": b}
+        before = (a, b)
+    return ("piecewise" if len(pieces) > 1 else "linear"), values
+
+
+def curve(
+    title: str,
+    labels: tuple[str, str],
+    x,
+    measured,
+    fitted,
+    form: str,
+    terms: int = 1,
+    refit: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Curve:
+    """The evidence of one regression with `terms` coefficients, in SI units. `refit(keep)` fits the kept samples only
+    and returns its values at all of them: from it comes the error at samples that a fit has not seen."""
+    x, measured, fitted = (np.asarray(column, dtype=float) for column in (x, measured, fitted))
+    scale = np.where(measured == 0, 1.0, measured)
+    relative = (fitted - measured) / scale
+    aic = _aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)
+    left_out = np.nan
+    if refit is not None and len(x) > terms + 1:
+        errors = []
+        for number in range(len(x)):
+            keep = np.arange(len(x)) != number
+            errors.append((refit(keep)[number] - measured[number]) / scale[number])
+        left_out = float(np.sqrt(np.mean(np.square(errors))))
     points = (tuple(float(value) for value in column) for column in (x, measured, fitted))
-    return Curve(title, *labels, *points, form, r_squared(measured, fitted))
+    return Curve(title, *labels, *points, form, r_squared(measured, fitted), float(aic), left_out)
+
+
+def line_curve(title: str, labels: tuple[str, str], x, y, a, b, form: str) -> Curve:
+    """The evidence of a straight line fitted with weights 1/y²."""
+
+    def refit(keep):
+        first, slope = line(x[keep], y[:1, keep], 1 / np.maximum(y[0, keep], 1e-15) ** 2)
+        return first[0] + slope[0] * x
+
+    return curve(title, labels, x, y[0], a[0] + b[0] * x, form, 2, refit)
+
+
+def sampled_curve(title: str, labels: tuple[str, str], x, y, form: str = "samples, linear in between") -> Curve:
+    """The evidence of a function given by its samples: it passes through all; each left out, it is guessed from its
+    neighbours."""
+    x = np.asarray(x, dtype=float)
+    return curve(title, labels, x, y[0], y[0], form, 0, lambda keep: np.interp(x, x[keep], y[0, keep]))
 
 
 def per_byte(cases: Cases) -> np.ndarray:

@@ -1,30 +1,133 @@
-"""Parameters that depend on something: a form with named coefficients, always a(constant) plus a shape without one."""
+"""Parameters that depend on something: forms with named coefficients, and functions given by samples.
 
+A coefficient of function `o` is called `o.a`, a sample `o.64` (at 64), a sample of a surface `o.64x3` (at 64, three at a
+time). Values broadcast over (draws, rows); arguments over (rows) or (sizes, 1, rows).
+"""
+
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from commodel.errors import UserError
+
+KNOT = re.compile(r"([0-9]+)(?:x([0-9]+))?")
+PIECEWISE, TABLE = "piecewise", "table"
+
 
 @dataclass(frozen=True)
 class Form:
-    """f(x) = a + shape(x); `coefficients` names what the shape takes, beside `a`."""
+    """f(x) = a + shape(x); `coefficients` names what the shape takes, beside `a`. `units` of them: u is the function's
+    unit, x its argument's."""
 
     coefficients: tuple[str, ...]
     shape: Callable[..., np.ndarray]
     text: str
+    units: tuple[str, ...]
 
 
 FORMS = {
-    "constant": Form((), lambda x: 0.0 * x, "a"),
-    "linear": Form(("b",), lambda x, b: b * x, "a + b·x"),
-    "logarithmic": Form(("b",), lambda x, b: b * np.log(x), "a + b·ln x"),
-    "quadratic": Form(("b", "c"), lambda x, b, c: b * x + c * x**2, "a + b·x + c·x²"),
-    "exponential": Form(("b", "c"), lambda x, b, c: b * np.expm1(c * x), "a + b·(exp(c·x) − 1)"),
+    "constant": Form((), lambda x: 0.0 * x, "a", ()),
+    "linear": Form(("b",), lambda x, b: b * x, "a + b·x", ("u/x",)),
+    "logarithmic": Form(("b",), lambda x, b: b * np.log(x), "a + b·ln x", ("u",)),
+    "quadratic": Form(("b", "c"), lambda x, b, c: b * x + c * x**2, "a + b·x + c·x²", ("u/x", "u/x²")),
+    "exponential": Form(("b", "c"), lambda x, b, c: b * np.expm1(c * x), "a + b·(exp(c·x) − 1)", ("u", "1/x")),
+    "pipeline": Form(("b", "c"), lambda x, b, c: b / (c + x), "a + b/(c + x)", ("u·x", "x")),
+    "saturating": Form(
+        ("b", "c", "d", "e", "f"),
+        lambda x, b, c, d, e, f: b / (c + x) - d * np.expm1(e * (x - f)),
+        "a + b/(c + x) + d·(1 − exp(e·(x − f)))",
+        ("u·x", "x", "u", "1/x", "x"),
+    ),
 }
+FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
 
 
-def evaluate(form: str, name: str, values: Mapping[str, np.ndarray], x: np.ndarray) -> np.ndarray:
-    """The function called `name`, its coefficients found in `values` as `name.a`, `name.b`, …"""
+def text(form: str) -> str:
+    """How a form is written."""
+    if form == PIECEWISE:
+        return "a + b·x, from x1 on a1 + b1·x, …"
+    return "samples, linear in between" if form == TABLE else FORMS[form].text
+
+
+def evaluate(form: str, name: str, values: Mapping[str, np.ndarray], x, level=None) -> np.ndarray:
+    """The function called `name` at `x`; its coefficients or samples are found in `values`. `level`: of a surface."""
+    if form == TABLE:
+        return _sampled(name, values, np.asarray(x), level)
+    if form == PIECEWISE:
+        return _piecewise(name, values, np.asarray(x))
     shape = FORMS[form]
     return values[f"{name}.a"] + shape.shape(x, *(values[f"{name}.{letter}"] for letter in shape.coefficients))
+
+
+def _piecewise(name: str, values: Mapping[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """Up to and including an edge the piece before it holds."""
+    found = values[f"{name}.a"] + values.get(f"{name}.b", 0.0) * x
+    number = 1
+    while f"{name}.x{number}" in values:
+        piece = values[f"{name}.a{number}"] + values.get(f"{name}.b{number}", 0.0) * x
+        found = np.where(x > values[f"{name}.x{number}"], piece, found)
+        number += 1
+    return found
+
+
+def knots(name: str, values: Mapping[str, object]) -> tuple[list[int], list[int]]:
+    """Where a sampled function is given: arguments, and levels of a surface (none of a curve)."""
+    places = [KNOT.fullmatch(key[len(name) + 1 :]) for key in values if key.startswith(f"{name}.")]
+    found = [(int(match[1]), int(match[2] or 0)) for match in places if match]
+    return sorted({x for x, _ in found}), sorted({level for _, level in found} - {0})
+
+
+def _sampled(name: str, values: Mapping[str, np.ndarray], x: np.ndarray, level) -> np.ndarray:
+    """Linear between samples, constant below the first, and beyond the last as steep as between the last two. A surface
+    is linear between its levels too; beyond the highest, a transfer takes its share: in proportion."""
+    places, levels = knots(name, values)
+    if not places:
+        raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
+    if not levels:
+        return _between([values[f"{name}.{place}"] for place in places], np.array(places, dtype=float), x)
+    level = np.broadcast_to(1 if level is None else level, x.shape)
+    inside = np.clip(level, levels[0], levels[-1])
+    found = 0.0
+    for below, here, above in zip([None, *levels], levels, [*levels[1:], None], strict=False):
+        share = np.where(inside == here, 1.0, 0.0)
+        if above is not None:
+            share = np.where((inside > here) & (inside < above), (above - inside) / (above - here), share)
+        if below is not None:
+            share = np.where((inside > below) & (inside < here), (inside - below) / (here - below), share)
+        if share.any():
+            row = [values[f"{name}.{place}x{here}"] for place in places]
+            found = found + share * _between(row, np.array(places, dtype=float), x)
+    return found * np.maximum(level / levels[-1], 1.0)
+
+
+def _between(samples: list[np.ndarray], places: np.ndarray, x: np.ndarray) -> np.ndarray:
+    if len(places) == 1:
+        return samples[0] + 0.0 * x
+    column = np.stack([np.asarray(sample, dtype=float)[..., 0] for sample in samples], axis=-1)  # (draws, places)
+    left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
+    share = np.maximum((x - places[left]) / (places[left + 1] - places[left]), 0.0)
+    low, high = _take(column, left), _take(column, left + 1)
+    rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
+    return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
+
+
+def _take(column: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """(draws, places) at (rows) or (sizes, 1, rows): (draws, rows) or (sizes, draws, rows)."""
+    found = column[..., index]
+    return found if index.ndim <= 1 else np.moveaxis(found[..., 0, :], 0, 1)
+
+
+def coefficient_unit(form: str, letters: str, unit: str, argument: str) -> str:
+    """The unit of a coefficient, e.g. of `b` of a linear function of bytes; `argument` is empty where it only counts."""
+    if form == TABLE or letters == "a":
+        return unit
+    if form == PIECEWISE:
+        pattern = {"a": "u", "b": "u/x", "x": "x"}[letters[0]]
+    else:
+        names = dict(zip(FORMS[form].coefficients, FORMS[form].units, strict=True))
+        pattern = names.get(letters, "u")
+    if not argument:
+        pattern = {"u/x": "u", "u/x²": "u", "u·x": "u", "x": "1", "1/x": "1"}.get(pattern, pattern)
+    return pattern.replace("x", argument).replace("u", unit) if pattern != "u" else unit

@@ -20,9 +20,10 @@ from commodel.launchers import Job, Launcher, launcher
 from commodel.layouts import place
 from commodel.patterns import schedule
 from commodel.playfile import write_play
+from commodel.probes import probe
 from commodel.process import OUT_OF_TIME, run
 from commodel.provenance import provenance
-from commodel.records import Batch, Plan, Point
+from commodel.records import Batch, Case, Plan, Point
 from commodel.tables import write_json, write_text
 from commodel.toolchain import ROOT, find
 
@@ -38,11 +39,19 @@ class Start:
     program: str
     ranks: int
     layout: str
+    where: tuple[int, ...]  # the platform's nodes that the layout's stand for; empty: the first ones
     rows: tuple[dict[str, object], ...]  # of the case file
 
     @property
     def name(self) -> str:
-        return f"{self.program}-{self.ranks}r-{self.layout.replace(':', '')}"
+        on = "-on" + "+".join(map(str, self.where)) if self.where else ""
+        return f"{self.program}-{self.ranks}r-{self.layout.replace(':', '')}{on}"
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The platform's node of every rank."""
+        nodes = (int(node) for node in place(self.layout, self.ranks))
+        return tuple(self.where[node] for node in nodes) if self.where else tuple(nodes)
 
 
 def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
@@ -87,7 +96,7 @@ def _measure(site: Site, batch: Batch, progress: Progress) -> int:
     folder, work, passes = site.folder, site.work, site.passes
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
-    starts = (_unmeasured(start, folder) for start in _starts(batch, site.platform, work))
+    starts = (_unmeasured(start, folder) for start in _starts(batch, work))
     missing = [start for start in starts if start.rows]
     total = sum(len(start.rows) for start in missing)
     write_json(folder / "provenance.json", provenance(site.plan, batch))
@@ -110,23 +119,28 @@ def _measure(site: Site, batch: Batch, progress: Progress) -> int:
 
 def _join(site: Site, case: str) -> None:
     """One raw file of a case from those of its passes, with a column that tells them apart."""
-    lines = ["id,pass,sample,seconds,skew,valid,stop"]
+    lines = []
     for number in range(site.passes):
         path = site.pass_folder(number) / f"{case}.csv"
-        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        header, *samples = path.read_text(encoding="utf-8").splitlines()
+        lines = lines or [header.replace("id,", "id,pass,", 1)]
+        for line in samples:
             name, _, rest = line.partition(",")
             lines.append(f"{name},{number + 1},{rest}")
     write_text(site.folder / f"{case}.csv", "\n".join(lines) + "\n")
 
 
-def _starts(batch: Batch, platform: Platform, work: Path) -> Iterator[Start]:
+def _starts(batch: Batch, work: Path) -> Iterator[Start]:
     """What has to be started for a batch, whether it has been measured or not."""
-    for (probe, ranks), cases in groupby(batch.cases, key=lambda case: (case.probe, case.ranks)):
-        layout = f"block:{-(-ranks // platform.nodes)}"
-        yield Start(probe, ranks, layout, tuple({"id": case.id, **case.settings} for case in cases))
+
+    def start(case: Case) -> tuple:
+        return probe(case.probe).runs, case.ranks, case.layout, case.where
+
+    for key, cases in groupby(sorted(batch.cases, key=start), key=start):
+        yield Start(*key, tuple({"id": case.id, **case.settings} for case in cases))
     by_place = sorted(batch.points, key=lambda point: (point.ranks, point.layout))
     for (ranks, layout), points in groupby(by_place, key=lambda point: (point.ranks, point.layout)):
-        yield Start("player", ranks, layout, tuple(_play_row(point, work) for point in points))
+        yield Start("player", ranks, layout, (), tuple(_play_row(point, work) for point in points))
 
 
 def _play_row(point: Point, work: Path) -> dict[str, object]:
@@ -141,7 +155,6 @@ def _run(site: Site, start: Start, number: int) -> None:
     """One pass over the cases of a start. A pass gets its share of the budgets, and an order of its own."""
     how, platform, work, settings = site.how, site.platform, site.work, site.plan.measure
     folder = site.pass_folder(number)
-    nodes = tuple(int(node) for node in place(start.layout, start.ranks))
     # Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
     files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts", "log")}
     rows = [_prepared(row) for row in start.rows]
@@ -149,7 +162,7 @@ def _run(site: Site, start: Start, number: int) -> None:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    write_text(files["placement"], "".join(f"{node}\n" for node in nodes))
+    write_text(files["placement"], "".join(f"{node}\n" for node in start.nodes))
     arguments = {
         "--cases": files["cases"].name,
         "--out": os.path.relpath(folder, work),
@@ -169,7 +182,7 @@ def _run(site: Site, start: Start, number: int) -> None:
         starter=site.starter,
         program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
-        nodes=nodes,
+        nodes=start.nodes,
         layout=start.layout,
         network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
         hostfile=Path(files["hosts"].name),

@@ -10,10 +10,11 @@ from commodel.duration import Durations
 from commodel.errors import UserError
 from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
+from commodel.layouts import place
 from commodel.matrix import combinations
 from commodel.points import Setting, make_point, nodes_of
-from commodel.probes import probe
-from commodel.records import Batch, Plan, Point, digest
+from commodel.probes import Site, probe
+from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import read_json, write_text
 from commodel.toolchain import native_digest
 
@@ -54,6 +55,9 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
                 "launcher": platform.launcher,
                 "simulated": platform.simulated,
                 "digest": platform.digest,
+                "nodes": platform.nodes,
+                "cores": platform.cores,
+                "types": dict(platform.types),
             }
             for setting, platform in platforms.items()
         },
@@ -127,10 +131,10 @@ def _batches(
     samples other samples: the platform, how they are measured, and the programs."""
     stamp = digest([platform.digest, measure, experiment.seed, native_digest()], 8)
     durations = Durations(platform, measure)
-    capacity, sizes = platform.nodes * platform.cores, list(experiment.probe_bytes)
-    cases = tuple(case for entry in probes for case in probe(entry).cases(name, capacity, sizes))
+    site, sizes = Site(platform.nodes, platform.cores, dict(platform.types)), list(experiment.probe_bytes)
+    cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
-        nodes = min(platform.nodes, max(case.ranks for case in cases))
+        nodes = max(nodes_of_case(case) for case in cases)
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=durations.of_cases(cases))
     by_nodes: dict[int, list[Point]] = {}
     for point in points:
@@ -138,6 +142,11 @@ def _batches(
     for nodes, members in sorted(by_nodes.items()):
         seconds = durations.of_points(members)
         yield Batch(f"{name}-{nodes}n-{stamp}", name, nodes, points=tuple(members), seconds=seconds)
+
+
+def nodes_of_case(case: Case) -> int:
+    """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
+    return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1
 
 
 def refresh(name: str, root: Path, only: str | None = None) -> Plan:

@@ -50,6 +50,9 @@ class Platform(Part):
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
     ) = Field(description="ranks that a node can hold; auto, on a local platform: its processors")
+    types: dict[fields.NODE_TYPE, RANKS] = Field(
+        default_factory=dict, description="nodes of each type, in the order of the nodes; left out: all are alike"
+    )
     simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
     slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
     hosts: Hosts | None = Field(None, description="for launcher: hosts")
@@ -74,6 +77,8 @@ class Platform(Part):
 
     @model_validator(mode="after")
     def _enough_nodes(self):
+        if self.types and sum(self.types.values()) != self.nodes:
+            raise refused(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
         if self.launcher == "local" and self.nodes != 1:
             raise refused(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
         if self.hosts and self.nodes > len(self.hosts.names):

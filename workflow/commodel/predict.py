@@ -11,6 +11,7 @@ from commodel.patterns import schedule
 from commodel.records import ParameterSet, Point, Prediction
 from commodel.schedule import Schedule, stack
 from commodel.units import format_bytes
+from commodel.values import Values
 
 CELLS = 4_000_000  # of one array: sizes × draws × messages
 
@@ -21,14 +22,14 @@ def predict(parameters: ParameterSet, points: Iterable[Point], pipelined: bool =
     if pipelined and entry.pipelined is None:
         raise UserError(f"family {entry.name} says nothing about a stream of waves")
     cost = entry.pipelined if pipelined else lambda pattern, *given: pattern.cost(entry.price(pattern, *given))
-    exact = complete(entry, parameters.point_values(), parameters.forms)
-    drawn = complete(entry, parameters.drawn_values(), parameters.forms) if parameters.draws else None
+    exact = complete(entry, Values.exact(parameters))
+    drawn = complete(entry, Values.drawn(parameters)) if parameters.draws else None
     found: dict[int, Prediction] = {}
     for numbers, members, schedules in _shapes(list(points)):
-        seconds, low, high = _priced(cost, parameters, exact, drawn, stack(schedules))
+        seconds, low, high = _priced(cost, exact, drawn, stack(schedules))
         for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
             price = float(seconds[i]), float(low[i]), float(high[i])
-            found[number] = Prediction(entry.name, point, *price, doubts(entry, parameters, schedules[i]))
+            found[number] = Prediction(entry.name, point, *price, doubts(entry, parameters, exact, schedules[i]))
     return [found[number] for number in sorted(found)]
 
 
@@ -57,21 +58,22 @@ def _shapes(points: list[Point]) -> Iterator[tuple[list[int], list[Point], list[
             yield found, [points[i] for i in found], patterns
 
 
-def _priced(cost: Callable, parameters: ParameterSet, exact: dict, drawn: dict | None, pattern: Schedule):
+def _priced(cost: Callable, exact: Values, drawn: Values | None, pattern: Schedule):
     """Cost and its 95 % interval, a number for each size. A very long schedule gets fewer draws, never none."""
     sizes = pattern.bytes.shape[0]
-    seconds = np.broadcast_to(cost(pattern, exact, parameters.forms), (sizes, 1))[:, 0]
+    seconds = np.broadcast_to(cost(pattern, exact), (sizes, 1))[:, 0]
     if drawn is None:
         return seconds, seconds, seconds
     count = max(20, CELLS * 5 // max(pattern.bytes.size, 1))
-    some = {name: values[:count] for name, values in drawn.items()}
-    costs = cost(pattern, some, parameters.forms)
+    costs = cost(pattern, drawn.first(count))
     low, high = np.percentile(np.broadcast_to(costs, (sizes, costs.shape[-1])), [2.5, 97.5], axis=-1)
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 
 
-def doubts(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> str:
     """`ok`, or why the parameters do not reach this far."""
+    if entry.doubts and (found := entry.doubts(pattern, values)):
+        return found
     if not parameters.bytes_range or not pattern.bytes.size:
         return "ok"
     low, high = parameters.bytes_range

@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-import numpy as np
-
 from commodel.errors import UserError, suggest
 
 
@@ -49,16 +47,19 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One setting of one probe: what its program reads from one row of its case file."""
+    """One setting of one probe: what its program reads from one row of its case file, and where its ranks sit."""
 
     platform: str
     probe: str
     ranks: int
     settings: Mapping[str, object]
+    layout: str
+    where: tuple[int, ...] = ()  # the platform's nodes that the layout's stand for; empty: the first ones
+    pair: str = ""  # types of those nodes, where the case is about them
 
     @property
     def id(self) -> str:
-        return digest([self.platform, self.probe, self.ranks, dict(self.settings)])
+        return digest([self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Plan:
                 **batch
                 | {
                     "points": tuple(Point(**point) for point in batch["points"]),
-                    "cases": tuple(Case(**case) for case in batch["cases"]),
+                    "cases": tuple(Case(**case | {"where": tuple(case["where"])}) for case in batch["cases"]),
                 }
             )
             for batch in data["batches"]
@@ -138,7 +139,8 @@ class Estimate:
     unit: str
     low: float
     high: float
-    note: str = ""  # e.g. why this parameter cannot be told apart by the data
+    note: str = ""
+    known: bool = True  # False: the data cannot tell this parameter apart; the note says from what
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,36 +155,26 @@ class Curve:
     fitted: tuple[float, ...]
     form: str
     r2: float
+    aic: float = float("nan")  # corrected for few data; smaller is better, comparable within one curve's data only
+    left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
 
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """Values of one family on one platform. A coefficient of a function is named `o.a`; `forms` names its form."""
+    """Values of one family on one platform. A coefficient of a function is named `o.a`, a sample of it `o.64`; `forms`
+    names its form. `settings` is what is not a number: which variant, which nodes are of which type."""
 
     family: str
     platform: str
     source: str
     values: Mapping[str, Estimate]
     forms: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     simulated: bool = False
     bytes_range: tuple[float, float] | None = None  # of the probes; outside it a price is an extrapolation
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
     provenance: Mapping[str, object] = field(default_factory=dict)
-
-    def point_values(self) -> dict[str, np.ndarray]:
-        """Every value as an array of shape (1, 1): one draw, to be broadcast over rows or ranks."""
-        return {name: np.array([[estimate.value]]) for name, estimate in self.values.items()}
-
-    def drawn_values(self) -> dict[str, np.ndarray]:
-        """Every value as an array of shape (draws, 1); without draws, the point values."""
-        if not self.draws:
-            return self.point_values()
-        count = len(next(iter(self.draws.values())))
-        return {
-            name: np.array(self.draws.get(name, (estimate.value,) * count), dtype=float)[:, None]
-            for name, estimate in self.values.items()
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 A message costs its sender `send`, travels `wire` after that, and costs its receiver `receive`. Two sends of a rank
 start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
-never waits for the gap: the port does, while the processor goes on.
+never waits for the gap: the port does, while the processor goes on. A message that has to ask first (rendezvous) sends
+a request; when it has come and the receiver has entered the step, the answer goes back, and then the data leave.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ class Costs:
     wire: np.ndarray
     gap_out: np.ndarray
     gap_in: np.ndarray
+    request: np.ndarray | None = None  # how long a request travels; NaN where a message does not ask. None: none asks
+    answer: np.ndarray | None = None  # from then until the data may leave
 
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> np.ndarray:
@@ -34,10 +37,16 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> 
     done = np.zeros((*lead, schedule.ranks))  # the rank has finished its last step
     out_free = np.zeros_like(done)  # its next send may start
     last_in = np.full_like(done, -np.inf)  # its last receive began
+    asks = costs.request is not None
+    if asks:
+        request, answer = (np.broadcast_to(column, full) for column in (costs.request, costs.answer))
     for step in schedule.steps:
         rows = step.rows
         if rows.stop > rows.start:
+            entered = done[..., step.dst] if asks else None
             left, last_left = _send(step, done, out_free, send[..., rows], gap_out[..., rows])
+            if asks:
+                left, last_left = _asked(step, left, last_left, entered, request[..., rows], answer[..., rows])
             _receive(step.receives, left + wire[..., rows], done, last_in, receive[..., rows], gap_in[..., rows])
             senders = step.sends.ranks
             done[..., senders] = np.maximum(done[..., senders], last_left)
@@ -67,6 +76,16 @@ def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray
     left = np.empty_like(start)
     left[..., order] = start + cost
     return left, start[..., last] + cost[..., last]
+
+
+def _asked(step: Step, left, last_left, entered, request, answer) -> tuple[np.ndarray, np.ndarray]:
+    """Where a message asks first, it leaves when the answer is back; its sender is done with the step no sooner."""
+    leaves = np.where(np.isnan(request), left, np.maximum(left + request, entered) + answer)
+    groups = step.sends
+    if groups.order is None:
+        return leaves, leaves
+    latest = np.maximum.reduceat(leaves[..., groups.order], groups.first, axis=-1)
+    return leaves, np.maximum(last_left, latest)
 
 
 def _receive(groups: Groups, arrival, done, last_in, cost, gap) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 
 import pandas as pd
@@ -72,9 +73,10 @@ def write_parameters(path: Path, parameters: ParameterSet) -> None:
         "source": parameters.source,
         "bytes_range": list(parameters.bytes_range) if parameters.bytes_range else None,
         "forms": dict(parameters.forms),
+        "settings": dict(parameters.settings),
         "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},
         "provenance": dict(parameters.provenance),
-        "curves": [{field: _plain(getattr(curve, field)) for field in Curve.__slots__} for curve in parameters.curves],
+        "curves": [_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
     kept = {key: value for key, value in document.items() if value not in (None, {}, [])}
@@ -83,11 +85,14 @@ def write_parameters(path: Path, parameters: ParameterSet) -> None:
 
 def _estimate_fields(estimate: Estimate) -> dict:
     fields = {"value": estimate.value, "unit": estimate.unit, "low": estimate.low, "high": estimate.high}
+    fields |= {} if estimate.known else {"known": False}
     return fields | ({"note": estimate.note} if estimate.note else {})
 
 
-def _plain(value):
-    return list(value) if isinstance(value, tuple) else value
+def _curve_fields(curve: Curve) -> dict:
+    fields = {name: getattr(curve, name) for name in Curve.__slots__}
+    finite = {name: value for name, value in fields.items() if not isinstance(value, float) or isfinite(value)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
 
 
 def read_parameters(path: Path) -> ParameterSet:
@@ -108,6 +113,7 @@ def read_parameters(path: Path) -> ParameterSet:
         "citation",
         "bytes_range",
         "forms",
+        "settings",
         "parameters",
         "provenance",
     }
@@ -125,7 +131,8 @@ def read_parameters(path: Path) -> ParameterSet:
         try:
             value = float(entry["value"])
             low, high = float(entry.get("low", value)), float(entry.get("high", value))
-            values[name] = Estimate(value, str(entry.get("unit", "")), low, high, str(entry.get("note", "")))
+            known = entry.get("known", True) is not False
+            values[name] = Estimate(value, str(entry.get("unit", "")), low, high, str(entry.get("note", "")), known)
         except (KeyError, TypeError, ValueError):
             fail(f"found {entry!r}, wanted a number, or value, unit, low and high", "parameters", name)
     try:
@@ -135,6 +142,7 @@ def read_parameters(path: Path) -> ParameterSet:
             source=str(data.get("source", data.get("citation", ""))),
             values=values,
             forms={name: str(form) for name, form in data.get("forms", {}).items()},
+            settings=dict(data.get("settings", {})),
             simulated=bool(data.get("simulated", False)),
             bytes_range=tuple(float(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
             curves=tuple(_curve(entry) for entry in data.get("curves", [])),
@@ -148,4 +156,4 @@ def read_parameters(path: Path) -> ParameterSet:
 def _curve(entry: dict) -> Curve:
     columns = {name: tuple(float(value) for value in entry[name]) for name in ("x", "measured", "fitted")}
     texts = {name: str(entry[name]) for name in ("title", "x_label", "y_label", "form")}
-    return Curve(**texts, **columns, r2=float(entry["r2"]))
+    return Curve(**texts, **columns, **{name: float(entry.get(name, "nan")) for name in ("r2", "aic", "left_out")})

@@ -1,29 +1,36 @@
 """A family is data: its parameters, the probes it needs, its fit and its price. One file each."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fitting import Fitted, Observed
+from commodel.functions import coefficient_unit
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.schedule import Schedule
 from commodel.units import parse_number, parse_seconds
-
-Values = Mapping[str, np.ndarray]  # every value broadcasts over (draws, rows)
+from commodel.values import Values
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. A function has a letter for its argument, and its values are coefficients: `o.a`, `o.b`, …"""
+    """One parameter: a number, or a function with a letter for its argument, whose values are coefficients `o.a`, `o.b`
+    or samples `o.64`. Where it differs from node type to node type (`of`), the types follow its name: `L.fat.thin`."""
 
     name: str
     unit: str
     meaning: str
-    argument: str = ""
+    argument: str = ""  # m: bytes of a message; any other letter: a count
     default: float | None = None  # None: it must be given
+    form: str = ""  # of a function where nothing else says it
+    of: str = ""  # type or pair
+
+    @property
+    def is_family_of_values(self) -> bool:
+        return bool(self.argument or self.of)
 
 
 GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0)
@@ -38,10 +45,13 @@ class Family:
     parameters: tuple[Parameter, ...]
     probes: tuple[str, ...]
     fit: Callable[[Observed], Fitted]
-    price: Callable[[Schedule, Values, Mapping[str, str]], np.ndarray]  # finish time of every rank, last axis
+    price: Callable[[Schedule, Values], np.ndarray]  # finish time of every rank, last axis
     ignores: str
     uses_bytes: bool = True
-    pipelined: Callable[[Schedule, Values, Mapping[str, str]], np.ndarray] | None = None  # time between waves, if known
+    pipelined: Callable[[Schedule, Values], np.ndarray] | None = None  # time between waves, if known
+    settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
+    doubts: Callable[[Schedule, Values], str] | None = None  # why this price is shaky; empty: it is not
+    from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
 
 
 def family(name: str) -> Family:
@@ -52,58 +62,84 @@ def family_names() -> list[str]:
     return list(discover("families", "FAMILY"))
 
 
-def complete(entry: Family, values: Values, forms: Mapping[str, str]) -> dict[str, np.ndarray]:
+def complete(entry: Family, values: Values) -> Values:
     """The values with defaults filled in, or a UserError about a missing or unknown one."""
-    full = dict(values)
+    full = dict(values.numbers)
     known = set()
     for parameter in entry.parameters:
-        if parameter.argument:
-            known |= {name for name in values if name.split(".")[0] == parameter.name}
-            missing = f"{parameter.name}.a" not in values
+        if parameter.is_family_of_values:
+            mine = {name for name in full if name.partition(".")[0] == parameter.name}
         else:
-            known.add(parameter.name)
-            missing = parameter.name not in values
-        if not missing:
+            mine = {parameter.name} & full.keys()
+        known |= mine
+        if mine:
             continue
         if parameter.default is None:
             raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
         full[parameter.name + (".a" if parameter.argument else "")] = np.array([[parameter.default]])
-    for name in values:
+    for name in values.numbers:
         if name not in known:
             wanted = [parameter.name for parameter in entry.parameters]
             raise UserError(f"family {entry.name} has no parameter '{name}'; {suggest(name, wanted)}")
-    return full
+    for name, chosen in values.settings.items():
+        allowed = (entry.settings or {}).get(name)
+        if allowed and chosen not in allowed:
+            raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
+    forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
+    return replace(values, numbers=full, forms=forms | dict(values.forms))
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
     """Cost of a schedule, (draws,) or (sizes, draws): one draw, or all of the set's joint bootstrap draws."""
-    values = parameters.drawn_values() if drawn else parameters.point_values()
-    return schedule.cost(entry.price(schedule, complete(entry, values, parameters.forms), parameters.forms))
+    values = Values.drawn(parameters) if drawn else Values.exact(parameters)
+    return schedule.cost(entry.price(schedule, complete(entry, values)))
+
+
+def unit(entry: Family, key: str, forms: Mapping[str, str]) -> str:
+    """The unit of a value, e.g. of `o.b`."""
+    name, _, rest = key.partition(".")
+    parameter = next(parameter for parameter in entry.parameters if parameter.name == name)
+    if not parameter.argument:
+        return parameter.unit
+    function = key.rpartition(".")[0]
+    form = forms.get(function, forms.get(name, parameter.form or "constant"))
+    argument = "B" if parameter.argument == "m" else ""
+    return coefficient_unit(form, rest.rpartition(".")[2], parameter.unit, argument)
 
 
 def given(name: str, settings: Sequence[str]) -> ParameterSet:
     """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone."""
     entry = family(name)
     by_name = {parameter.name: parameter for parameter in entry.parameters}
-    values = {}
+    numbers: dict[str, float] = {}
     for text in settings:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             raise UserError(f"found '{text}', wanted NAME=VALUE")
-        parameter = by_name.get(key.split(".")[0])
+        parameter = by_name.get(key.partition(".")[0])
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{key}'; {suggest(key, by_name)}")
-        number = parse_seconds(value) if parameter.unit.startswith("s") else parse_number(value)
-        if key in values or f"{key}.a" in values:
+        if parameter.argument and "." not in key:
+            key = f"{key}.a"
+        if key in numbers:
             raise UserError(f"found {key} twice")
-        key = f"{key}.a" if parameter.argument and "." not in key else key
-        values[key] = Estimate(number, parameter.unit, number, number)
-    shapes = {
-        key.split(".")[0]: "quadratic" if f"{key[:-2]}.c" in values else "linear" for key in values if key[-2:] == ".b"
+        numbers[key] = _number(value, parameter)
+    forms = {
+        key[:-2]: "quadratic" if f"{key[:-2]}.c" in numbers else "linear"
+        for key in numbers
+        if key.endswith(".b") and not by_name[key.partition(".")[0]].form
     }
-    parameters = ParameterSet(name, "", "given on the command line", values, forms=shapes)
-    complete(entry, parameters.point_values(), parameters.forms)
+    values = {key: Estimate(number, unit(entry, key, forms), number, number) for key, number in numbers.items()}
+    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
+    complete(entry, Values.exact(parameters))
     return parameters
+
+
+def _number(value: str, parameter: Parameter) -> float:
+    """A coefficient of a function may be negative; nothing else may."""
+    sign = -1 if parameter.argument and value.startswith("-") else 1
+    value = value.removeprefix("-") if sign < 0 else value
+    return sign * (parse_seconds(value) if parameter.unit.startswith("s") else parse_number(value))
 
 
 def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:

@@ -21,7 +21,7 @@ def fit(observed):
     short = size <= max(SHORT, size.min())
     o_s, o_r = mean(trips.o_s[:, short]), mean(trips.o_r[:, short])
 
-    notes = {}
+    notes, unknown = {}, {}
     overhead = max(o_s[0], o_r[0])
     gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
     if np.count_nonzero(gap_seen) >= 2:
@@ -34,28 +34,29 @@ def fit(observed):
         g, G = np.zeros(len(one_way)), line(body, one_way, 1 / trips.one_way[0] ** 2)[1]
         notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
     if g[0] <= overhead:
-        notes["g"] = "not told apart from 0: a gap below the overhead changes no price"
+        unknown["g"] = "not told apart from 0: a gap below the overhead changes no price"
 
     L = np.maximum(mean((trips.one_way - trips.overheads - G[:, None] * body)[:, short]), 0)
 
-    def against_size(title, measured, fitted, form):
-        return curve(title, ("message / B", "time / s"), size, measured[0], np.broadcast_to(fitted, size.shape), form)
+    def against_size(title, measured, fitted, form, terms):
+        fitted = np.broadcast_to(fitted, size.shape)
+        return curve(title, ("message / B", "time / s"), size, measured[0], fitted, form, terms)
 
     curves = (
         against_size(
-            "half a round trip", trips.one_way, o_s[0] + o_r[0] + L[0] + G[0] * body, "o_s + L + (m−1)·G + o_r"
+            "half a round trip", trips.one_way, o_s[0] + o_r[0] + L[0] + G[0] * body, "o_s + L + (m−1)·G + o_r", 4
         ),
         against_size(
-            "spacing of a burst", trips.spacing, np.maximum(g[0] + G[0] * body, overhead), "max(g + (m−1)·G, o)"
+            "spacing of a burst", trips.spacing, np.maximum(g[0] + G[0] * body, overhead), "max(g + (m−1)·G, o)", 2
         ),
-        against_size("send overhead", trips.o_s, o_s[0], "o_s"),
-        against_size("receive overhead", trips.o_r, o_r[0], "o_r"),
+        against_size("send overhead", trips.o_s, o_s[0], "o_s", 1),
+        against_size("receive overhead", trips.o_r, o_r[0], "o_r", 1),
     )
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": per_byte(observed.cases("work"))}
-    return Fitted(values, (size[0], size[-1]), notes=notes, curves=curves)
+    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves)
 
 
-def price(schedule, values, forms):
+def price(schedule, values):
     body = values["G"] * np.maximum(schedule.bytes - 1, 0)
     gap = values["g"] + body
     costs = Costs(send=values["o_s"], receive=values["o_r"], wire=values["L"] + body, gap_out=gap, gap_in=gap)
@@ -79,5 +80,6 @@ FAMILY = Family(
     probes=("prtt", "work"),
     fit=fit,
     price=price,
+    from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the network; overheads that grow with the message",
 )

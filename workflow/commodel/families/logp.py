@@ -19,16 +19,16 @@ def fit(observed):
     L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
     g = trips.spacing[:, 0]
     short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
-    notes = {}
+    unknown = {}
     if g[0] <= 1.05 * max(trips.o_s[0, 0], trips.o_r[0, 0]):
-        notes["g"] = "no larger than the overhead, which hides it"
+        unknown["g"] = "no larger than the overhead, which hides it"
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
     evidence = curve("half a round trip", ("message / B", "time / s"), trips.size, trips.one_way[0], fitted, "L + 2·o")
     values = {"L": L, "o": o, "g": g, "gamma": per_byte(observed.cases("work"))}
-    return Fitted(values, (0, short), notes=notes, curves=(evidence,))
+    return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
 
 
-def price(schedule, values, forms):
+def price(schedule, values):
     costs = Costs(send=values["o"], receive=values["o"], wire=values["L"], gap_out=values["g"], gap_in=values["g"])
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
@@ -47,6 +47,7 @@ FAMILY = Family(
     probes=("prtt", "work"),
     fit=fit,
     price=price,
+    from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6},
     ignores="the size of a message; contention in the network",
     uses_bytes=False,
 )

@@ -8,7 +8,7 @@ rank's combine phase is the longest run of receives between two of its sends, an
 import numpy as np
 
 from commodel.families import Family, Parameter
-from commodel.fitting import Fitted, choose_form, curve, line, mean, shape_coefficients
+from commodel.fitting import Fitted, choose_form, curve, line, line_curve, mean, shape_coefficients
 from commodel.functions import FORMS, evaluate
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
@@ -25,12 +25,12 @@ def fit(observed):
     height = chain["height"].astype(float)
     wave = chain.seconds / 2
     overhead = (wave - L[:, None] * height) / 2
-    notes = {}
+    notes, unknown = {}, {}
     if len(chain) > 1:
         C, a = line(height, overhead, 1 / wave[0] ** 2)
     else:
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
-        notes["C"] = "not told apart from o: chains of one height only were measured"
+        unknown["C"] = "not told apart from o: chains of one height only were measured"
 
     fan = observed.cases("fan", direction="in", bytes=int(packet))
     handled = fan["n"] + 1.0
@@ -39,7 +39,7 @@ def fit(observed):
     form, scores = choose_form(SHAPES, handled, contention, weights)
     if not scores:
         form = "constant"
-        notes["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
+        unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
         a = a + np.maximum(mean(contention), 0)
     coefficients = shape_coefficients(form, handled, contention, weights)
     values = {"L": L, "o.a": a, "g": np.zeros_like(L), "C": C}
@@ -48,7 +48,7 @@ def fit(observed):
     estimates = {name: draws[0] for name, draws in values.items()}
     fan_fit = estimates["L"] + evaluate(form, "o", estimates, handled)
     curves = (
-        curve("chain", ("height", "time / s"), height, overhead[0], C[0] + a[0] * height, "C + a·height"),
+        line_curve("chain", ("height", "time / s"), height, overhead, C, a, "C + a·height"),
         curve(
             "N-to-1",
             ("senders", "time / s"),
@@ -56,23 +56,22 @@ def fit(observed):
             fan.seconds[0],
             fan_fit,
             f"L + {FORMS[form].text}, x = senders + 1",
+            len(FORMS[form].coefficients) + 1,
         ),
     )
     notes["g"] = "left at 0: part of o, as in the paper"
-    return Fitted(values, (packet, packet), forms={"o": form}, notes=notes, curves=curves)
+    return Fitted(values, (packet, packet), forms={"o": form}, notes=notes, unknown=unknown, curves=curves)
 
 
-def price(schedule, values, forms):
+def price(schedule, values):
     """Walks the steps; a rank's phase closes when it sends, and at the end."""
-    form = forms.get("o", "constant")
-    lead = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values.values()))
-    ready = np.broadcast_to(values["C"], (*lead, schedule.ranks)).copy()  # T of a rank's last closed phase
+    ready = np.broadcast_to(values["C"], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     latest = np.full_like(ready, -np.inf)  # of what came in since
     count = np.zeros(schedule.ranks)
 
     def close(ranks):
         ranks = ranks[count[ranks] > 0]
-        overhead = evaluate(form, "o", values, count[ranks] + 1)
+        overhead = values.at("o", count[ranks] + 1)
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
         ready[..., ranks] = values["L"] + overhead + values["g"] + waited
         latest[..., ranks] = -np.inf
@@ -92,12 +91,11 @@ def price(schedule, values, forms):
     return ready
 
 
-def pipelined(schedule, values, forms):
+def pipelined(schedule, values):
     """Equation 2: the time between two waves of a long stream, whatever the height of the tree: the node that handles
     the most messages sets the pace."""
     busiest = max(int(np.bincount(step.dst).max()) for step in schedule.steps if len(step.dst))
-    overhead = evaluate(forms.get("o", "constant"), "o", values, np.array([busiest + 1.0]))
-    return (values["L"] + overhead + values["g"])[..., 0]
+    return (values["L"] + values.at("o", np.array([busiest + 1.0])) + values["g"])[..., 0]
 
 
 FAMILY = Family(

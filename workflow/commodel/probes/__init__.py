@@ -1,29 +1,97 @@
-"""Micro-benchmarks: which cases each is run with on a platform of a given size. The programs are in native/probes/."""
+"""Micro-benchmarks: which cases each is run with on a platform, and where their ranks sit. The programs are in
+native/probes/."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
 
 from commodel.records import Case
 from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
+SAME = "same"  # in the name of a pair: both ranks on one node of that type
 
 Settings = Mapping[str, object]
 
 
 @dataclass(frozen=True)
+class Site:
+    """What a platform offers. `types` counts its nodes by type, in the order of the nodes."""
+
+    nodes: int
+    cores: int
+    types: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.cores
+
+    def members(self) -> dict[str, range]:
+        """The nodes of each type."""
+        found, first = {}, 0
+        for name, count in (self.types or {"node": self.nodes}).items():
+            found[name] = range(first, first + count)
+            first += count
+        return found
+
+    def type_of(self, node: int) -> str:
+        return next(name for name, nodes in self.members().items() if node in nodes)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the ranks of a case sit: a layout, over `where` (empty: the platform's first nodes)."""
+
+    ranks: int
+    layout: str
+    where: tuple[int, ...] = ()
+    pair: str = ""  # types of the two nodes, or the type and `same`
+
+
+def spread(site: Site, ranks: int) -> Place:
+    """Over as many nodes as there are. Two ranks are a pair."""
+    place = Place(ranks, f"block:{-(-ranks // site.nodes)}")
+    if ranks != 2:
+        return place
+    return Place(2, place.layout, (), f"{site.type_of(0)}.{SAME if site.nodes == 1 else site.type_of(1)}")
+
+
+def together(site: Site, ranks: int) -> list[Place]:
+    """All on one node, once for each type of node."""
+    if ranks > site.cores:
+        return []
+    return [Place(ranks, f"block:{ranks}", (nodes[0],), f"{name}.{SAME}") for name, nodes in site.members().items()]
+
+
+def across(site: Site, each: int = 1) -> list[Place]:
+    """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
+    one's nodes end and the other's begin: a launcher that counts nodes can do that."""
+    members = site.members()
+    if each > site.cores:
+        return []
+    pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
+    pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
+    return [Place(2 * each, f"cyclic:{each}", tuple(nodes), f"{one}.{two}") for one, two, nodes in pairs]
+
+
+@dataclass(frozen=True)
 class Probe:
-    """`settings(ranks, sizes)` gives the case settings; `ranks` is how many the platform offers it."""
+    """`cases(site, sizes)` gives places and settings; the columns are what the program reads."""
 
     name: str
     title: str
     columns: tuple[str, ...]
-    settings: Callable[[int, list[int]], Iterable[Settings]]
-    max_ranks: int = 2
+    plan: Callable[[Site, list[int]], Iterable[tuple[Place, Settings]]]
+    program: str = ""  # where another probe's program measures it
+    optional: bool = False  # some platforms have no case for it
 
-    def cases(self, platform: str, ranks: int, sizes: list[int]) -> tuple[Case, ...]:
-        ranks = min(ranks, self.max_ranks)
-        return tuple(Case(platform, self.name, ranks, dict(settings)) for settings in self.settings(ranks, sizes))
+    @property
+    def runs(self) -> str:
+        return self.program or self.name
+
+    def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
+        for place, settings in self.plan(site, sizes):
+            yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
 
 
 def up_to(limit: int) -> list[int]:

@@ -1,16 +1,14 @@
 """One rank with n partners: all send to it (in), or it sends to all (out). Packets of 1 KiB, as in the TAN paper."""
 
-from commodel.probes import PACKET, Probe, up_to
+from commodel.probes import PACKET, Probe, spread, up_to
+
+COLUMNS = ("direction", "how", "n", "bytes", "answer")
 
 
-def settings(ranks, sizes):
-    return [{"direction": way, "n": n, "bytes": PACKET} for way in ("in", "out") for n in up_to(ranks - 1)]
+def plan(site, sizes):
+    place = spread(site, min(site.ranks, 129))
+    about = {"how": "isend", "bytes": PACKET, "answer": 0}
+    return [(place, {"direction": way, "n": n, **about}) for way in ("in", "out") for n in up_to(place.ranks - 1)]
 
 
-PROBE = Probe(
-    name="fan",
-    title="N-to-1 and 1-to-N",
-    columns=("direction", "n", "bytes"),
-    settings=settings,
-    max_ranks=129,
-)
+PROBE = Probe("fan", "N-to-1 and 1-to-N", COLUMNS, plan)

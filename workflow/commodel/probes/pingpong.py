@@ -1,10 +1,10 @@
 """Full round trip of one message between two ranks on different nodes. Not halved here: families halve it."""
 
-from commodel.probes import PACKET, Probe
+from commodel.probes import PACKET, Probe, spread
 
-PROBE = Probe(
-    name="pingpong",
-    title="round trip of one message",
-    columns=("bytes",),
-    settings=lambda ranks, sizes: [{"bytes": size} for size in sorted({*sizes, PACKET})],
-)
+
+def plan(site, sizes):
+    return [(spread(site, 2), {"bytes": size}) for size in sorted({*sizes, PACKET})]
+
+
+PROBE = Probe("pingpong", "round trip of one message", ("bytes",), plan)

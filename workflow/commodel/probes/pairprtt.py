@@ -1,0 +1,16 @@
+"""The parametrised round trips of every pair of node types that `prtt` does not have: within a node, and between nodes.
+Pairs of types, not of nodes: their number stays small on any cluster."""
+
+from commodel.probes import Probe, across, spread, together
+from commodel.probes.prtt import COLUMNS, settings
+
+
+def plan(site, sizes):
+    known = spread(site, 2).pair
+    places = [place for place in (*together(site, 2), *across(site)) if place.pair != known]
+    return [(place, about) for place in places for about in settings(sizes)]
+
+
+PROBE = Probe(
+    "pairprtt", "parametrised round trips by pair of node types", COLUMNS, plan, program="prtt", optional=True
+)

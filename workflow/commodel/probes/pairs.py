@@ -1,0 +1,20 @@
+"""Ping-pongs between many pairs at once: how throughput is shared. Sizes of one packet at most, as in the cluster
+model."""
+
+from commodel.probes import Probe, spread, up_to
+
+MTU = 1500
+
+
+def packets(sizes):
+    """Sizes of a message that is one packet."""
+    return sorted({*(size for size in sizes if size < MTU), MTU})
+
+
+def plan(site, sizes):
+    for pairs in up_to(min(site.ranks, 64) // 2):
+        place = spread(site, 2 * pairs)
+        yield from ((place, {"pairs": pairs, "bytes": size}) for size in packets(sizes))
+
+
+PROBE = Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan)

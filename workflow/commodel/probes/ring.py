@@ -1,0 +1,14 @@
+"""Ring_τ: every rank sends to the next and receives from the one before, τ at a time on each channel: on one node, and
+dealt over two nodes so that every message crosses the network. Node types squared, not nodes squared."""
+
+from commodel.probes import Probe, across, together, up_to
+
+
+def plan(site, sizes):
+    rings = [place for count in up_to(site.cores) if count > 1 for place in together(site, count)]
+    rings += [place for count in up_to(site.cores) for place in across(site, count)]
+    for place in rings:
+        yield from ((place, {"procs": place.ranks, "bytes": size}) for size in sorted({0, *sizes}))
+
+
+PROBE = Probe("ring", "transfers at the same time, by channel", ("procs", "bytes"), plan)

@@ -1,0 +1,59 @@
+"""What a price sees of a parameter set: numbers and functions as stacks of draws, and how they are to be read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from commodel.functions import evaluate
+from commodel.records import ParameterSet
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Every number has the shape (draws, 1), to be broadcast over rows or ranks."""
+
+    numbers: Mapping[str, np.ndarray]
+    forms: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def exact(cls, parameters: ParameterSet) -> "Values":
+        """One draw: the values themselves."""
+        numbers = {name: np.array([[estimate.value]]) for name, estimate in parameters.values.items()}
+        return cls(numbers, parameters.forms, parameters.settings)
+
+    @classmethod
+    def drawn(cls, parameters: ParameterSet) -> "Values":
+        """All joint bootstrap draws of the set; without draws, the values themselves."""
+        if not parameters.draws:
+            return cls.exact(parameters)
+        count = len(next(iter(parameters.draws.values())))
+        numbers = {
+            name: np.array(parameters.draws.get(name, (estimate.value,) * count), dtype=float)[:, None]
+            for name, estimate in parameters.values.items()
+        }
+        return cls(numbers, parameters.forms, parameters.settings)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.numbers[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.numbers
+
+    def has(self, function: str) -> bool:
+        """Whether there is a function of that name."""
+        return any(key.startswith(f"{function}.") for key in self.numbers)
+
+    def at(self, function: str, x, level=None) -> np.ndarray:
+        """A function's value; `level` for one that also depends on how many do the same at once."""
+        return evaluate(self.forms.get(function, "constant"), function, self.numbers, x, level)
+
+    def first(self, count: int) -> "Values":
+        """The first draws only."""
+        return replace(self, numbers={name: draws[:count] for name, draws in self.numbers.items()})
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The shape of the draws."""
+        return np.broadcast_shapes((1,), *(np.shape(draws)[:-1] for draws in self.numbers.values()))
