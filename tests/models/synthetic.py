@@ -1,16 +1,38 @@
-"""Probe samples made from known LogGP parameters, for fits that must find them again."""
+"""Probe samples made from known parameters, for fits that must find them again."""
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from commodel.families import family
 from commodel.fitting import CaseSamples, Observed
 from commodel.probes import Site, probe
 
 SIZES = [1, 16, 256, 1024, 4096, 16384, 65536]
+Times = Mapping[str, Callable[[dict], float]]  # what a case of each probe takes, by its settings
 
 
-def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> dict[str, Callable[[dict], float]]:
+@dataclass(frozen=True)
+class Truth:
+    """A machine that is what a family says, and its parameters: `covered` by the fit's intervals."""
+
+    times: Times
+    covered: Mapping[str, float]
+    site: Site = field(default_factory=lambda: Site(12, 1))
+    counts: Times = field(default_factory=dict)  # of probes that count
+    sizes: tuple[int, ...] = tuple(SIZES)
+
+
+def truth(name: str) -> Truth:
+    return importlib.import_module(f"tests.models.truths.{name.replace('-', '_')}").TRUTH
+
+
+LOGGP = {"L": 10e-6, "o_s": 1.5e-6, "o_r": 2e-6, "g": 4e-6, "G": 8e-9, "gamma": 1e-10}
+
+
+def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> Times:
     """What each probe would take on a machine that is LogGP, by the closed forms."""
 
     def one_way(size):
@@ -30,25 +52,24 @@ def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> dict[str, Callable[[dict], floa
     return {
         "pingpong": lambda case: 2 * one_way(case["bytes"]),
         "prtt": prtt,
+        "pairprtt": prtt,
         "fan": fan,
         "chain": lambda case: 2 * case["height"] * one_way(case["bytes"]),
         "work": lambda case: gamma * case["bytes"],
     }
 
 
-def observed(
-    times, *, ranks=32, noise=0.0, samples=30, seed=1, names=("pingpong", "prtt", "fan", "chain", "work")
-) -> Observed:
-    """Samples of every case of the probes; `noise` is the spread of a sample relative to its time."""
+def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Observed:
+    """Samples of every case of a family's probes; `noise` is the spread of a sample relative to its time."""
     rng = np.random.default_rng(seed)
     probes = {}
-    for name in names:
-        probes[name] = [
-            CaseSamples(
-                {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair},
-                times[name](case.settings) * (1 + noise * rng.standard_normal(samples)),
-                np.ones(samples, dtype=int),
-            )
-            for case in probe(name).cases("synthetic", Site(ranks, 1), SIZES)
-        ]
-    return Observed(probes, seed)
+    for entry in family(name).probes:
+        found = []
+        for case in probe(entry).cases("synthetic", truth.site, list(truth.sizes)):
+            settings = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
+            seconds = truth.times[entry](settings) * (1 + noise * rng.standard_normal(samples))
+            counts = np.full(samples, float(truth.counts[entry](settings))) if entry in truth.counts else None
+            found.append(CaseSamples(settings, seconds, np.ones(samples, dtype=int), counts))
+        if found:
+            probes[entry] = found
+    return Observed(probes, seed, tuple(truth.site.types) or ("node",))

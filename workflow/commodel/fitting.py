@@ -8,8 +8,10 @@ get an interval.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
+from scipy.special import chdtri
 
 from commodel.errors import UserError
 from commodel.functions import FORMS
@@ -17,6 +19,7 @@ from commodel.records import Curve, Estimate
 from commodel.stats import r_squared, resampled
 
 DRAWS = 200
+CHANCE = 0.1  # that noise alone makes a misfit which counts as one
 MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 
@@ -135,6 +138,9 @@ def _with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: 
     if len(y) == 1 or cases <= terms or total == 0:
         return y
     noise = np.sum(weights * y[1:].var(axis=0)) * (cases - terms) / cases
+    free = cases - terms
+    if total * free < noise * chdtri(free, CHANCE):
+        return y  # noise alone may well do that
     share = max(0.0, 1 - noise / total)
     signs = np.random.default_rng(MISFIT_SEED).standard_normal((len(y) - 1, cases))
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
@@ -216,7 +222,7 @@ def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -
     best, chosen = np.inf, [order]
     for cuts in _cuts(len(places), most):
         edges = [places[0], *(places[cut] for cut in cuts), np.inf]
-        pieces = [np.flatnonzero((x >= low) & (x < high)) for low, high in zip(edges, edges[1:], strict=False)]
+        pieces = [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
         misfit = 0.0
         for piece in pieces:
             a, b = line(x[piece], y[:1, piece], weights[piece])

@@ -1,7 +1,7 @@
 """Parameters that depend on something: forms with named coefficients, and functions given by samples.
 
-A coefficient of function `o` is called `o.a`, a sample `o.64` (at 64), a sample of a surface `o.64x3` (at 64, three at a
-time). Values broadcast over (draws, rows); arguments over (rows) or (sizes, 1, rows).
+A coefficient of function `o` is called `o.a`, a sample `o.64` (at 64), a sample of a surface `o.64x3` (at 64, three at
+a time). Values broadcast over (draws, rows); arguments over (rows) or (sizes, 1, rows).
 """
 
 import re
@@ -120,7 +120,7 @@ def _take(column: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 
 def coefficient_unit(form: str, letters: str, unit: str, argument: str) -> str:
-    """The unit of a coefficient, e.g. of `b` of a linear function of bytes; `argument` is empty where it only counts."""
+    """The unit of a coefficient, e.g. of `b` of a line; `argument` is the unit of x, empty where x only counts."""
     if form == TABLE or letters == "a":
         return unit
     if form == PIECEWISE:

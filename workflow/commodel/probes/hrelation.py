@@ -1,4 +1,4 @@
-"""A superstep: every rank sends h messages of 1 KiB and receives h, then all wait for all. h = 0 is the waiting alone."""
+"""A superstep: every rank sends h messages of 1 KiB and receives h, then all wait for all; h = 0 is waiting alone."""
 
 from commodel.probes import PACKET, Probe, spread
 

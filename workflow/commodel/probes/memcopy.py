@@ -1,5 +1,5 @@
-"""Copies within a rank's memory: cache to cache, cache to memory, memory to memory. Simulated platforms take no time for
-them, and say 0."""
+"""Copies within a rank's memory: cache to cache, cache to memory, memory to memory. Simulated platforms take no time
+for them, and say 0."""
 
 from commodel.probes import Probe, spread
 
