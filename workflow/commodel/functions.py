@@ -51,10 +51,10 @@ def text(form: str) -> str:
     return "samples, linear in between" if form == TABLE else FORMS[form].text
 
 
-def evaluate(form: str, name: str, values: Mapping[str, np.ndarray], x, level=None) -> np.ndarray:
-    """The function called `name` at `x`; its coefficients or samples are found in `values`. `level`: of a surface."""
+def evaluate(form: str, name: str, values: Mapping[str, np.ndarray], x) -> np.ndarray:
+    """The function called `name` at `x`; its coefficients or samples are found in `values`."""
     if form == TABLE:
-        return _sampled(name, values, np.asarray(x), level)
+        return Samples(name, values).at(np.asarray(x))
     if form == PIECEWISE:
         return _piecewise(name, values, np.asarray(x))
     shape = FORMS[form]
@@ -72,45 +72,53 @@ def _piecewise(name: str, values: Mapping[str, np.ndarray], x: np.ndarray) -> np
     return found
 
 
-def knots(name: str, values: Mapping[str, object]) -> tuple[list[int], list[int]]:
-    """Where a sampled function is given: arguments, and levels of a surface (none of a curve)."""
-    places = [KNOT.fullmatch(key[len(name) + 1 :]) for key in values if key.startswith(f"{name}.")]
-    found = [(int(match[1]), int(match[2] or 0)) for match in places if match]
-    return sorted({x for x, _ in found}), sorted({level for _, level in found} - {0})
+class Samples:
+    """A function given by samples. Linear between them, constant below the first, and beyond the last as steep as
+    between the last two. A surface is linear between its levels too; beyond the highest, each of so many at once takes
+    its share: in proportion."""
 
+    def __init__(self, name: str, values: Mapping[str, np.ndarray]):
+        found = [KNOT.fullmatch(key[len(name) + 1 :]) for key in values if key.startswith(f"{name}.")]
+        places = sorted({int(match[1]) for match in found if match})
+        self.levels = sorted({int(match[2]) for match in found if match and match[2]})
+        if not places:
+            raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
+        self.places = np.array(places, dtype=float)
+        try:
+            self.columns = [
+                np.concatenate([values[f"{name}.{place}{end}"] for place in places], axis=-1)  # (draws, places)
+                for end in ([f"x{level}" for level in self.levels] or [""])
+            ]
+        except KeyError as missing:
+            raise UserError(f"found no sample {missing.args[0]}, wanted one at every size") from None
 
-def _sampled(name: str, values: Mapping[str, np.ndarray], x: np.ndarray, level) -> np.ndarray:
-    """Linear between samples, constant below the first, and beyond the last as steep as between the last two. A surface
-    is linear between its levels too; beyond the highest, a transfer takes its share: in proportion."""
-    places, levels = knots(name, values)
-    if not places:
-        raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
-    if not levels:
-        return _between([values[f"{name}.{place}"] for place in places], np.array(places, dtype=float), x)
-    level = np.broadcast_to(1 if level is None else level, x.shape)
-    inside = np.clip(level, levels[0], levels[-1])
-    found = 0.0
-    for below, here, above in zip([None, *levels], levels, [*levels[1:], None], strict=False):
-        share = np.where(inside == here, 1.0, 0.0)
-        if above is not None:
-            share = np.where((inside > here) & (inside < above), (above - inside) / (above - here), share)
-        if below is not None:
-            share = np.where((inside > below) & (inside < here), (inside - below) / (here - below), share)
-        if share.any():
-            row = [values[f"{name}.{place}x{here}"] for place in places]
-            found = found + share * _between(row, np.array(places, dtype=float), x)
-    return found * np.maximum(level / levels[-1], 1.0)
+    def at(self, x: np.ndarray, level=None) -> np.ndarray:
+        if not self.levels:
+            return self._between(self.columns[0], x)
+        levels = self.levels
+        level = np.broadcast_to(1 if level is None else level, x.shape)
+        inside = np.clip(level, levels[0], levels[-1])
+        found = 0.0
+        for number, column in enumerate(self.columns):
+            low = levels[max(number - 1, 0)]
+            high = levels[min(number + 1, len(levels) - 1)]
+            here = levels[number]
+            share = np.where(inside == here, 1.0, 0.0)
+            share = np.where((inside > low) & (inside < here), (inside - low) / max(here - low, 1), share)
+            share = np.where((inside > here) & (inside < high), (high - inside) / max(high - here, 1), share)
+            if share.any():
+                found = found + share * self._between(column, x)
+        return found * np.maximum(level / levels[-1], 1.0)
 
-
-def _between(samples: list[np.ndarray], places: np.ndarray, x: np.ndarray) -> np.ndarray:
-    if len(places) == 1:
-        return samples[0] + 0.0 * x
-    column = np.stack([np.asarray(sample, dtype=float)[..., 0] for sample in samples], axis=-1)  # (draws, places)
-    left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
-    share = np.maximum((x - places[left]) / (places[left + 1] - places[left]), 0.0)
-    low, high = _take(column, left), _take(column, left + 1)
-    rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
-    return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
+    def _between(self, column: np.ndarray, x: np.ndarray) -> np.ndarray:
+        places = self.places
+        if len(places) == 1:
+            return column + 0.0 * x
+        left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
+        share = np.maximum((x - places[left]) / (places[left + 1] - places[left]), 0.0)
+        low, high = _take(column, left), _take(column, left + 1)
+        rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
+        return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
 
 
 def _take(column: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
 
 from collections.abc import Callable, Iterable, Iterator
+from math import nan
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,11 @@ from commodel.values import Values
 CELLS = 4_000_000  # of one array: sizes × draws × messages
 
 
-def predict(parameters: ParameterSet, points: Iterable[Point], pipelined: bool = False) -> list[Prediction]:
-    """A prediction for each point, in the order of the points; `pipelined`: of the time between two waves."""
+def predict(
+    parameters: ParameterSet, points: Iterable[Point], pipelined: bool = False, strict: bool = True
+) -> list[Prediction]:
+    """A prediction for each point, in the order of the points; `pipelined`: of the time between two waves. What the
+    parameters cannot price is a UserError, or if not strict a prediction without a time whose status says why."""
     entry = family(parameters.family)
     if pipelined and entry.pipelined is None:
         raise UserError(f"family {entry.name} says nothing about a stream of waves")
@@ -26,7 +30,14 @@ def predict(parameters: ParameterSet, points: Iterable[Point], pipelined: bool =
     drawn = complete(entry, Values.drawn(parameters)) if parameters.draws else None
     found: dict[int, Prediction] = {}
     for numbers, members, schedules in _shapes(list(points)):
-        seconds, low, high = _priced(cost, exact, drawn, stack(schedules))
+        try:
+            seconds, low, high = _priced(cost, exact, drawn, stack(schedules))
+        except UserError as error:
+            if strict:
+                raise
+            for number, point in zip(numbers, members, strict=True):
+                found[number] = Prediction(entry.name, point, nan, nan, nan, f"not priced: {error.message}")
+            continue
         for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
             price = float(seconds[i]), float(low[i]), float(high[i])
             found[number] = Prediction(entry.name, point, *price, doubts(entry, parameters, exact, schedules[i]))

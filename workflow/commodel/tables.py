@@ -84,7 +84,9 @@ def write_parameters(path: Path, parameters: ParameterSet) -> None:
 
 
 def _estimate_fields(estimate: Estimate) -> dict:
-    fields = {"value": estimate.value, "unit": estimate.unit, "low": estimate.low, "high": estimate.high}
+    fields = {"value": estimate.value, "unit": estimate.unit}
+    if not estimate.low == estimate.value == estimate.high:
+        fields |= {"low": estimate.low, "high": estimate.high}
     fields |= {} if estimate.known else {"known": False}
     return fields | ({"note": estimate.note} if estimate.note else {})
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from commodel.functions import evaluate
+from commodel.functions import TABLE, Samples, evaluate
 from commodel.records import ParameterSet
 
 
@@ -16,6 +16,7 @@ class Values:
     numbers: Mapping[str, np.ndarray]
     forms: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
+    _samples: dict[str, Samples] = field(default_factory=dict)
 
     @classmethod
     def exact(cls, parameters: ParameterSet) -> "Values":
@@ -43,15 +44,20 @@ class Values:
 
     def has(self, function: str) -> bool:
         """Whether there is a function of that name."""
-        return any(key.startswith(f"{function}.") for key in self.numbers)
+        return any(key.rpartition(".")[0] == function for key in self.numbers)
 
     def at(self, function: str, x, level=None) -> np.ndarray:
         """A function's value; `level` for one that also depends on how many do the same at once."""
-        return evaluate(self.forms.get(function, "constant"), function, self.numbers, x, level)
+        form = self.forms.get(function, "constant")
+        if form != TABLE:
+            return evaluate(form, function, self.numbers, x)
+        if function not in self._samples:
+            self._samples[function] = Samples(function, self.numbers)
+        return self._samples[function].at(np.asarray(x), level)
 
     def first(self, count: int) -> "Values":
         """The first draws only."""
-        return replace(self, numbers={name: draws[:count] for name, draws in self.numbers.items()})
+        return replace(self, numbers={name: draws[:count] for name, draws in self.numbers.items()}, _samples={})
 
     @property
     def lead(self) -> tuple[int, ...]:

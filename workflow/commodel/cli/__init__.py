@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import keyword
 from pathlib import Path
 
 import click
@@ -13,17 +14,22 @@ HERE = Path(__file__).parent
 STAGES = ("run", "plan", "build", "measure", "collect", "fit", "predict", "compare", "report")
 
 
+def stem(name: str) -> str:
+    """Python keeps some words for itself: `import` is in import_.py."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
 class Verbs(click.Group):
     """Finds the verbs in this folder: `verb.py` holds a command called `verb`."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
-        found = sorted(path.stem for path in HERE.glob("[a-z]*.py"))
+        found = sorted(path.stem.removesuffix("_") for path in HERE.glob("[a-z]*.py"))
         return sorted(found, key=lambda name: STAGES.index(name) if name in STAGES else len(STAGES))
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        return getattr(importlib.import_module(f"commodel.cli.{name}"), name)
+        return getattr(importlib.import_module(f"commodel.cli.{stem(name)}"), stem(name))
 
     def invoke(self, ctx: click.Context):
         """What the machine refuses is no traceback's matter either."""
@@ -38,9 +44,8 @@ class Verbs(click.Group):
         """One line a verb, read off the first line of its file: importing all of them would take seconds."""
         rows = []
         for name in self.list_commands(ctx):
-            first = (ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or "").split("\n")[
-                0
-            ]
+            text = ast.get_docstring(ast.parse((HERE / f"{stem(name)}.py").read_text(encoding="utf-8"))) or ""
+            first = text.split("\n")[0]
             rows.append((name, first.partition(": ")[2]))
         with formatter.section("Commands"):
             formatter.write_dl(rows)

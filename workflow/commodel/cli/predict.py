@@ -89,7 +89,8 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     plan = load_plan(plan_file)
     predictions = []
     for parameters in sets:
-        predictions += price(parameters, [point for point in plan.points if point.platform == parameters.platform])
+        mine = [point for point in plan.points if point.platform == parameters.platform]
+        predictions += price(parameters, mine, strict=False)
     write_table(out, priced(predictions))
 
 

@@ -27,6 +27,7 @@ class Parameter:
     default: float | None = None  # None: it must be given
     form: str = ""  # of a function where nothing else says it
     of: str = ""  # type or pair
+    optional: bool = False  # it may be missing: the price says when it cannot do without
 
     @property
     def is_family_of_values(self) -> bool:
@@ -74,6 +75,8 @@ def complete(entry: Family, values: Values) -> Values:
         known |= mine
         if mine:
             continue
+        if parameter.optional:
+            continue
         if parameter.default is None:
             raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
         full[parameter.name + (".a" if parameter.argument else "")] = np.array([[parameter.default]])
@@ -86,7 +89,7 @@ def complete(entry: Family, values: Values) -> Values:
         if allowed and chosen not in allowed:
             raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
     forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
-    return replace(values, numbers=full, forms=forms | dict(values.forms))
+    return replace(values, numbers=full, forms=forms | dict(values.forms), _samples={})
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:

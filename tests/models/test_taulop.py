@@ -1,0 +1,144 @@
+"""τ–Lop: the paper's worked SUMMA iteration, and the algebra against an obvious loop."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.concurrency import MEMORY, NETWORK, collected
+from commodel.errors import UserError
+from commodel.families import complete, costs, family
+from commodel.families.taulop import expression
+from commodel.pairs import Pairs
+from commodel.records import Estimate, ParameterSet
+from commodel.schedule import Schedule, Work
+from commodel.values import Values
+
+PAPER = {"shared": "channel", "join": "yes"}
+
+
+def parameters(settings=None, **values) -> ParameterSet:
+    forms = {name.partition(".")[0]: "table" for name in values}
+    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    return ParameterSet("taulop", "", "", numbers, forms=forms, settings=settings or {})
+
+
+def table(o_0, o_1, memory, network) -> dict[str, float]:
+    """Transfers linear in the size, and in how many there are from 1 to 8."""
+    found = {"o_0.0": o_0, "o_1.0": o_1}
+    for level in (1, 8):
+        found |= {f"L_0.{size}x{level}": memory * size * level for size in (0, 1000)}
+        found |= {f"L_1.{size}x{level}": network * size * level for size in (0, 1000)}
+    return found
+
+
+def test_iteration_80_of_summa():
+    """Six processes on two nodes. First the pivot column: p1 sends 134 blocks to p0 on its own node and 158 to the
+    other node, p4 likewise 116 and 104. Then the pivot row, down three columns at once. Equation (10) of the paper."""
+    pattern = Schedule.of(
+        6,
+        step=[0, 0, 0, 0, 0, 0, 1, 1, 1],
+        src=[1, 1, 1, 4, 4, 4, 1, 0, 3],
+        dst=[0, 3, 5, 5, 3, 2, 4, 5, 2],
+        bytes=[134, 100, 58, 70, 46, 104, 124, 97, 35],
+    ).placed([0, 0, 0, 1, 1, 1])
+    found = collected(expression(pattern, pattern.bytes, PAPER, Pairs(pattern, None)))
+    assert found == {
+        (3, NETWORK): 35,
+        (2, NETWORK): 166,
+        (1, NETWORK): 81,
+        (2, MEMORY): 116,
+        (1, MEMORY): 18,
+    }
+    # With a transfer time of 1 a block and transfer at any concurrency: 35 + 166 + 81 over the network, 116 + 18 not.
+    flat = dict.fromkeys(("o_0.0", "o_1.0"), 0.0)
+    flat |= {f"L_{channel}.{size}x1": float(size) for channel in (0, 1) for size in (0, 1000)}
+    flat |= {f"L_{channel}.{size}x9": float(size) for channel in (0, 1) for size in (0, 1000)}
+    cost = costs(family("taulop"), pattern, parameters(PAPER, **flat), drawn=False)
+    assert cost[0] == pytest.approx(35 + 166 + 81 + 2 * (116 + 18))
+
+
+def test_two_of_different_length_share_the_channel_for_the_shorter_ones_time():
+    """A2: T(40)‖T(100) = 2‖T(40) + T(60)."""
+    pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 100]).placed([0, 0, 1, 1])
+    found = costs(family("taulop"), pattern, parameters(**table(1.0, 10.0, 0.1, 1.0)), drawn=False)
+    assert found[0] == pytest.approx((10 + 2 * 40) + (10 + 60))
+
+
+def test_different_channels_do_not_disturb_each_other():
+    """A3: the maximum."""
+    pattern = Schedule.of(4, 0, [0, 1], [1, 2], [1000, 10]).placed([0, 0, 1, 1])
+    found = costs(family("taulop"), pattern, parameters(**table(1.0, 10.0, 0.1, 1.0)), drawn=False)
+    assert found[0] == pytest.approx(max(1 + 2 * 0.1 * 1000, 10 + 10))
+
+
+def test_copies_at_both_ends():
+    pattern = Schedule.of(2, 0, [0], [1], [100])
+    found = costs(family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False)
+    assert found[0] == pytest.approx(10 + 2 * 0.1 * 100 + 100)
+
+
+def test_local_work_is_the_longest_of_each_step():
+    work = Work.reduce([0, 0, 1], [0, 1, 1], [100, 300, 100])
+    values = table(0.0, 0.0, 0.0, 0.0) | {"gamma.0": 0.0, "gamma.1000": 10.0}
+    pattern = Schedule.of(2, [0, 1], [0, 1], [1, 0], [1, 1], work=work)
+    assert costs(family("taulop"), pattern, parameters(**values), False)[0] == pytest.approx(3 + 1)
+
+
+def test_types_of_nodes_and_what_is_missing():
+    values = {"o_0.fat.0": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.thin.0": 5.0, "L_1.fat.thin.0x1": 0.0}
+    forms = {name.rpartition(".")[0]: "table" for name in values}
+    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    found = ParameterSet("taulop", "", "", numbers, forms=forms, settings={"types": {"fat": 1, "thin": 2}})
+
+    def cost(src, dst):
+        return costs(family("taulop"), Schedule.of(4, 0, [src], [dst], [1]).placed([0, 0, 1, 2]), found, False)[0]
+
+    assert cost(0, 1) == pytest.approx(1)
+    assert cost(0, 2) == cost(2, 1) == pytest.approx(5)
+    with pytest.raises(UserError, match=r"no o_1 for thin\.thin"):
+        cost(2, 3)
+
+
+@st.composite
+def patterns(draw):
+    ranks = draw(st.integers(2, 7))
+    rank = st.integers(0, ranks - 1)
+    rows = draw(st.lists(st.tuples(st.integers(0, 2), rank, rank, st.integers(0, 50)), min_size=1, max_size=20))
+    rows = [row for row in rows if row[1] != row[2]]
+    node = draw(st.lists(st.integers(0, 2), min_size=ranks, max_size=ranks))
+    return Schedule.of(ranks, *np.array(rows, dtype=int).reshape(-1, 4).T).placed(node)
+
+
+def slow(pattern, everywhere, o, transfer):
+    """A message at a time: the k-th sends of all ranks go on together."""
+    cost = 0.0
+    for step in sorted(set(pattern.step.tolist())):
+        turns, stages = defaultdict(int), defaultdict(lambda: defaultdict(list))
+        for row in np.flatnonzero(pattern.step == step):
+            src, dst = pattern.src[row], pattern.dst[row]
+            channel = int(pattern.node[src] != pattern.node[dst])
+            target = 0 if everywhere else pattern.node[dst]
+            stages[turns[src]][channel, target].append(int(pattern.bytes[row]))
+            turns[src] += 1
+        for groups in stages.values():
+            longest = 0.0
+            for (channel, _), sizes in groups.items():
+                seconds, done = 0.0, 0
+                while sizes:
+                    shortest, count = min(sizes), len(sizes)
+                    seconds += o[channel] + (2 - channel) * transfer[channel] * (shortest - done) * count
+                    sizes, done = [size for size in sizes if size > shortest], shortest
+                longest = max(longest, seconds)
+            cost += longest
+    return cost
+
+
+@given(patterns(), st.booleans())
+def test_the_algebra_equals_an_obvious_loop(pattern, everywhere):
+    found = parameters({"shared": "channel" if everywhere else "node"}, **table(3.0, 20.0, 0.5, 2.0))
+    values = complete(family("taulop"), Values.exact(found))
+    cost = pattern.cost(family("taulop").price(pattern, values))[0]
+    assert cost == pytest.approx(slow(pattern, everywhere, (3.0, 20.0), (0.5, 2.0)))

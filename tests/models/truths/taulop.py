@@ -1,0 +1,45 @@
+"""A machine of two nodes that is τ–Lop: transfers share their channels in part."""
+
+from commodel.probes import Site
+from tests.models.synthetic import Truth
+
+O_0, O_1 = 1e-6, 5e-6
+
+
+def memory(size, level):
+    return 1e-10 * size * (1 + 0.4 * (level - 1))
+
+
+def network(size, level):
+    return 8e-10 * size * (1 + 0.7 * (level - 1))
+
+
+def ring(case):
+    same = case["pair"].endswith(".same")
+    if same:
+        return O_0 + 2 * memory(case["bytes"], case["procs"])
+    return O_1 + network(case["bytes"], case["procs"] // 2)
+
+
+def half_trip(case):
+    same = case["pair"].endswith(".same")
+    return O_0 + 2 * memory(case["bytes"], 1) if same else O_1 + network(case["bytes"], 1)
+
+
+TRUTH = Truth(
+    times={
+        "ring": ring,
+        "prtt": lambda case: 2 * half_trip(case),
+        "pairprtt": lambda case: 2 * half_trip(case),
+        "work": lambda case: 1e-10 * case["bytes"],
+    },
+    covered={
+        "o_0.a": O_0,
+        "o_1.a": O_1,
+        "L_0.65536x2": memory(65536, 2),
+        "L_1.65536x1": network(65536, 1),
+        "L_1.65536x4": network(65536, 4),
+        "gamma.b": 1e-10,
+    },
+    site=Site(12, 4),
+)

@@ -1,0 +1,84 @@
+"""The concurrency algebra of τ–Lop: a schedule as transmissions that go on at the same time on channels.
+
+T^c(m) is one transmission of m bytes over channel c, n‖T n of them at once. Two of different length on one channel go
+on together for the shorter one's time (A2): T(m₁)‖T(m₂) = 2‖T(m₁) + T(m₂−m₁). Different channels do not disturb each
+other: the longest counts (A3). A rank's transmissions over a channel may be joined into one of the summed size (A1).
+(Rico-Gallego, Lastovetsky, Díaz-Martín: Model-based estimation of the communication cost of hybrid data-parallel
+applications on heterogeneous clusters, 2017, section 3.)
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """n‖T^c(m) as columns, grouped: terms of a group add up, the longest group of a stage counts, stages add up."""
+
+    count: np.ndarray  # n
+    channel: np.ndarray  # c
+    bytes: np.ndarray  # m
+    label: np.ndarray  # which pair of types, as given
+    group: np.ndarray  # first term of every group
+    stage: np.ndarray  # first group of every stage
+
+
+def transmissions(src, channel, bytes, label, join: bool) -> tuple[np.ndarray, ...]:
+    """Position of every transmission in its sender's order, and its channel, size, label and row. Joined: a sender has
+    one a channel, where its first message over it stands."""
+    order = np.argsort(src, kind="stable")
+    if not join:
+        ordered = src[order]
+        first = np.searchsorted(ordered, ordered, side="left")
+        position = np.empty(len(src), dtype=int)
+        position[order] = np.arange(len(src)) - first
+        return position, channel, bytes, label, np.arange(len(src))
+    joined: dict[tuple[int, int], list] = {}
+    turn: dict[int, int] = defaultdict(int)
+    for row in order:
+        key = int(src[row]), int(channel[row])
+        if key not in joined:
+            joined[key] = [turn[key[0]], key[1], 0, label[row], row]
+            turn[key[0]] += 1
+        joined[key][2] += bytes[row]
+    return tuple(np.array(column) for column in zip(*joined.values(), strict=True))
+
+
+def terms(position, channel, target, bytes, label) -> Terms:
+    """The terms of transmissions: those of one position go on at the same time, concurrency counted by channel and
+    target (A2 within, A3 between)."""
+    order = np.lexsort((bytes, target, channel, position))
+    position, channel, target, size, label = (column[order] for column in (position, channel, target, bytes, label))
+    new_stage = _changes(position)
+    new_group = new_stage | _changes(channel) | _changes(target)
+    first = np.flatnonzero(new_group)
+    lengths = np.diff(first, append=len(size))
+    before = np.where(new_group, 0, np.concatenate([[0], size[:-1]]))
+    left = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the group are still going on
+    rest = size - before
+    kept = new_group | (rest > 0)
+    starts = np.cumsum(kept) - 1  # where a kept term stands among the kept
+    return Terms(left[kept], channel[kept], rest[kept], label[kept], starts[first], np.flatnonzero(new_stage[first]))
+
+
+def _changes(column: np.ndarray) -> np.ndarray:
+    return np.concatenate([[True], column[1:] != column[:-1]])
+
+
+def total(found: Terms, seconds: np.ndarray) -> np.ndarray:
+    """The cost of the terms, each lasting `seconds` (last axis): sums, maxima, sums."""
+    groups = np.add.reduceat(seconds, found.group, axis=-1)
+    return np.maximum.reduceat(groups, found.stage, axis=-1).sum(axis=-1)
+
+
+def collected(several: list[Terms]) -> dict[tuple[int, int], int]:
+    """Bytes by (count, channel) of a sum of terms, A1 applied across stages: `3‖T¹(35) + 2‖T¹(166) + …`."""
+    found: dict[tuple[int, int], int] = defaultdict(int)
+    for each in several:
+        for count, channel, size in zip(each.count, each.channel, each.bytes, strict=True):
+            found[int(count), int(channel)] += int(size)
+    return dict(found)

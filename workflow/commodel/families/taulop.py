@@ -1,0 +1,167 @@
+"""τ–Lop: transfers that go on at the same time share their channel, and pay for it.
+
+A message within a node takes o₀(m) + 2·L₀(m, τ), in and out of a shared buffer; between nodes o₁(m) + L₁(m, τ) with
+RDMA, or o₁(m) + 2·L₀(m, τ) + L₁(m, τ) where it is copied at both ends. τ counts the transfers of one step on the same
+channel into the same node (or, by a setting, on the same channel anywhere, as in the paper's SUMMA example). Sends of a
+rank in one step follow one another; steps add up. o_c is the whole time of the shortest message, not a processor's
+share of it as in LogP; what grows with the size is in L.
+"""
+
+import numpy as np
+
+from commodel.concurrency import MEMORY, NETWORK, Terms, terms, total, transmissions
+from commodel.families import Family, Parameter
+from commodel.fitting import Fitted, per_byte, sampled, sampled_curve
+from commodel.pairs import SAME, Pairs, function
+from commodel.schedule import Groups
+
+LABELS = ("message / B", "time / s")
+
+
+def fit(observed):
+    """L_c(m, τ) from rings of τ transfers on a channel; within a node, where a ring has at least two, τ = 1 is half a
+    round trip. More transfers at once never take less time (the model's own condition)."""
+    ring = observed.cases("ring")
+    values, forms, curves = {}, {}, []
+    for pair in dict.fromkeys(ring["pair"]):
+        mine = ring.pick(ring["pair"] == pair)
+        kind, name = (MEMORY, pair.removesuffix(f".{SAME}")) if pair.endswith(f".{SAME}") else (NETWORK, pair)
+        times = _by_level(mine, 1 if kind == MEMORY else 2)
+        if kind == MEMORY:
+            times |= _alone(observed, pair)
+        least = times[min(times)]
+        o = least[1][:, least[0].argmin()]
+        tail = "" if len(observed.types) == 1 else f".{name}"
+        values |= {f"o_{kind}{tail}.a": o}
+        forms[f"o_{kind}{tail}"] = "constant"
+        transfer = 0.0
+        for level, (sizes, seconds) in sorted(times.items()):
+            transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / (2 if kind == MEMORY else 1), transfer)
+            knots = sampled(f"L_{kind}{tail}", sizes, transfer)
+            values |= {f"{key}x{level}": draws for key, draws in knots.items()}
+            title = f"{'within' if kind == MEMORY else 'between'} nodes {name}, {level} at once"
+            curves.append(sampled_curve(title, LABELS, sizes, seconds))
+        forms[f"L_{kind}{tail}"] = "table"
+    values |= {"gamma.a": np.zeros(len(o)), "gamma.b": per_byte(observed.cases("work"))}
+    forms["gamma"] = "linear"
+    sizes = ring["bytes"]
+    return Fitted(values, (sizes.min(), sizes.max()), forms=forms, curves=tuple(curves))
+
+
+def _by_level(ring, share):
+    """{τ: (sizes, seconds)}; in a ring over two nodes half of the ranks send into each."""
+    found = {}
+    for procs in sorted({int(count) for count in ring["procs"]}):
+        mine = ring.pick(ring["procs"] == procs)
+        order = np.argsort(mine["bytes"])
+        found[procs // share] = mine["bytes"][order], mine.seconds[:, order]
+    return found
+
+
+def _alone(observed, pair):
+    """Half of the round trips within a node, at the sizes of the rings: τ = 1."""
+    probe = next((name for name in ("prtt", "pairprtt") if observed.has(name) and _has(observed, name, pair)), None)
+    if probe is None:
+        return {}
+    trip = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
+    order = np.argsort(trip["bytes"])
+    sizes, half = trip["bytes"][order], trip.seconds[:, order] / 2
+    return {1: (np.concatenate([[0], sizes]), np.concatenate([half[:, :1], half], axis=1))}
+
+
+def _has(observed, probe, pair):
+    return any(case.settings["pair"] == pair for case in observed.probes[probe])
+
+
+def price(schedule, values):
+    sizes = schedule.bytes if schedule.bytes.ndim > 1 else schedule.bytes[None, None]
+    costs = [_price_one(schedule, size[0], values) for size in sizes]
+    cost = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
+    cost = cost + _work(schedule, values)
+    return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
+
+
+def _price_one(schedule, bytes, values):
+    pairs = Pairs(schedule, values.settings.get("types"))
+    cost = np.zeros(values.lead)
+    for found in expression(schedule, bytes, values.settings, pairs):
+        cost = cost + total(found, _seconds(found, pairs.labels, values))
+    return cost
+
+
+def expression(schedule, bytes, settings, pairs) -> list[Terms]:
+    """The terms of every step."""
+    everywhere, join = settings.get("shared", "node") == "channel", settings.get("join", "no") == "yes"
+    channel = np.where(pairs.same, MEMORY, NETWORK)
+    target = np.zeros(len(schedule.dst), dtype=int) if everywhere else schedule.node[schedule.dst]
+    found = []
+    for step in schedule.steps:
+        rows = step.rows
+        if rows.stop > rows.start:
+            position, over, size, label, row = transmissions(step.src, channel[rows], bytes[rows], pairs.of[rows], join)
+            found.append(terms(position, over, target[rows][row], size, label))
+    return found
+
+
+def _seconds(found, labels, values):
+    """How long each term lasts: few differ, so each is worked out once."""
+    columns = np.stack([found.count, found.channel, found.bytes, found.label])
+    kinds, which = np.unique(columns, axis=1, return_inverse=True)
+    seconds = np.empty((*values.lead, kinds.shape[1]))
+    for number, (count, channel, size, label) in enumerate(kinds.T):
+        seconds[..., number] = _transmission(values, int(channel), labels[label], float(size), int(count))
+    return seconds[..., which.ravel()]
+
+
+def _transmission(values, channel, label, size, count):
+    at = np.array([size])
+
+    def transfer(kind, where):
+        return values.at(function(values, f"L_{kind}", where), at, count)
+
+    if channel == MEMORY:
+        kind = label.removesuffix(f".{SAME}")
+        found = values.at(function(values, "o_0", kind), at) + 2 * transfer(MEMORY, kind)
+    else:
+        found = values.at(function(values, "o_1", label), at) + transfer(NETWORK, label)
+        if values.settings.get("network", "rdma") == "copies":
+            one, _, two = label.partition(".")
+            found = found + transfer(MEMORY, one) + transfer(MEMORY, two)
+    return np.broadcast_to(found, (*values.lead, 1))[..., 0]
+
+
+def _work(schedule, values):
+    """The longest local work of a rank, step by step."""
+    work, cost = schedule.work, np.zeros(values.lead)
+    for step in schedule.steps:
+        rows = step.work
+        if rows.stop == rows.start:
+            continue
+        bytes = work.bytes[..., rows]
+        seconds = work.seconds[rows] + np.where(bytes > 0, values.at("gamma", bytes), 0.0)
+        groups = Groups(work.rank[rows])
+        if groups.order is not None:
+            seconds = np.add.reduceat(seconds[..., groups.order], groups.first, axis=-1)
+        cost = cost + seconds.max(axis=-1)
+    return cost
+
+
+FAMILY = Family(
+    name="taulop",
+    title="τ–Lop",
+    citation="J.-A. Rico-Gallego, A. Lastovetsky, J.-C. Díaz-Martín, Model-based estimation of the communication cost "
+    "of hybrid data-parallel applications on heterogeneous clusters, IEEE TPDS 28, 2017",
+    equation="T⁰(m) = o₀(m) + 2·L₀(m, τ); T¹(m) = o₁(m) + L₁(m, τ); n‖L(m, τ) = L(m, n·τ)",
+    parameters=(
+        Parameter("o_0", "s", "whole time of the shortest message within a node", "m", of="type", optional=True),
+        Parameter("L_0", "s", "time of a transfer within a node, τ at once", "m", of="type", optional=True),
+        Parameter("o_1", "s", "whole time of the shortest message between nodes", "m", of="pair", optional=True),
+        Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", of="pair", optional=True),
+        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0),
+    ),
+    probes=("ring", "prtt", "pairprtt", "work"),
+    fit=fit,
+    price=price,
+    settings={"network": ("rdma", "copies"), "shared": ("node", "channel"), "join": ("no", "yes")},
+    ignores="that ranks reach a step at different times; what many messages cost their receiver beyond the channel",
+)

@@ -1,0 +1,83 @@
+"""The parameter tables of the τ–Lop tools: a folder with SHM.txt, a table of each network (IB.txt, TCP.txt), gamma.txt.
+
+A table of a channel has a row a message size: m, o(m), L(m, 1) … L(m, τ), in seconds. gamma.txt has a row a size and a
+column an operation; the sum of integers is taken.
+"""
+
+from pathlib import Path
+
+from commodel.errors import UserError, suggest
+from commodel.records import Estimate, ParameterSet
+
+MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
+
+
+def read(folder: Path, network: str = "") -> ParameterSet:
+    """The parameter set of a folder; `network` names the table to take where there are several."""
+    tables = {path.stem: path for path in sorted(folder.glob("*.txt"))}
+    networks = [name for name in tables if name not in (MEMORY, GAMMA)]
+    if network and network not in networks:
+        raise UserError(f"no table '{network}.txt'; {suggest(network, networks)}", file=folder)
+    network = network or ("IB" if "IB" in networks else next(iter(networks), ""))
+    used = {0: tables.get(MEMORY), 1: tables.get(network)}
+    if not any(used.values()):
+        raise UserError(f"found no table of a channel, wanted {MEMORY}.txt, IB.txt, …", file=folder)
+    values: dict[str, Estimate] = {}
+    for channel, path in used.items():
+        if path:
+            values |= _channel(path, channel)
+    sizes = [int(name.partition(".")[2]) for name in values if name.startswith("o_")]
+    forms = {name.partition(".")[0]: "table" for name in values}
+    if GAMMA in tables:
+        values |= _gamma(tables[GAMMA])
+        forms[GAMMA] = "table"
+    names = ", ".join(path.name for path in (*used.values(), tables.get(GAMMA)) if path)
+    return ParameterSet(
+        family="taulop",
+        platform=folder.name,
+        source=f"imported from {names}",
+        values=values,
+        forms=forms,
+        bytes_range=(min(sizes), max(sizes)),
+    )
+
+
+def _channel(path: Path, channel: int) -> dict[str, Estimate]:
+    values = {}
+    for size, row in _rows(path):
+        overhead, *transfers = row
+        values[f"o_{channel}.{size}"] = _exact(overhead)
+        values |= {f"L_{channel}.{size}x{level}": _exact(value) for level, value in enumerate(transfers, 1)}
+    return values
+
+
+def _gamma(path: Path) -> dict[str, Estimate]:
+    header = next((line.split() for line in path.read_text("utf-8").splitlines() if line.startswith("#size")), [])
+    if SUM not in header:
+        raise UserError(f"found no column {SUM}", file=path)
+    place = header.index(SUM) - 1
+    return {f"gamma.{size}": _exact(row[place]) for size, row in _rows(path)}
+
+
+def _rows(path: Path) -> list[tuple[int, list[float]]]:
+    """Sizes and their numbers; every row has as many as the first."""
+    found: list[tuple[int, list[float]]] = []
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            size, *row = (float(text) for text in line.split())
+        except ValueError:
+            raise UserError(f"found '{line.strip()[:60]}', wanted numbers only", file=path, line=number) from None
+        if size != int(size) or size < 0 or not row or min(row) < 0 or not all(value < 1e9 for value in row):
+            raise UserError("found a size or a time that cannot be, wanted bytes and seconds", file=path, line=number)
+        if found and len(row) != len(found[0][1]):
+            raise UserError(f"found {len(row)} numbers, wanted {len(found[0][1])}", file=path, line=number)
+        found.append((int(size), row))
+    if not found:
+        raise UserError("found no row of numbers", file=path)
+    return found
+
+
+def _exact(seconds: float) -> Estimate:
+    return Estimate(seconds, "s", seconds, seconds)
