@@ -7,7 +7,7 @@ PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     0: "errors process",
     1: "holding registry units expressions yamltext toolchain tree records",
-    2: "fields stats functions segments",
+    2: "fields stats functions segments window",
     3: "experiments platforms tables schedule fitting values",
     4: "concurrency config pairs replay roundtrips topologies layouts treetext",
     5: "interchange matrix algorithms launchers probes families playfile",

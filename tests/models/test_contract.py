@@ -17,7 +17,7 @@ from commodel.values import Values
 from tests.models.synthetic import observed, truth
 from tests.patterns import catalogue, point
 
-UNITS = ("s", "s/B", "1", "B")
+UNITS = ("s", "s/B", "1", "B", "B/s")
 
 
 def fitted_set(name, **how) -> ParameterSet:

@@ -70,6 +70,7 @@ def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
         values=values,
         forms=fitted.forms,
         settings=fitted.settings,
+        missing=fitted.missing,
         bytes_range=tuple(float(end) for end in fitted.bytes_range),
         curves=fitted.curves,
         draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items()},

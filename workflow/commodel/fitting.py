@@ -80,6 +80,16 @@ class Observed:
         columns = {name: np.array([known[number].settings[name] for number in kept]) for name in known[0].settings}
         return Cases(columns, rows[kept].T)
 
+    def counts(self, probe: str) -> Cases:
+        """The same of a probe that counts: means of its counts in place of times."""
+        if not self.has(probe):
+            raise UserError(f"no measurements of probe '{probe}'")
+        known = self.probes[probe]
+        rng = np.random.default_rng([self.seed, sum(probe.encode())])
+        rows = [resampled(case.counts, case.passes, "mean", DRAWS, rng) for case in known]
+        columns = {name: np.array([case.settings[name] for case in known]) for name in known[0].settings}
+        return Cases(columns, np.array(rows).T)
+
     def _all(self, probe: str, statistic: str) -> np.ndarray:
         key = (probe, statistic)
         if key not in self._resampled:
@@ -100,6 +110,7 @@ class Fitted:
     unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data cannot tell apart, and from what
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
 
 
 def estimate(draws: np.ndarray, unit: str, note: str = "", known: bool = True) -> Estimate:

@@ -170,6 +170,7 @@ class ParameterSet:
     values: Mapping[str, Estimate]
     forms: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
     simulated: bool = False
     bytes_range: tuple[float, float] | None = None  # of the probes; outside it a price is an extrapolation
     curves: tuple[Curve, ...] = ()

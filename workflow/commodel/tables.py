@@ -75,6 +75,7 @@ def write_parameters(path: Path, parameters: ParameterSet) -> None:
         "forms": dict(parameters.forms),
         "settings": dict(parameters.settings),
         "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},
+        "missing": dict(parameters.missing),
         "provenance": dict(parameters.provenance),
         "curves": [_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
@@ -116,6 +117,7 @@ def read_parameters(path: Path) -> ParameterSet:
         "bytes_range",
         "forms",
         "settings",
+        "missing",
         "parameters",
         "provenance",
     }
@@ -145,6 +147,7 @@ def read_parameters(path: Path) -> ParameterSet:
             values=values,
             forms={name: str(form) for name, form in data.get("forms", {}).items()},
             settings=dict(data.get("settings", {})),
+            missing={name: str(why) for name, why in data.get("missing", {}).items()},
             simulated=bool(data.get("simulated", False)),
             bytes_range=tuple(float(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
             curves=tuple(_curve(entry) for entry in data.get("curves", [])),
