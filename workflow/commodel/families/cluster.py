@@ -85,25 +85,57 @@ def _latency(observed, values, forms, missing):
     def terms(capacity):
         return [np.ones(len(size)), ranks, size * np.maximum(1, throughput / capacity)]
 
-    def misfit(capacity):
-        found = least_squares(terms(capacity), left[:1], weights)[0]
-        return float(np.sum(weights * (left[0] - np.stack(terms(capacity), axis=-1) @ found) ** 2))
-
-    tried = [np.inf, *np.geomspace(throughput.min(), throughput.max(), 40)]
-    scores = [misfit(capacity) for capacity in tried]
-    best = int(np.argmin(scores))
-    floor = 1e-12 * np.sum(weights * left[0] ** 2)
-    if tried[best] == np.inf or scores[best] > 0.7 * scores[0] - floor:
-        best = 0
-        missing["capacity"] = "not observable: no pair slowed another down"
+    capacity, gain = _capacity(terms, left, weights, throughput)
+    if gain:
+        values["capacity"] = capacity
     else:
-        values["capacity"] = np.full(len(left), tried[best])
-    L = least_squares(terms(tried[best]), left, weights)
+        missing["capacity"] = "not observable: no pair slowed another down"
+    L = np.empty((len(left), 3))
+    for each in np.unique(capacity):
+        # Row 0 goes along: what a line misses is put on its draws again.
+        chosen = np.concatenate([[0], np.flatnonzero(capacity == each)])
+        L[chosen[1:]] = least_squares(terms(each), left[chosen], weights)[1:]
+    L[0] = least_squares(terms(capacity[0]), left[:1], weights)
     names = ("L_0", "L_p", "L_m")
     values |= {name: np.maximum(L[:, number], 0) for number, name in enumerate(names)}
     unknown = {name: "not told apart from 0: the best value is below it" for name in names if not values[name][0]}
-    fitted = sum(values[name][0] * term for name, term in zip(names, terms(tried[best]), strict=True))
+    fitted = sum(values[name][0] * term for name, term in zip(names, terms(capacity[0]), strict=True))
     return curve("latency, pairs at once", LABELS, size, left[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3), unknown
+
+
+def _capacity(terms, left, weights, throughput):
+    """The capacity with the smallest misfit, for every draw, and whether it explains more than none does."""
+    from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
+
+    root = np.sqrt(weights / weights.max())
+
+    def misfits(candidates, rows):
+        found = []
+        for capacity in candidates:
+            columns = np.stack(terms(capacity), axis=-1) * root[:, None]
+            scale = np.abs(columns).max(axis=0)
+            solver = np.linalg.pinv(columns / scale)
+            rest = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
+            found.append(np.sum(rest**2, axis=-1))
+        return np.array(found)
+
+    coarse = np.geomspace(throughput.min(), throughput.max(), 40)
+    without = misfits([np.inf], slice(1))[0, 0]
+    scores = misfits(coarse, slice(1))[:, 0]
+    best = int(np.argmin(scores))
+    if scores[best] > 0.7 * without - 1e-12 * np.sum((left[0] * root) ** 2):
+        return np.full(len(left), np.inf), False
+    ends = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
+    fine = np.geomspace(*ends, 60)
+    exact = minimize_scalar(
+        lambda log: misfits([np.exp(log)], slice(1))[0, 0],
+        bounds=np.log(ends),
+        method="bounded",
+        options={"xatol": 1e-9},
+    ).x
+    chosen = fine[np.argmin(misfits(fine, slice(None)), axis=0)]
+    chosen[0] = np.exp(exact)
+    return chosen, True
 
 
 def _buffer(observed, values, missing):
