@@ -50,7 +50,7 @@ void describe(const Program *program)
     write_json_string(stdout, program->columns[k].meaning);
     fputs("}", stdout);
   }
-  printf("\n  ],\n  \"min_ranks\": %d,\n", program->min_ranks);
+  printf("\n  ],\n  \"min_ranks\": %d,\n  \"counts\": %s,\n", program->min_ranks, program->counts ? "true" : "false");
   write_member(stdout, "compiler", compiler, ",");
   write_member(stdout, "flags", flags, ",");
   write_member(stdout, "mpi", version, "");

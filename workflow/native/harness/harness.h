@@ -127,6 +127,7 @@ typedef struct {
   int finish;      /* rank whose end is the end, or -1: the last of all */
   int repeats;     /* how often one pass repeats the thing; a sample is divided by it */
   double waited;   /* set by a pass: delays that were part of it and are taken off its time */
+  double counted;  /* set by a pass on rank 0, by programs that count: how many of the things came about */
 } Run;
 typedef enum { ROOT_ALONE, ALL_TOGETHER } Timing; /* who holds the watch */
 typedef struct {
@@ -134,10 +135,11 @@ typedef struct {
   const Column *columns;
   int ncolumns, min_ranks;
   Timing timing;
+  bool counts;                                  /* every sample has a count too */
   void (*check)(const Case *c, int ranks);      /* rank 0, every case before the first sample; dies by case_error */
   void *(*prepare)(const Case *c, Run *run);    /* collective; everything that must not be timed */
   void (*first_pass)(void *state);              /* optional: the first warm-up pass, with payload check */
-  void (*arm)(void *state);                     /* optional, ROOT_ALONE: post receives before ranks are aligned */
+  void (*arm)(void *state);                     /* optional: post receives before ranks are aligned */
   void (*pass)(void *state);                    /* what is timed */
   void (*cleanup)(void *state);
 } Program;
@@ -147,7 +149,7 @@ int harness_main(int argc, char **argv, const Program *program);
 typedef enum { STOP_NONE, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
 const char *stop_name(Stop stop);
 typedef struct {
-  double *seconds, *skew; /* skew NULL when ranks are not aligned */
+  double *seconds, *skew, *counted; /* skew NULL when ranks are not aligned, counted when nothing is counted */
   bool *valid;
   int count, room;
   double median; /* of the valid samples; NaN when there is none */

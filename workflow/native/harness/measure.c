@@ -24,6 +24,7 @@ typedef struct {
   Run run;
   void *state;
   double *stamps, *joined, *ordered; /* ordered: rank 0, valid samples so far */
+  double *counted;                   /* of this rank, and only rank 0's are read; NULL when nothing is counted */
   int room;
   double began, estimate; /* rank 0 */
 } Measurement;
@@ -55,6 +56,8 @@ static void take_chunk(Measurement *m, int n)
     m->room = n;
     m->stamps = allocate((size_t)n * STAMPS, sizeof(double));
     m->joined = allocate((size_t)n * STAMPS, sizeof(double));
+    free(m->counted);
+    m->counted = m->program->counts ? allocate((size_t)n, sizeof(double)) : NULL;
   }
   if (m->aligned) m->aligned->begin(m->alignment);
   for (int i = 0; i < n; i++) {
@@ -64,31 +67,39 @@ static void take_chunk(Measurement *m, int n)
       late = m->aligned->align(m->alignment, i);
     else
       align_ready();
-    m->run.waited = 0;
+    m->run.waited = m->run.counted = 0;
     double start = clock_now();
     m->program->pass(m->state);
     double end = clock_now() - m->run.waited;
     stamp_sample(m, n, i, start, end, late);
+    if (m->counted) m->counted[i] = m->run.counted;
   }
   MPI_TRY(MPI_Reduce(m->stamps, m->joined, n * STAMPS, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
 }
 
-static void grow_samples(Samples *samples, int count, bool aligned)
+static void *grow(void *items, size_t count, size_t size)
+{
+  void *more = realloc(items, count * size);
+  if (!more) DIE("no memory for %zu samples", count);
+  return more;
+}
+
+static void grow_samples(Samples *samples, int count, bool aligned, bool counts)
 {
   if (count <= samples->room) return;
   samples->room = count > 2 * samples->room ? count : 2 * samples->room;
   size_t room = (size_t)samples->room;
-  samples->seconds = realloc(samples->seconds, room * sizeof *samples->seconds);
-  samples->valid = realloc(samples->valid, room * sizeof *samples->valid);
-  samples->skew = aligned ? realloc(samples->skew, room * sizeof *samples->skew) : NULL;
-  if (!samples->seconds || !samples->valid || (aligned && !samples->skew)) DIE("no memory for %zu samples", room);
+  samples->seconds = grow(samples->seconds, room, sizeof *samples->seconds);
+  samples->valid = grow(samples->valid, room, sizeof *samples->valid);
+  if (aligned) samples->skew = grow(samples->skew, room, sizeof *samples->skew);
+  if (counts) samples->counted = grow(samples->counted, room, sizeof *samples->counted);
 }
 
 /* Rank 0: the chunk's stamps become samples. */
 static void add_samples(Measurement *m, Samples *samples, int n)
 {
   const Alignment *a = m->alignment;
-  grow_samples(samples, samples->count + n, m->aligned != NULL);
+  grow_samples(samples, samples->count + n, m->aligned != NULL, m->counted != NULL);
   for (int i = 0; i < n; i++) {
     double earliest = -m->joined[STARTS_NEGATED * n + i], latest = m->joined[STARTS * n + i];
     bool at_window = m->aligned && m->aligned->starts_at_window;
@@ -98,6 +109,7 @@ static void add_samples(Measurement *m, Samples *samples, int n)
     if (COMMODEL_SIMULATED && samples->seconds[k] < 0) samples->seconds[k] = 0; /* a wait's rounding to 1 ns */
     samples->valid[k] = m->joined[LATE * n + i] == IN_TIME;
     if (m->aligned) samples->skew[k] = latest - earliest;
+    if (m->counted) samples->counted[k] = m->counted[i];
   }
 }
 
@@ -132,8 +144,7 @@ static Stop decide(Measurement *m, Samples *samples)
 {
   const Options *o = m->options;
   int valid = 0;
-  m->ordered = realloc(m->ordered, (size_t)samples->count * sizeof *m->ordered);
-  if (!m->ordered) DIE("no memory for %d samples", samples->count);
+  m->ordered = grow(m->ordered, (size_t)samples->count, sizeof *m->ordered);
   for (int i = 0; i < samples->count; i++)
     if (samples->valid[i]) m->ordered[valid++] = samples->seconds[i];
   sort_doubles(m->ordered, valid);
@@ -216,5 +227,6 @@ void measure_case(const Program *program, const Case *c, const Options *options,
   program->cleanup(m.state);
   free(m.stamps);
   free(m.joined);
+  free(m.counted);
   free(m.ordered);
 }

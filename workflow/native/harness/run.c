@@ -52,6 +52,7 @@ static void run_case(const Program *program, const Case *c, const Options *optio
   }
   free(samples.seconds);
   free(samples.skew);
+  free(samples.counted);
   free(samples.valid);
 }
 

@@ -23,11 +23,13 @@ void write_samples(const char *dir, const char *id, const Samples *samples)
 {
   char *path = sample_path(dir, id), *partial;
   FILE *file = open_partial(path, &partial);
-  fputs("id,sample,seconds,skew,valid,stop\n", file);
+  fprintf(file, "id,sample,seconds,skew,valid,stop%s\n", samples->counted ? ",count" : "");
   for (int i = 0; i < samples->count; i++) {
     fprintf(file, "%s,%d,%.9e,", id, i, samples->seconds[i]);
     if (samples->skew) fprintf(file, "%.9e", samples->skew[i]);
-    fprintf(file, ",%d,%s\n", samples->valid[i], stop_name(samples->stop));
+    fprintf(file, ",%d,%s", samples->valid[i], stop_name(samples->stop));
+    if (samples->counted) fprintf(file, ",%.0f", samples->counted[i]);
+    fputc('\n', file);
   }
   commit_partial(file, partial, path);
   free(path);
