@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 COLUMNS = {
     "pingpong": ["bytes"],
     "prtt": ["n", "delay", "late", "bytes"],
-    "fan": ["direction", "n", "bytes"],
+    "fan": ["direction", "how", "n", "bytes", "answer"],
     "chain": ["height", "bytes"],
     "work": ["bytes"],
     "player": ["schedule", "finish"],
@@ -23,12 +23,13 @@ COLUMNS = {
 
 def contract(text, program):
     told = json.loads(text)
-    assert set(told) == {"name", "title", "kind", "columns", "min_ranks", "compiler", "flags", "mpi"}
+    assert set(told) == {"name", "title", "kind", "columns", "min_ranks", "counts", "compiler", "flags", "mpi"}
     assert told["name"] == program
     assert told["kind"] == ("player" if program == "player" else "probe")
     assert [column["name"] for column in told["columns"]] == COLUMNS[program]
     assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in told["columns"])
     assert told["min_ranks"] >= 1
+    assert told["counts"] is (program == "flood")
     assert told["flags"]
     assert told["mpi"]
     return told

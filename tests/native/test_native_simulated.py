@@ -99,8 +99,8 @@ def test_prtt_recovers_the_parameters(simulated):
 
 
 def test_fan(simulated):
-    cases = "\n".join(f"{d}{n},{d},{n},8" for d in ("out", "in", "round") for n in (1, 4, 15))
-    result = simulated(20, "fan", "id,direction,n,bytes\n" + cases)
+    cases = "\n".join(f"{d}{n},{d},isend,{n},8,8" for d in ("out", "in", "round") for n in (1, 4, 15))
+    result = simulated(20, "fan", "id,direction,how,n,bytes,answer\n" + cases)
     assert result.code == 0, result.err
     for n in (1, 4, 15):
         assert result.median(f"out{n}") == near(HOP + (n - 1) * O_S)
@@ -120,7 +120,7 @@ def test_work_costs_nothing(simulated):
 
 
 def test_barrier_agrees_with_windows_within_the_skew_it_reports(simulated):
-    cases = "id,direction,n,bytes\nout,out,15,8\nin,in,15,8"
+    cases = "id,direction,how,n,bytes,answer\nout,out,isend,15,8,8\nin,in,isend,15,8,8"
     window = simulated(16, "fan", cases, out="w")
     barrier = simulated(16, "fan", cases, "--sync", "barrier", out="b")
     for case in ("out", "in"):
@@ -131,7 +131,7 @@ def test_barrier_agrees_with_windows_within_the_skew_it_reports(simulated):
 
 
 def test_two_runs_are_byte_identical(simulated):
-    cases = "id,direction,n,bytes\n" + "\n".join(f"c{n},round,{n},{n * 8}" for n in range(1, 8))
+    cases = "id,direction,how,n,bytes,answer\n" + "\n".join(f"c{n},round,isend,{n},{n * 8},{n * 8}" for n in range(1, 8))
     first = simulated(8, "fan", cases, "--seed", 5, out="first")
     second = simulated(8, "fan", cases, "--seed", 5, out="second")
     assert first.err == second.err
