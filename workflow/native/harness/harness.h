@@ -171,7 +171,11 @@ enum { HOST_ROOM = MPI_MAX_PROCESSOR_NAME + 64 };
 char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_ROOM bytes each; NULL elsewhere */
 void check_placement(const char *path, const char *hosts, int ranks);
 
+/* ---- star.c: who exchanges messages with a rank when rank 0 does with ranks 1..n ---- */
+MPI_Group star_partners(int rank, int n); /* the caller frees it */
+
 /* ---- localwork.c: what a rank does alone; one code for the probe and the player ---- */
 void add_doubles(double *sum, const double *addend, size_t count);
+void copy_bytes(void *to, const void *from, size_t bytes);
 
 #endif

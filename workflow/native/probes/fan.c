@@ -67,12 +67,8 @@ static void make_list(State *s)
 
 static void make_windows(State *s)
 {
-  MPI_Group all;
-  int range[1][3] = {{s->rank == 0 ? 1 : 0, s->rank == 0 ? s->n : 0, 1}};
   MPI_Aint in_bytes = s->rank == 0 ? (MPI_Aint)s->n * s->answered : 0, out_bytes = s->rank == 0 ? 0 : s->asked;
-  MPI_TRY(MPI_Comm_group(MPI_COMM_WORLD, &all));
-  MPI_TRY(MPI_Group_range_incl(all, 1, range, &s->others));
-  MPI_TRY(MPI_Group_free(&all));
+  s->others = star_partners(s->rank, s->n);
   MPI_TRY(MPI_Win_create(s->received, out_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->out_window));
   MPI_TRY(MPI_Win_create(s->received, in_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->in_window));
 }
