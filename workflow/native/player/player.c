@@ -141,7 +141,7 @@ static void do_work(State *s, const Step *step)
     if (op->kind == REDUCE)
       add_doubles((double *)(void *)s->result, (const double *)(void *)s->received, (size_t)op->bytes / sizeof(double));
     else if (op->kind == COPY)
-      memcpy(s->result, s->received, (size_t)op->bytes);
+      copy_bytes(s->result, s->received, (size_t)op->bytes);
     else
       clock_wait(op->seconds);
   }

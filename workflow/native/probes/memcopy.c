@@ -1,0 +1,131 @@
+/* memcopy: one memcpy of `bytes` on rank 0, without messages.
+ *
+ *   ctc  from cache to cache: always the same two buffers
+ *   ctm  from cache to memory: always the same source, another place that is in no cache every time
+ *   mtm  from memory to memory: two such places every time
+ *
+ * T = bytes / bandwidth + start-up. Places lie in a region larger than the last-level cache and are visited in an order
+ * in which neighbours are far apart in time. Above the size of the cache all three are the same. One sample repeats the
+ * copy until it is well above the clock's resolution and is divided by the repeats. Under SimGrid computation takes no
+ * simulated time, and 0 is what is reported.
+ *
+ *   mpiexec -n 1 memcopy --cases cases.csv --out samples        cases.csv: id,kind,bytes
+ */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KIND_COLUMN, BYTES_COLUMN, LINE = 64 };
+static const Column columns[] = {
+    {"kind", "", "ctc, ctm or mtm", WORD},
+    {"bytes", "B", "bytes copied", BYTES},
+};
+static const double least_seconds = 20e-6, least_resolutions = 1000;
+static const size_t least_region = (size_t)64 << 20, most_region = (size_t)1 << 30;
+
+typedef struct {
+  size_t places, stride, step, at; /* step: places from one visit to the next; at: the last one */
+  char *region;
+} Walk;
+typedef struct {
+  int rank, repeats;
+  size_t bytes;
+  Walk from, to;
+} State;
+
+static void check(const Case *c, int ranks)
+{
+  const Field *kind = &c->fields[KIND_COLUMN], *bytes = &c->fields[BYTES_COLUMN];
+  if (strcmp(kind->text, "ctc") != 0 && strcmp(kind->text, "ctm") != 0 && strcmp(kind->text, "mtm") != 0)
+    case_error(c, "kind", kind->text, columns[KIND_COLUMN].meaning);
+  if ((size_t)bytes->count > most_region / 2)
+    case_error(c, "bytes", bytes->text, "at most 536870912 bytes, half of the largest region that is walked through");
+  require_ranks(c, "kind", 1, ranks);
+}
+
+/* Twice what is copied or the last-level cache holds, within limits. */
+static size_t region_size(size_t bytes)
+{
+  size_t largest = bytes, wanted = least_region;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (cache > 0 && (size_t)cache > largest) largest = (size_t)cache;
+#endif
+  if (2 * largest > wanted) wanted = 2 * largest;
+  return wanted < most_region ? wanted : most_region;
+}
+
+static size_t common_divisor(size_t a, size_t b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+/* A step near the golden section of their number spreads visits evenly, and all are visited if nothing divides both. */
+static Walk make_walk(size_t bytes, bool cold)
+{
+  Walk w = {.places = 1, .stride = (bytes / LINE + 1) * LINE};
+  if (cold && !COMMODEL_SIMULATED) w.places = region_size(bytes) / w.stride;
+  if (w.places < 1) w.places = 1;
+  w.step = (size_t)(0.618033988749895 * (double)w.places);
+  while (common_divisor(w.places, w.step) != 1) w.step++;
+  w.region = allocate(w.places, w.stride);
+  memset(w.region, 1, w.places * w.stride); /* zeroed pages would all be one page */
+  return w;
+}
+
+static char *next_place(Walk *w)
+{
+  w->at = (w->at + w->step) % w->places;
+  return w->region + w->at * w->stride;
+}
+
+static void pass(void *state)
+{
+  State *s = state;
+  if (s->rank != 0) return;
+  for (int i = 0; i < s->repeats; i++) copy_bytes(next_place(&s->to), next_place(&s->from), s->bytes);
+}
+
+static void calibrate(State *s)
+{
+  double wanted = clock_resolution() * least_resolutions;
+  if (wanted < least_seconds) wanted = least_seconds;
+  while (s->repeats < 1 << 24) {
+    double start = clock_now();
+    pass(s);
+    if (clock_now() - start >= wanted) return;
+    s->repeats *= 2;
+  }
+}
+
+static void *prepare(const Case *c, Run *run)
+{
+  State *s = allocate(1, sizeof *s);
+  const char *kind = c->fields[KIND_COLUMN].text;
+  s->rank = run->rank;
+  s->repeats = 1;
+  s->bytes = (size_t)c->fields[BYTES_COLUMN].count;
+  if (s->rank != 0) return s;
+  s->from = make_walk(s->bytes, kind[0] == 'm');
+  s->to = make_walk(s->bytes, kind[2] == 'm');
+  if (!COMMODEL_SIMULATED) calibrate(s);
+  run->repeats = s->repeats;
+  return s;
+}
+
+static void cleanup(void *state)
+{
+  State *s = state;
+  free(s->from.region);
+  free(s->to.region);
+  free(s);
+}
+
+int main(int argc, char **argv)
+{
+  static const Program program = {
+      .name = "memcopy", .title = "Copy in memory", .kind = "probe",
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ROOT_ALONE,
+      .check = check, .prepare = prepare, .pass = pass, .cleanup = cleanup,
+  };
+  return harness_main(argc, argv, &program);
+}
