@@ -1,0 +1,105 @@
+/* datagrams.c: the sockets of flood. Ranks on rank 0's host reach it over the loopback interface, the others by its
+ * host name. */
+#include "datagrams.h"
+
+#if !COMMODEL_SIMULATED
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { NAME_ROOM = 256 };
+static const struct timeval longest_send = {.tv_usec = 100000};
+
+typedef struct sockaddr_in Address;
+
+static int new_socket(void)
+{
+  int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  if (fd < 0) DIE("no UDP socket: %s", strerror(errno));
+  return fd;
+}
+
+/* Any free port, of the loopback interface when nobody else is to reach it. */
+static int open_receiver(bool here, in_port_t *port)
+{
+  Address address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
+  socklen_t length = sizeof address;
+  int fd = new_socket();
+  if (bind(fd, (struct sockaddr *)&address, length) != 0) DIE("cannot bind a UDP socket: %s", strerror(errno));
+  if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) DIE("UDP socket has no port: %s", strerror(errno));
+  if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) DIE("UDP socket cannot be told not to wait: %s", strerror(errno));
+  *port = address.sin_port;
+  return fd;
+}
+
+static Address find_host(const char *host)
+{
+  struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found;
+  int code = getaddrinfo(host, NULL, &wanted, &found);
+  if (code != 0) DIE("no IPv4 address of rank 0's host %s: %s", host, gai_strerror(code));
+  Address address;
+  memcpy(&address, found->ai_addr, sizeof address);
+  freeaddrinfo(found);
+  return address;
+}
+
+static int open_sender(const char *host, bool here, in_port_t port)
+{
+  Address address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  if (!here) address = find_host(host);
+  address.sin_port = port;
+  int fd = new_socket();
+  if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &longest_send, sizeof longest_send) != 0)
+    DIE("UDP socket cannot be told how long to wait: %s", strerror(errno));
+  if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    DIE("UDP socket cannot be connected to %s: %s", host, strerror(errno));
+  return fd;
+}
+
+int open_datagrams(int rank)
+{
+  char mine[NAME_ROOM] = "", host[NAME_ROOM];
+  if (gethostname(mine, sizeof mine - 1) != 0) DIE("this host has no name: %s", strerror(errno));
+  memcpy(host, mine, sizeof host);
+  MPI_TRY(MPI_Bcast(host, sizeof host, MPI_CHAR, 0, MPI_COMM_WORLD));
+  int here = strcmp(host, mine) == 0, all_here, fd = -1;
+  MPI_TRY(MPI_Allreduce(&here, &all_here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+  in_port_t port = 0;
+  if (rank == 0) fd = open_receiver(all_here, &port);
+  MPI_TRY(MPI_Bcast(&port, sizeof port, MPI_BYTE, 0, MPI_COMM_WORLD));
+  return rank == 0 ? fd : open_sender(host, here, port);
+}
+
+/* Out of buffers for now, or told by an earlier packet's fate: neither is the end of a run. */
+static bool is_loss(int code)
+{
+  return code == ENOBUFS || code == ENOMEM || code == EINTR || code == ECONNREFUSED || code == EHOSTUNREACH ||
+         code == ENETUNREACH;
+}
+
+void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sample)
+{
+  memcpy(buffer, &sample, sizeof sample);
+  for (int i = 0; i < packets; i++) {
+    if (send(fd, buffer, bytes, 0) >= 0 || is_loss(errno)) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* nothing leaves this host: all the rest is lost as well */
+    DIE("cannot send a datagram of %zu bytes: %s", bytes, strerror(errno));
+  }
+}
+
+bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample)
+{
+  ssize_t got = recv(fd, buffer, bytes, 0);
+  if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+    DIE("cannot receive datagrams: %s", strerror(errno));
+  return got == (ssize_t)bytes && memcmp(buffer, &sample, sizeof sample) == 0;
+}
+
+#endif

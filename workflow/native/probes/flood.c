@@ -1,0 +1,156 @@
+/* flood: ranks 1..senders send `packets` datagrams of `bytes` each to rank 0, as fast as they can, over UDP.
+ *
+ * count is how many of the senders * packets arrive; nothing is sent again. Seconds run from the common start until the
+ * last of them has come (0 if none has). Rank 0 goes on listening until all have come, or until nothing has for a while
+ * after every sender has said by MPI that it is done; that wait is not in the sample. Every datagram carries the number
+ * of its sample, so that one left over from an earlier sample is not counted. Receive buffers are the system's default.
+ *
+ *   T = L + o_s + o_r + (s-1) G + (senders packets - 1) max(g, o_r) without loss, for short packets under LogGP
+ *
+ * The simulated network has no UDP: there the packets are MPI messages, which all arrive, and count is what was sent.
+ *
+ *   mpiexec -n 3 flood --cases cases.csv --out samples        cases.csv: id,senders,packets,bytes
+ */
+#include "datagrams.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SENDERS_COLUMN, PACKETS_COLUMN, BYTES_COLUMN, TAG = 0, DONE = 1, CLOSED = 2 };
+static const Column columns[] = {
+    {"senders", "1", "ranks that send to rank 0, from 1", COUNT},
+    {"packets", "1", "datagrams of each sender, from 1", COUNT},
+    {"bytes", "B", "size of each datagram, 8 to 65507", BYTES},
+};
+
+typedef struct {
+  Run *run;
+  int rank, senders, packets, bytes;
+  int fd;
+  uint64_t sample;
+  char *buffer;
+  MPI_Request *done; /* rank 0: one of every sender */
+} State;
+
+static void check(const Case *c, int ranks)
+{
+  const Field *senders = &c->fields[SENDERS_COLUMN], *packets = &c->fields[PACKETS_COLUMN];
+  const Field *bytes = &c->fields[BYTES_COLUMN];
+  if (senders->count < 1) case_error(c, "senders", senders->text, "a whole number from 1");
+  if (packets->count < 1) case_error(c, "packets", packets->text, "a whole number from 1");
+  if (bytes->count < DATAGRAM_LEAST || bytes->count > DATAGRAM_MOST)
+    case_error(c, "bytes", bytes->text, "8 to 65507 bytes, what one datagram with the number of its sample can hold");
+  require_ranks(c, "senders", senders->count + 1, ranks);
+  if (senders->count * packets->count > INT_MAX)
+    case_error(c, "packets", packets->text, "at most 2147483647 packets of all senders together");
+}
+
+static void *prepare(const Case *c, Run *run)
+{
+  State *s = allocate(1, sizeof *s);
+  s->run = run;
+  s->rank = run->rank;
+  s->senders = (int)c->fields[SENDERS_COLUMN].count;
+  s->packets = (int)c->fields[PACKETS_COLUMN].count;
+  s->bytes = (int)c->fields[BYTES_COLUMN].count;
+  s->buffer = allocate((size_t)s->bytes, 1);
+  s->done = allocate((size_t)s->senders, sizeof *s->done);
+  run->takes_part = s->rank <= s->senders;
+  run->finish = 0;
+#if !COMMODEL_SIMULATED
+  s->fd = open_datagrams(s->rank);
+#endif
+  return s;
+}
+
+#if COMMODEL_SIMULATED
+
+static void receive_all(State *s)
+{
+  int all = s->senders * s->packets;
+  for (int i = 0; i < all; i++)
+    MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  s->run->counted = all;
+}
+
+static void send_all(State *s)
+{
+  MPI_Request *requests = allocate((size_t)s->packets, sizeof *requests);
+  for (int i = 0; i < s->packets; i++)
+    MPI_TRY(MPI_Isend(s->buffer, s->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &requests[i]));
+  MPI_TRY(MPI_Waitall(s->packets, requests, MPI_STATUSES_IGNORE));
+  free(requests);
+}
+
+#else
+
+static const double silence = 20e-3; /* s without an arrival, after which none is expected any more */
+
+/* MPI is asked only when the socket has nothing, because asking takes the time in which packets get lost. */
+static void receive_all(State *s)
+{
+  int all = s->senders * s->packets, arrived = 0, quiet = 0;
+  double start = clock_now(), last = start, heard = start; /* heard: the last arrival, or when all were done */
+  while (arrived < all) {
+    if (receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {
+      arrived++;
+      last = heard = clock_now();
+    } else if (!quiet) {
+      MPI_TRY(MPI_Testall(s->senders, s->done, &quiet, MPI_STATUSES_IGNORE));
+      heard = clock_now();
+    } else if (clock_now() - heard > silence) {
+      break;
+    }
+  }
+  if (!quiet) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
+  /* The others start no sooner than now, or the next sample would find them early and rank 0 late. */
+  for (int i = 0; i < s->senders; i++) MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, CLOSED, MPI_COMM_WORLD));
+  s->run->counted = arrived;
+  s->run->waited = clock_now() - last;
+}
+
+static void send_all(State *s)
+{
+  send_datagrams(s->fd, s->buffer, (size_t)s->bytes, s->packets, s->sample);
+  MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, 0, DONE, MPI_COMM_WORLD));
+  MPI_TRY(MPI_Recv(NULL, 0, MPI_BYTE, 0, CLOSED, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+#endif
+
+static void arm(void *state)
+{
+  State *s = state;
+  for (int i = 0; !COMMODEL_SIMULATED && s->rank == 0 && i < s->senders; i++)
+    MPI_TRY(MPI_Irecv(NULL, 0, MPI_BYTE, i + 1, DONE, MPI_COMM_WORLD, &s->done[i]));
+}
+
+static void pass(void *state)
+{
+  State *s = state;
+  s->sample++;
+  if (s->rank == 0) receive_all(s);
+  if (s->rank > 0 && s->rank <= s->senders) send_all(s);
+}
+
+static void cleanup(void *state)
+{
+  State *s = state;
+#if !COMMODEL_SIMULATED
+  close(s->fd);
+#endif
+  free(s->buffer);
+  free(s->done);
+  free(s);
+}
+
+int main(int argc, char **argv)
+{
+  static const Program program = {
+      .name = "flood", .title = "Datagrams until some are lost", .kind = "probe",
+      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = ALL_TOGETHER, .counts = true,
+      .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
+  };
+  return harness_main(argc, argv, &program);
+}
