@@ -131,7 +131,9 @@ def test_barrier_agrees_with_windows_within_the_skew_it_reports(simulated):
 
 
 def test_two_runs_are_byte_identical(simulated):
-    cases = "id,direction,how,n,bytes,answer\n" + "\n".join(f"c{n},round,isend,{n},{n * 8},{n * 8}" for n in range(1, 8))
+    cases = "id,direction,how,n,bytes,answer\n" + "\n".join(
+        f"c{n},round,isend,{n},{n * 8},{n * 8}" for n in range(1, 8)
+    )
     first = simulated(8, "fan", cases, "--seed", 5, out="first")
     second = simulated(8, "fan", cases, "--seed", 5, out="second")
     assert first.err == second.err
