@@ -1,0 +1,143 @@
+"""The cluster model against its paper: table 1, equation 2, the bounds of the gather (equations 3 to 8)."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.families import complete, costs, family
+from commodel.families.cluster import doubts, latency
+from commodel.records import Estimate, ParameterSet
+from commodel.schedule import Schedule
+from commodel.tables import read_parameters
+from commodel.toolchain import ROOT
+from commodel.values import Values
+from commodel.window import fewest, most, time_to_full, transfer_ratio, window
+
+US = 1e-6
+PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")
+
+
+def published() -> Values:
+    return complete(family("cluster"), Values.exact(PUBLISHED))
+
+
+def of(name, size):
+    return float(published().at(name, np.array([size]))[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "microseconds"),
+    [
+        ("O_s", 1500, 44.32),
+        ("g_r", 41, 8.2168),
+        ("O_s", 40, 7.472),
+        ("g_s", 40, 6.73),
+        ("O_r", 41, 13.9349),
+        ("M_mtm", 1000, 33.156),
+    ],
+)
+def test_table_1(name, size, microseconds):
+    assert of(name, size) == pytest.approx(microseconds * US, rel=1e-6)
+
+
+@pytest.mark.parametrize(("size", "ranks", "microseconds"), [(1500, 16, 311.4551), (16, 16, 42.9016)])
+def test_latency_with_contention(size, ranks, microseconds):
+    found = latency(published(), np.array([size]), ranks, published().at("g_s", np.array([size])))
+    assert found[0, 0] == pytest.approx(microseconds * US, rel=1e-6)
+
+
+def simple(**values) -> ParameterSet:
+    numbers = {"L_p": 0.0, "L_m": 0.0, "packet": 1500.0} | values
+    return ParameterSet("cluster", "", "", {name: Estimate(v, "s", v, v) for name, v in numbers.items()})
+
+
+def repeated_broadcast(ranks, packets) -> Schedule:
+    """The paper's broadcast of a long message: the binomial tree, once for each packet."""
+    rounds = ranks.bit_length() - 1
+    rows = [
+        (packet * rounds + step, src, src + (ranks >> (step + 1)))
+        for packet in range(packets)
+        for step in range(rounds)
+        for src in range(0, ranks, ranks >> step)
+    ]
+    return Schedule.of(ranks, *np.array(rows).T, 1)
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+@pytest.mark.parametrize("packets", [1, 2, 7])
+@pytest.mark.parametrize("overheads", [(4.0, 10.0, 13.0, 6.0, 7.0), (44.32, 122.4, 311.5, 76.5, 9.93)])
+def test_equation_2(ranks, packets, overheads):
+    """Receiving a packet keeps an inner node from sending the one before it on. (The paper's node p/2 is the bottleneck
+    where a reception takes at least as long as a gap; else the root is, as in equation 1.)"""
+    O_s, g_s, L, O_r, U_r = overheads
+    rounds = ranks.bit_length() - 1
+    period = max((rounds - 1) * g_s + O_r + U_r, rounds * g_s)
+    wanted = (packets - 1) * period + rounds * (O_s + L + O_r + U_r)
+    values = simple(**{"O_s.a": O_s, "g_s.a": g_s, "g_r.a": 1.0, "O_r.a": O_r, "U_r": U_r, "L_0": L})
+    assert costs(family("cluster"), repeated_broadcast(ranks, packets), values, False)[0] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("packets", [1, 3, 40])
+def test_equation_8(packets):
+    """A gather takes at least as long as the receiver needs for all its packets."""
+    senders, size = 15, packets * 1500
+    pattern = Schedule.of(16, 0, np.arange(1, 16), 0, size, root=0)
+    cost = float(costs(family("cluster"), pattern, PUBLISHED, False)[0])
+    g_r, taken = of("g_r", 1500), of("O_r", 1500) + 9.93e-6
+    first = of("O_s", 1500) + float(latency(published(), np.array([1500]), 16, of("g_s", 1500))[0, 0])
+    arrived = first + (packets - 1) * max(of("g_s", 1500), taken)
+    assert cost >= first + (senders * packets - packets) * g_r
+    assert cost == pytest.approx(arrived + (packets > 1) * (taken) + (senders - 1) * packets * g_r + taken, rel=0.02)
+
+
+def test_a_gather_that_overflows_the_switch_says_so():
+    small = Schedule.of(16, 0, np.arange(1, 16), 0, 1500, root=0)
+    large = Schedule.of(16, 0, np.arange(1, 16), 0, 1 << 20, root=0)
+    assert doubts(small, published()) == ""
+    assert doubts(large, published()).startswith("loses packets: 25 %")
+
+
+def test_bounds_of_the_gather():
+    g_s, g_r = of("g_s", 1500), of("g_r", 1500)
+    assert fewest(g_s, g_r) == 1
+    assert fewest(3.0, 1.0) == 3
+    assert most(15, 1000, g_s, g_r, 1935) == 15
+    assert most(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
+    assert most(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
+    assert window(15, 100, 1.0, 1.0, 1935) == 15  # the buffer holds all 1500
+    assert window(15, 700, 3.0, 1.0, 7000) == 9  # between 3 and 9; 6 are left over at the end, enough
+    assert window(15, 700, 3.0, 1.0, 6000) == 6  # between 3 and 7; of 7, 1 would be left over, too few
+
+
+def loss(x, k, g_s, g_r, buffer):
+    """A packet at a time through a buffer: arrivals evenly spaced, the departures whenever there is something."""
+    held, lost, next_out = 0.0, 0, 0.0
+    for number in range(k):
+        now = number * g_s / x
+        while held > 0 and next_out <= now:
+            held, next_out = held - 1, next_out + g_r
+        if held == 0:
+            next_out = max(next_out, now + g_r)
+        if held < buffer:
+            held += 1
+        else:
+            lost += 1
+    return 1 - lost / k
+
+
+@given(st.integers(2, 12), st.integers(200, 3000), st.integers(20, 150))
+def test_the_transfer_ratio_is_what_a_buffer_does(x, k, buffer):
+    """Equation 4 against a buffer filled and emptied packet by packet."""
+    g_s, g_r = 5.0, 1.5
+    assert transfer_ratio(x, k, g_s, g_r, buffer) == pytest.approx(loss(x, k, g_s, g_r, buffer), abs=0.03)
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
+def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, each, g_s, g_r, buffer):
+    w = window(senders, each, g_s, g_r, buffer)
+    assert 1 <= w <= senders
+    k = senders * each
+    if fewest(g_s, g_r) <= w and k > buffer and most(senders, k, g_s, g_r, buffer) >= fewest(g_s, g_r):
+        assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
+    assert time_to_full(w, g_s, g_r, buffer) > 0
