@@ -175,14 +175,16 @@ def line(
     return np.where(flat, np.clip(mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
 
 
-def shape_coefficients(form: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Coefficients (draws, n) of a form's shape, without a constant term."""
-    if form == "constant":
-        return np.empty((len(y), 0))
+def shape_coefficients(
+    form: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
+) -> np.ndarray:
+    """Coefficients (draws, n) of a form's shape, without a constant term; with it, before the others, where `constant`
+    asks for it."""
     if form == "exponential":
         return _exponential(x, y, weights)
-    features = {"linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
-    return least_squares(features, y, weights)
+    features = [np.ones(len(x))] if constant else []
+    features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
+    return least_squares(features, y, weights) if features else np.empty((len(y), 0))
 
 
 def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -208,17 +210,18 @@ def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
 
 
 def choose_form(
-    forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray
+    forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """The form with the smallest AICc on row 0, and the AICc of each. A form with too many coefficients for the data
-    is not considered."""
+    """The form with the smallest AICc on row 0, and the AICc of each; `constant`: with a constant term of its own. A
+    form with too many coefficients for the data is not considered."""
     scores = {}
     for form in forms:
-        coefficients = shape_coefficients(form, x, y[:1], weights)[0]
+        coefficients = shape_coefficients(form, x, y[:1], weights, constant)[0]
         terms = len(coefficients) + 1  # the error's variance counts as one
         if len(x) - terms - 1 <= 0:
             continue
-        misfit = np.sum(weights * (y[0] - FORMS[form].shape(x, *coefficients)) ** 2) / len(x)
+        a, shape = (coefficients[0], coefficients[1:]) if constant else (0.0, coefficients)
+        misfit = np.sum(weights * (y[0] - a - FORMS[form].shape(x, *shape)) ** 2) / len(x)
         scores[form] = _aicc(misfit, len(x), terms, np.mean(weights * y[0] ** 2))
     if not scores:
         return forms[0], {}
