@@ -10,6 +10,7 @@ ALGORITHMS = sorted(
     for entry in discover("algorithms", "ALGORITHM").values()
     if isinstance(entry, Algorithm)
 )
+SEGMENTED = [("bcast", "binomial:24")]  # what an algorithm does only when asked to
 TREE_OPERATIONS = sorted(
     entry.operation for entry in discover("algorithms", "ALGORITHM").values() if isinstance(entry, TreeAlgorithm)
 )
@@ -25,5 +26,5 @@ def point(operation, algorithm="", topology="", ranks=0, bytes=64, layout="block
 
 def catalogue(ranks: int, bytes: int) -> list[Point]:
     """All algorithms at a number of ranks, and all operations over all kinds of tree."""
-    found = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
+    found = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS + SEGMENTED]
     return found + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commodel.algorithms import algorithm
 from commodel.errors import UserError
 from commodel.patterns import schedule
-from tests.patterns import ALGORITHMS, TREE_OPERATIONS, TREES, catalogue, point
+from tests.patterns import ALGORITHMS, SEGMENTED, TREE_OPERATIONS, TREES, catalogue, point
 
 
 @given(st.integers(2, 40), st.integers(0, 5000))
@@ -37,7 +37,7 @@ def spread(pattern, start):
 
 
 @pytest.mark.parametrize("ranks", [*range(2, 20), 31, 32, 33])
-@pytest.mark.parametrize(("operation", "choice"), ALGORITHMS)
+@pytest.mark.parametrize(("operation", "choice"), ALGORITHMS + SEGMENTED)
 def test_everyone_who_must_know_in_the_end_does(operation, choice, ranks):
     pattern = schedule(point(operation, choice, ranks=ranks, bytes=1000))
     everyone = set(range(ranks))
@@ -106,7 +106,20 @@ def test_chain_is_cut_into_segments_that_follow_each_other():
     assert pattern.step.max() == (4 - 2) + (3 - 1)
 
 
-@pytest.mark.parametrize("spec", ["lineer", "linear:4", "chain:x", "chain:-1"])
+@pytest.mark.parametrize("ranks", [2, 3, 8, 11])
+def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
+    whole = schedule(point("bcast", "binomial", ranks=ranks, bytes=250))
+    pattern = schedule(point("bcast", "binomial:100", ranks=ranks, bytes=250))
+    rounds = whole.step.max() + 1
+    for number, size in enumerate([100, 100, 50]):
+        rows = pattern.step // rounds == number
+        assert pattern.bytes[rows].tolist() == [size] * (ranks - 1)
+        for column in ("src", "dst"):
+            np.testing.assert_array_equal(getattr(pattern, column)[rows], getattr(whole, column))
+        np.testing.assert_array_equal(pattern.step[rows] - number * rounds, whole.step)
+
+
+@pytest.mark.parametrize("spec", ["lineer", "linear:4", "chain:x", "chain:-1", "binomial:0", "binomial:x"])
 def test_a_wrong_algorithm_is_one_line(spec):
     def use():
         entry, argument = algorithm("bcast", spec)

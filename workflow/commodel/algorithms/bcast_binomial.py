@@ -1,12 +1,15 @@
-"""Binomial tree, farthest first as MPI libraries do: the root sends to P/2, then P/4, …"""
+"""Binomial tree, farthest first as MPI libraries do: the root sends to P/2, then P/4, … With a segment size the message
+is cut, and each segment goes down the whole tree behind the one before it."""
 
 import numpy as np
 
 from commodel.algorithms import Algorithm
 from commodel.schedule import Schedule
+from commodel.segments import segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    sizes = segment_sizes(bytes, argument) if argument else np.array([bytes])
     rounds = (ranks - 1).bit_length()
     steps, sources, targets = [], [], []
     for step in range(rounds):
@@ -17,7 +20,9 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
         targets.append(source + distance)
     if not rounds:
         return Schedule.of(ranks, [], [], np.empty(0, dtype=int), bytes)
-    return Schedule.of(ranks, np.concatenate(steps), np.concatenate(sources), np.concatenate(targets), bytes)
+    step, source, target = (np.concatenate(column) for column in (steps, sources, targets))
+    segment, row = np.divmod(np.arange(len(sizes) * len(step)), len(step))
+    return Schedule.of(ranks, segment * rounds + step[row], source[row], target[row], sizes[segment])
 
 
-ALGORITHM = Algorithm("bcast", "binomial", "binomial tree, farthest rank first", build)
+ALGORITHM = Algorithm("bcast", "binomial", "binomial tree, farthest rank first", build, argument="[SEGMENT BYTES]")
