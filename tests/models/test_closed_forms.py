@@ -1,0 +1,88 @@
+"""Closed forms from the papers: the price of the schedule must be what they say. One function each."""
+
+import numpy as np
+import pytest
+
+from commodel.families import complete, family
+from commodel.patterns import schedule
+from commodel.schedule import Schedule, Work
+from commodel.values import Values
+from tests.patterns import point
+
+
+def price(name: str, pattern: Schedule, forms=None, **numbers: float) -> float:
+    """The cost under a family with these values."""
+    values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, forms or {})
+    (cost,) = pattern.cost(family(name).price(pattern, complete(family(name), values)))
+    return float(cost)
+
+
+def bcast(algorithm: str, ranks: int, bytes: int = 1) -> Schedule:
+    return schedule(point("bcast", algorithm, ranks=ranks, bytes=bytes))
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 16])
+def test_pram_ring_allreduce(ranks):
+    """p − 1 of its steps combine a block of m/p bytes; the others only copy it, which is communication."""
+    pattern = schedule(point("allreduce", "ring", ranks=ranks, bytes=1600))
+    assert price("pram", pattern, gamma=3) == pytest.approx(3 * (ranks - 1) * 1600 / ranks)
+
+
+@pytest.mark.parametrize(("ranks", "steps"), [(2, 1), (8, 3), (11, 4)])
+def test_bsp_binomial_broadcast(ranks, steps):
+    """h = 1 in every superstep."""
+    assert price("bsp", bcast("binomial", ranks), g=2, **{"l.a": 10}) == steps * (2 + 10)
+
+
+@pytest.mark.parametrize("ranks", [2, 9])
+def test_bsp_linear_gather(ranks):
+    """One superstep, whose h is what the root receives."""
+    pattern = schedule(point("gather", "linear", ranks=ranks, bytes=8))
+    forms = {"l": "linear"}
+    assert price("bsp", pattern, forms, g=2, **{"l.a": 10, "l.b": 3}) == (ranks - 1) * 2 + 10 + 3 * ranks
+
+
+def test_bsp_supersteps_by_hand():
+    """h = 2, 1, 0; w = the sum of a rank's rows, the largest of all ranks: 30 in the first, none, 5 in the last."""
+    work = Work.reduce([0, 0, 0, 2], [1, 1, 0, 3], [10, 20, 25, 5])
+    pattern = Schedule.of(4, [0, 0, 0, 1], [0, 0, 2, 3], [1, 2, 3, 0], 100, work=work)
+    assert price("bsp", pattern, g=7, gamma=1, **{"l.a": 100}) == (30 + 2 * 7 + 100) + (0 + 7 + 100) + (5 + 0 + 100)
+
+
+def test_bsp_ranks_leave_a_superstep_together():
+    values = Values({"g": np.array([[2.0]]), "l.a": np.array([[5.0]])})
+    finish = family("bsp").price(bcast("linear", 6), complete(family("bsp"), values))
+    assert finish.tolist() == [[5 * 2 + 5] * 6]
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16])
+@pytest.mark.parametrize("packets", [1, 2, 5])
+@pytest.mark.parametrize("lam", [1, 3, 6.5])
+def test_postal_binomial_broadcast_of_packets(ranks, packets, lam):
+    """log2 p · (k·g + L − g) with L = λ·g."""
+    g = 4.0
+    pattern = bcast("binomial:1500", ranks, 1500 * packets - 7)
+    closed = np.log2(ranks) * (packets * g + lam * g - g)
+    assert price("postal", pattern, lam=lam, g=g) == pytest.approx(closed)
+
+
+@pytest.mark.parametrize(("lam", "ranks"), [(1, 8), (2, 13), (2, 2)])
+def test_postal_linear_broadcast(lam, ranks):
+    """A message starts every unit; the last one is there λ units after its start."""
+    assert price("postal", bcast("linear", ranks), lam=lam, g=5) == pytest.approx(5 * (ranks - 2 + lam))
+
+
+@pytest.mark.parametrize("ranks", [4, 16, 64])
+@pytest.mark.parametrize("gap", [0, 3])
+def test_logp_binomial_broadcast(ranks, gap):
+    """log2 p · (2·o + L), as long as the root's next send does not fall behind: g ≤ 2·o + L."""
+    pattern = bcast("binomial", ranks)
+    assert price("logp", pattern, L=10, o=2, g=gap) == pytest.approx(np.log2(ranks) * (2 * 2 + 10))
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 16])
+@pytest.mark.parametrize("gap", [0, 2, 7])
+def test_logp_flat_broadcast(ranks, gap):
+    """(p − 2)·max(g, o) + 2·o + L."""
+    closed = (ranks - 2) * max(gap, 3) + 2 * 3 + 10
+    assert price("logp", bcast("linear", ranks), L=10, o=3, g=gap) == pytest.approx(closed)
