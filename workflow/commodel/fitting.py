@@ -126,9 +126,22 @@ def estimate(draws: np.ndarray, unit: str, note: str = "", known: bool = True) -
 
 def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:
     """A function given by samples: `draws` is (1 + draws, sizes). Where noise makes it fall, it is levelled."""
-    rising = np.maximum.accumulate(draws, axis=-1)
-    falling = np.minimum.accumulate(draws[..., ::-1], axis=-1)[..., ::-1]
-    return {f"{name}.{int(size)}": (rising + falling)[:, i] / 2 for i, size in enumerate(sizes)}
+    level = _rising(draws)
+    return {f"{name}.{int(size)}": level[:, i] for i, size in enumerate(sizes)}
+
+
+def _rising(y: np.ndarray) -> np.ndarray:
+    """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
+    counts by how sure it is: one that noise has spoilt must not pull down those before it."""
+    variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
+    weights = 1 / np.maximum(variance, 1e-12 * variance.max()) if variance.any() else np.ones(y.shape[1])
+    found = np.full_like(y, -np.inf)
+    for first in range(y.shape[1]):
+        part = weights[first:]
+        mean = np.cumsum(part * y[:, first:], axis=-1) / np.cumsum(part)
+        lowest = np.minimum.accumulate(mean[:, ::-1], axis=-1)[:, ::-1]
+        found[:, first:] = np.maximum(found[:, first:], lowest)
+    return found
 
 
 def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.ndarray) -> np.ndarray:

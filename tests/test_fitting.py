@@ -1,0 +1,45 @@
+"""Fitting's own parts, where a family's contract would not show what they do."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.fitting import sampled
+
+
+def levelled(draws):
+    found = sampled("o", range(1, draws.shape[1] + 1), draws)
+    return np.stack([found[f"o.{size}"] for size in range(1, draws.shape[1] + 1)], axis=-1)
+
+
+def pooled(y, weights):
+    """Isotonic regression as an obvious loop: two neighbours that fall become one, until none does."""
+    blocks = []
+    for value, weight in zip(y, weights, strict=True):
+        blocks.append((value, weight, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (a, v, i), (b, w, j) = blocks[-2:]
+            blocks[-2:] = [((a * v + b * w) / (v + w), v + w, i + j)]
+    return [value for value, _, count in blocks for _ in range(count)]
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 1)), min_size=1, max_size=8), st.integers(0, 99))
+def test_samples_are_levelled_as_their_noise_says(samples, seed):
+    centre, spread = np.array(samples).T
+    noise = np.random.default_rng(seed).standard_normal((50, len(centre)))
+    draws = centre + spread * np.concatenate([np.zeros((1, len(centre))), noise])
+    found = levelled(draws)
+    for row in (0, 7):
+        np.testing.assert_allclose(found[row], pooled(draws[row], 1 / draws[1:].var(axis=0)), rtol=1e-9, atol=1e-12)
+
+
+def test_samples_that_rise_stay_as_they_are():
+    draws = np.sort(np.random.default_rng(1).standard_normal((20, 6)), axis=-1)
+    np.testing.assert_allclose(levelled(draws), draws, rtol=1e-12)
+
+
+def test_a_spoilt_sample_does_not_pull_down_the_sure_ones():
+    rng = np.random.default_rng(1)
+    draws = np.array([3.0, 3.0, 1.0]) + np.array([0.01, 0.01, 2.0]) * rng.standard_normal((201, 3))
+    draws[0] = 3, 3, 1
+    np.testing.assert_allclose(levelled(draws)[0], 3, rtol=1e-3)
