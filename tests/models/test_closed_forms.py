@@ -86,3 +86,28 @@ def test_logp_flat_broadcast(ranks, gap):
     """(p − 2)·max(g, o) + 2·o + L."""
     closed = (ranks - 2) * max(gap, 3) + 2 * 3 + 10
     assert price("logp", bcast("linear", ranks), L=10, o=3, g=gap) == pytest.approx(closed)
+
+
+CONSTANT = {"o_s.1": 2, "o_s.1024": 2, "o_r.1": 3, "o_r.1024": 3, "g.1": 6, "g.1024": 6}
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 16])
+def test_plogp_flat_broadcast(ranks):
+    """(p − 1)·g + L: a message starts every g, and the last is there L + g after its start."""
+    assert price("plogp", bcast("linear", ranks), L=10, **CONSTANT) == pytest.approx((ranks - 1) * 6 + 10)
+
+
+@pytest.mark.parametrize("operation", ["bcast", "gather"])
+@pytest.mark.parametrize("ranks", [2, 7, 16])
+def test_plogp_with_constant_functions_is_loggp_without_its_g_in_the_latency(operation, ranks):
+    """LogGP's L = L + g − o_s − o_r."""
+    pattern = schedule(point(operation, "binomial", ranks=ranks, bytes=300))
+    same = price("loggp", pattern, L=10 + 6 - 2 - 3, o_s=2, o_r=3, g=6, G=0)
+    assert price("plogp", pattern, L=10, **CONSTANT) == pytest.approx(same)
+
+
+def test_plogp_between_and_beyond_samples():
+    """g = 6 at 1 B and 16 at 1001 B: 11 halfway, and as steep beyond."""
+    table = {"o_s.1": 0, "o_r.1": 0, "g.1": 6, "g.1001": 16}
+    for size, gap in ((0, 6), (1, 6), (501, 11), (1001, 16), (2001, 26)):
+        assert price("plogp", bcast("linear", 2, size), L=10, **table) == pytest.approx(10 + gap)

@@ -1,0 +1,78 @@
+"""Parametrised LogP: overheads and gap are functions of the size, given by samples, and the latency is one number.
+
+A message reaches its receiver L + g(m) after its start, its receiver's overhead within that; L is what g leaves of half
+the smallest round trip. So L + g(m) is the one-way time that the model gives a size, whatever was measured there: the
+fit says by how much it misses. LogP and LogGP take the overheads off their L, and have g outside of a lone message.
+By definition g(m) is no smaller than either overhead; where samples say otherwise, the larger counts.
+"""
+
+import numpy as np
+
+from commodel.families import GAMMA, Family, Parameter
+from commodel.fitting import Fitted, curve, per_byte, sampled, sampled_curve
+from commodel.replay import Costs, finish_times
+from commodel.roundtrips import round_trips
+from commodel.units import format_bytes
+
+LABELS = ("message / B", "time / s")
+MISSES = 0.1  # of a one-way time: from there on the note on L says so
+
+
+def fit(observed):
+    trips = round_trips(observed)
+    values = {}
+    for name, draws in (("o_s", trips.o_s), ("o_r", trips.o_r), ("g", trips.spacing)):
+        values |= sampled(name, trips.size, draws)
+    o_s, o_r, g = (_columns(values, name, trips.size) for name in ("o_s", "o_r", "g"))
+    gap = np.maximum(g, np.maximum(o_s, o_r))
+    L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
+
+    notes, one_way = {}, np.maximum(L[0] + gap[0], o_s[0] + o_r[0])
+    missed = one_way / trips.one_way[0] - 1
+    worst = np.abs(missed).argmax()
+    if abs(missed[worst]) > MISSES:
+        at = format_bytes(int(trips.size[worst]))
+        notes["L"] = (
+            f"one number for all sizes: with it, L + g(m) misses half a round trip by {missed[worst]:+.0%} at {at}"
+        )
+    curves = (
+        curve("half a round trip", LABELS, trips.size, trips.one_way[0], one_way, "L + g(m)"),
+        sampled_curve("spacing of a burst", LABELS, trips.size, trips.spacing),
+        sampled_curve("send overhead", LABELS, trips.size, trips.o_s),
+        sampled_curve("receive overhead", LABELS, trips.size, trips.o_r),
+    )
+    values |= {"L": L, "gamma": per_byte(observed.cases("work"))}
+    forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
+    return Fitted(values, (trips.size[0], trips.size[-1]), forms=forms, notes=notes, curves=curves)
+
+
+def _columns(values, name, sizes):
+    return np.stack([values[f"{name}.{int(size)}"] for size in sizes], axis=-1)
+
+
+def price(schedule, values):
+    o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
+    gap = np.maximum(g, np.maximum(o_s, o_r))
+    wire = np.maximum(values["L"] + gap - o_s - o_r, 0)
+    costs = Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
+    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+
+FAMILY = Family(
+    name="plogp",
+    title="Parametrised LogP",
+    citation="T. Kielmann, H. Bal, K. Verstoep, Fast measurement of LogP parameters for message passing platforms, "
+    "IPDPS Workshops 2000",
+    equation="T(m) = L + g(m); next message g(m) later; o_s(m), o_r(m) ≤ g(m)",
+    parameters=(
+        Parameter("L", "s", "half the smallest round trip, its gap taken off"),
+        Parameter("o_s", "s", "time the sender's processor is busy with a message", argument="m", form="table"),
+        Parameter("o_r", "s", "time the receiver's processor is busy with a message", argument="m", form="table"),
+        Parameter("g", "s", "least time between the starts of two messages of one port", argument="m", form="table"),
+        GAMMA,
+    ),
+    probes=("prtt", "work"),
+    fit=fit,
+    price=price,
+    ignores="that the latency may change with the size; contention in the network",
+)
