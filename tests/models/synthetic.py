@@ -72,4 +72,4 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
             found.append(CaseSamples(settings, seconds, np.ones(samples, dtype=int), counts))
         if found:
             probes[entry] = found
-    return Observed(probes, seed, tuple(truth.site.types) or ("node",))
+    return Observed(probes, seed, truth.site.types)

@@ -15,7 +15,7 @@ from commodel.records import ParameterSet, Plan
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
 
-def observed(observations: pd.DataFrame, platform: str, seed: int, types: tuple[str, ...] = ("node",)) -> Observed:
+def observed(observations: pd.DataFrame, platform: str, seed: int, types: Mapping[str, int]) -> Observed:
     """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
     chosen = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
@@ -37,8 +37,7 @@ def _setting(value: object) -> object:
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
     entry = family(name)
     where = plan.platforms[platform]
-    types = dict(where["types"])
-    evidence = observed(observations, platform, plan.seed, tuple(types) or ("node",))
+    evidence = observed(observations, platform, plan.seed, where["types"])
     try:
         fitted = entry.fit(evidence)
     except UserError as error:
@@ -46,7 +45,6 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     parameters = as_parameters(entry, fitted)
     return replace(
         parameters,
-        settings=dict(parameters.settings) | ({"types": types} if types else {}),
         platform=platform,
         source=f"fitted from the probes of experiment {plan.experiment}",
         simulated=bool(where["simulated"]),

@@ -57,8 +57,13 @@ class Observed:
 
     probes: Mapping[str, Sequence[CaseSamples]]
     seed: int = 1
-    types: tuple[str, ...] = ("node",)  # of the platform's nodes, each once
+    types: Mapping[str, int] = field(default_factory=dict)  # nodes of each type, in order; empty: all are alike
     _resampled: dict = field(default_factory=dict)
+
+    @property
+    def placement(self) -> dict[str, object]:
+        """What a set of parameters by type has to know: which nodes are of which."""
+        return {"types": dict(self.types)} if self.types else {}
 
     def has(self, probe: str) -> bool:
         return bool(self.probes.get(probe))

@@ -27,13 +27,31 @@ class RoundTrips:
     spacing: np.ndarray  # between the messages of a burst
 
 
-def round_trips(observed: Observed) -> RoundTrips:
-    """Reads the four kinds of round trip; sizes are those measured in all of them."""
+def pair_probes(observed: Observed) -> dict[str, str]:
+    """The pairs of node types whose round trips were measured, and by which probe."""
+    observed.cases("prtt")  # a fit that needs pairs needs at least these
+    probes = [name for name in ("prtt", "pairprtt") if observed.has(name)]
+    return {str(case.settings["pair"]): name for name in reversed(probes) for case in observed.probes[name]}
+
+
+def half_trips(observed: Observed) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """For every pair the sizes and half of their round trips."""
+    found = {}
+    for pair, probe in pair_probes(observed).items():
+        cases = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
+        order = np.argsort(cases["bytes"])
+        found[pair] = cases["bytes"][order].astype(float), cases.seconds[:, order] / 2
+    return found
+
+
+def round_trips(observed: Observed, pair: str = "") -> RoundTrips:
+    """Reads the four kinds of round trip, of one pair of node types if asked; sizes are those that all have."""
+    probe, where = (pair_probes(observed)[pair], {"pair": pair}) if pair else ("prtt", {})
     kinds = {
-        "single": observed.cases("prtt", n=1, delay=0, late=0),
-        "burst": observed.cases("prtt", n=BURST, delay=0, late=0),
-        "spread": observed.cases("prtt", n=BURST, delay=1, late=0),
-        "late": observed.cases("prtt", n=1, delay=0, late=1),
+        "single": observed.cases(probe, **where, n=1, delay=0, late=0),
+        "burst": observed.cases(probe, **where, n=BURST, delay=0, late=0),
+        "spread": observed.cases(probe, **where, n=BURST, delay=1, late=0),
+        "late": observed.cases(probe, **where, n=1, delay=0, late=1),
     }
     size = sorted(set.intersection(*({int(value) for value in cases["bytes"]} for cases in kinds.values())))
     kinds = {name: cases.pick([list(cases["bytes"]).index(value) for value in size]) for name, cases in kinds.items()}

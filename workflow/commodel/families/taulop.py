@@ -31,7 +31,7 @@ def fit(observed):
             times |= _alone(observed, pair)
         least = times[min(times)]
         o = least[1][:, least[0].argmin()]
-        tail = "" if len(observed.types) == 1 else f".{name}"
+        tail = f".{name}" if observed.types else ""
         values |= {f"o_{kind}{tail}.a": o}
         forms[f"o_{kind}{tail}"] = "constant"
         transfer = 0.0
@@ -45,7 +45,7 @@ def fit(observed):
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": per_byte(observed.cases("work"))}
     forms["gamma"] = "linear"
     sizes = ring["bytes"]
-    return Fitted(values, (sizes.min(), sizes.max()), forms=forms, curves=tuple(curves))
+    return Fitted(values, (sizes.min(), sizes.max()), forms=forms, curves=tuple(curves), settings=observed.placement)
 
 
 def _by_level(ring, share):

@@ -1,0 +1,37 @@
+"""A machine of two types of nodes that is LMO."""
+
+from commodel.probes import Site
+from tests.models.synthetic import Truth
+
+C = {"fat": 2e-6, "thin": 5e-6}
+T = {"fat": 3e-10, "thin": 8e-10}
+L = {"fat.fat": 1e-5, "fat.thin": 2e-5, "thin.thin": 3e-5}
+INVBETA = {"fat.fat": 2e-9, "fat.thin": 4e-9, "thin.thin": 6e-9}
+
+
+def one_way(pair, size):
+    one, two = pair.split(".")
+    return C[one] + C[two] + L[pair] + size * (T[one] + T[two] + INVBETA[pair])
+
+
+def triplet(case):
+    root = case["pair"].partition(".")[0]
+    back = one_way(case["pair"], 0)
+    return one_way(case["pair"], case["bytes"]) + back + (case["n"] - 1) * (C[root] + T[root] * case["bytes"])
+
+
+def trip(case):
+    return 2 * one_way(case["pair"], case["bytes"])
+
+
+TRUTH = Truth(
+    times={"triplet": triplet, "prtt": trip, "pairprtt": trip, "work": lambda case: 1e-10 * case["bytes"]},
+    covered={
+        "C.fat": C["fat"],
+        "C.thin": C["thin"],
+        "L.fat.thin": L["fat.thin"],
+        "invbeta.thin.thin": INVBETA["thin.thin"],
+        "gamma": 1e-10,
+    },
+    site=Site(12, 1, {"fat": 8, "thin": 4}),
+)
