@@ -6,6 +6,7 @@ from shlex import quote
 
 from commodel.errors import UserError
 from commodel.plan import refresh
+from commodel.sources import sources
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = f"{quote(sys.executable)} -m commodel"

@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     0: "errors process",
-    1: "holding registry units expressions yamltext toolchain tree records",
+    1: "sources holding registry units expressions yamltext toolchain tree records",
     2: "fields stats functions segments window",
     3: "experiments platforms tables schedule fitting values",
     4: "concurrency config pairs replay roundtrips topologies layouts treetext",

@@ -35,18 +35,19 @@ def _setting(value: object) -> object:
 
 
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
+    """A family's parameters on a platform. Where the data do not suffice, a set without values that says what lacks."""
     entry = family(name)
     where = plan.platforms[platform]
     evidence = observed(observations, platform, plan.seed, where["types"])
     try:
-        fitted = entry.fit(evidence)
+        parameters = as_parameters(entry, entry.fit(evidence))
     except UserError as error:
-        raise UserError(f"family {name} cannot be fitted on platform '{platform}': {error.message}") from None
-    parameters = as_parameters(entry, fitted)
+        lacking = {parameter.name: error.message for parameter in entry.parameters}
+        parameters = ParameterSet(name, platform, "", {}, missing=lacking)
     return replace(
         parameters,
         platform=platform,
-        source=f"fitted from the probes of experiment {plan.experiment}",
+        source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
         simulated=bool(where["simulated"]),
         provenance={"experiment_digest": plan.digest, "platform_digest": where["digest"], "seed": plan.seed},
     )

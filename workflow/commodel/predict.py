@@ -25,11 +25,15 @@ def predict(
     entry = family(parameters.family)
     if pipelined and entry.pipelined is None:
         raise UserError(f"family {entry.name} says nothing about a stream of waves")
+    points = list(points)
+    if not parameters.values and not strict:
+        reason = next(iter(parameters.missing.values()), "no values")
+        return [Prediction(entry.name, point, nan, nan, nan, f"not fitted: {reason}") for point in points]
     cost = entry.pipelined if pipelined else lambda pattern, *given: pattern.cost(entry.price(pattern, *given))
     exact = complete(entry, Values.exact(parameters))
     drawn = complete(entry, Values.drawn(parameters)) if parameters.draws else None
     found: dict[int, Prediction] = {}
-    for numbers, members, schedules in _shapes(list(points)):
+    for numbers, members, schedules in _shapes(points):
         try:
             seconds, low, high = _priced(cost, exact, drawn, stack(schedules))
         except UserError as error:

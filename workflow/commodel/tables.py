@@ -126,8 +126,8 @@ def read_parameters(path: Path) -> ParameterSet:
             fail(f"unknown key '{key}'", key)
     if not isinstance(data.get("family"), str):
         fail("wanted the name of a family", "family")
-    entries = data.get("parameters")
-    if not isinstance(entries, dict) or not entries:
+    entries = data.get("parameters", {})
+    if not isinstance(entries, dict) or not (entries or data.get("missing")):
         fail("wanted a value for each parameter", "parameters")
     values = {}
     for name, entry in entries.items():

@@ -2,8 +2,7 @@ rule fit:
     input:
         observations=f"results/{E}/observations.csv",
         plan=f"results/{E}/plan.json",
-        family=str(PACKAGE / "families" / "{family}.py"),
-        code=[PACKAGE / f"{name}.py" for name in ("fit", "fitting", "functions", "roundtrips", "stats")],
+        code=lambda wildcards: sources("fit", f"families.{wildcards.family}"),
     output:
         f"results/{E}/fitted/{{platform}}/{{family}}.yaml",
     message:

@@ -2,11 +2,10 @@ rule predict:
     input:
         sets=expand(f"results/{E}/fitted/{{platform}}/{{{{family}}}}.yaml", platform=PLAN.platforms),
         plan=f"results/{E}/plan.json",
-        family=str(PACKAGE / "families" / "{family}.py"),
-        code=[PACKAGE / f"{name}.py" for name in ("patterns", "predict", "replay", "schedule", "tree")]
-        + sorted(PACKAGE.glob("algorithms/*.py"))
-        + sorted(PACKAGE.glob("topologies/*.py"))
-        + sorted(PACKAGE.glob("layouts/*.py")),
+        code=lambda wildcards: sources("predict", f"families.{wildcards.family}"),
+        patterns=[
+            path for kind in ("algorithms", "topologies", "layouts") for path in sorted(PACKAGE.glob(f"{kind}/*.py"))
+        ],
     output:
         f"results/{E}/predictions/{{family}}.csv",
     params:
@@ -22,7 +21,7 @@ rule compare:
         f"results/{E}/observations.csv",
         expand(f"results/{E}/predictions/{{family}}.csv", family=PLAN.families),
         plan=f"results/{E}/plan.json",
-        code=PACKAGE / "compare.py",
+        code=sources("compare"),
     output:
         f"results/{E}/comparison.csv",
     message:

@@ -33,5 +33,5 @@ TRUTH = Truth(
         "invbeta.thin.thin": INVBETA["thin.thin"],
         "gamma": 1e-10,
     },
-    site=Site(12, 1, {"fat": 8, "thin": 4}),
+    site=Site(18, 1, {"fat": 12, "thin": 6}),
 )

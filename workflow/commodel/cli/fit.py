@@ -20,4 +20,8 @@ from commodel.tables import read_table, write_parameters
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Parameter set (YAML).")
 def fit(observations: Path, plan_file: Path, family: str, platform: str, out: Path) -> None:
     """Fit one family to what the probes measured on one platform, with 95 % intervals."""
-    write_parameters(out, fit_family(load_plan(plan_file), read_table(observations, TEXT), family, platform))
+    found = fit_family(load_plan(plan_file), read_table(observations, TEXT), family, platform)
+    write_parameters(out, found)
+    if not found.values:
+        reason = next(iter(found.missing.values()))
+        click.echo(f"commodel: family {family} cannot be fitted on platform '{platform}': {reason}", err=True)

@@ -5,34 +5,56 @@ rank's combine phase is the longest run of receives between two of its sends, an
 **average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from commodel.families import Family, Parameter
 from commodel.fitting import Fitted, choose_form, curve, line, line_curve, mean, shape_coefficients
 from commodel.functions import FORMS, evaluate
+from commodel.records import Curve
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 
 
-def fit(observed):
-    """The paper's two experiments, section IV. Chain: half the round trip, less the latencies, halved again (a send and
-    a receive a level), against height: the slope is the constant of o, an intercept above 0 is C. N-to-1: time less
-    one latency and one overhead, against x+1 as equation 1 evaluates it; the best shape by AICc. Both from medians: a
-    mean of waves on a shared machine measures its other users."""
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The chain experiment: L from the ping-pong, C and the overhead of a level from heights."""
+
+    packet: int
+    L: np.ndarray
+    C: np.ndarray
+    a: np.ndarray
+    unknown: dict[str, str]
+    evidence: Curve
+
+
+def chain_experiment(observed) -> Chain:
+    """Half the round trip, less the latencies, halved again (a send and a receive a level), against height: the slope
+    is the constant of o, an intercept above 0 is C. From medians: a mean of waves on a shared machine measures its
+    other users."""
     chain = observed.cases("chain")
-    packet = chain["bytes"][0]
-    L = observed.cases("pingpong", statistic="mean", bytes=int(packet)).seconds[:, 0] / 2
-    height = chain["height"].astype(float)
-    wave = chain.seconds / 2
+    packet = int(chain["bytes"][0])
+    L = observed.cases("pingpong", statistic="mean", bytes=packet).seconds[:, 0] / 2
+    height, wave = chain["height"].astype(float), chain.seconds / 2
     overhead = (wave - L[:, None] * height) / 2
-    notes, unknown = {}, {}
+    unknown = {}
     if len(chain) > 1:
         C, a = line(height, overhead, 1 / wave[0] ** 2)
     else:
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
         unknown["C"] = "not told apart from o: chains of one height only were measured"
+    evidence = line_curve("chain", ("height", "time / s"), height, overhead, C, a, "C + a·height")
+    return Chain(packet, L, C, a, unknown, evidence)
 
-    fan = observed.cases("fan", direction="in", bytes=int(packet))
+
+def fit(observed):
+    """The paper's two experiments, section IV. N-to-1: time less one latency and one overhead, against x+1 as
+    equation 1 evaluates it; the best shape by AICc."""
+    chain = chain_experiment(observed)
+    L, C, a, packet = chain.L, chain.C, chain.a, chain.packet
+    notes, unknown = {}, dict(chain.unknown)
+    fan = observed.cases("fan", direction="in", bytes=packet)
     handled = fan["n"] + 1.0
     contention = fan.seconds - (L + a)[:, None]
     weights = 1 / fan.seconds[0] ** 2
@@ -47,19 +69,17 @@ def fit(observed):
 
     estimates = {name: draws[0] for name, draws in values.items()}
     fan_fit = estimates["L"] + evaluate(form, "o", estimates, handled)
-    curves = (
-        line_curve("chain", ("height", "time / s"), height, overhead, C, a, "C + a·height"),
-        curve(
-            "N-to-1",
-            ("senders", "time / s"),
-            fan["n"],
-            fan.seconds[0],
-            fan_fit,
-            f"L + {FORMS[form].text}, x = senders + 1",
-            len(FORMS[form].coefficients) + 1,
-        ),
+    n_to_1 = curve(
+        "N-to-1",
+        ("senders", "time / s"),
+        fan["n"],
+        fan.seconds[0],
+        fan_fit,
+        f"L + {FORMS[form].text}, x = senders + 1",
+        len(FORMS[form].coefficients) + 1,
     )
     notes["g"] = "left at 0: part of o, as in the paper"
+    curves = (chain.evidence, n_to_1)
     return Fitted(values, (packet, packet), forms={"o": form}, notes=notes, unknown=unknown, curves=curves)
 
 

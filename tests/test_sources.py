@@ -1,0 +1,26 @@
+"""What a module rests on, against the imports that Python itself makes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commodel.sources import HERE, sources
+
+
+def named(*modules) -> set[str]:
+    return {str(Path(path).relative_to(HERE)) for path in sources(*modules)}
+
+
+@pytest.mark.parametrize("module", ["fit", "predict", "families.taulop", "families.logp_tan", "compare", "collect"])
+def test_everything_that_python_loads_is_named(module):
+    code = f"import sys, commodel.{module}; print(*(m.__file__ for m in sys.modules.values() if 'commodel.' in m.__name__))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {str(Path(path).relative_to(HERE)) for path in loaded} <= named(module) | {"__init__.py"}
+
+
+def test_a_family_does_not_rest_on_the_others():
+    found = named("fit", "families.logp-tan")
+    assert {"families/logp_tan.py", "families/tan.py", "fitting.py", "stats.py"} <= found
+    assert not {"families/hockney.py", "report/html.py", "measure.py"} & found

@@ -1,0 +1,89 @@
+"""commodel families: the model families, what each is made of and what it leaves out."""
+
+import json
+import textwrap
+
+import click
+
+from commodel.cli._output import show, table
+from commodel.families import Family, Parameter, family, family_names
+from commodel.tables import read_parameters
+from commodel.toolchain import ROOT
+from commodel.units import format_bytes
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
+)
+def families(name: str | None, style: str) -> None:
+    """List the model families, or show one: equation, parameters, probes, citation, published sets."""
+    if name and style == "table":
+        click.echo(sheet(family(name)))
+    elif style == "json":
+        entries = [about(family(one)) for one in ([name] if name else family_names())]
+        click.echo(json.dumps(entries[0] if name else entries, indent=1, ensure_ascii=False))
+    else:
+        show([row(family(one)) for one in ([name] if name else family_names())], style)
+
+
+def row(entry: Family) -> dict[str, str]:
+    names = (symbol(parameter) for parameter in entry.parameters)
+    return {"name": entry.name, "title": entry.title, "parameters": " ".join(names), "probes": " ".join(entry.probes)}
+
+
+def symbol(parameter: Parameter) -> str:
+    """o_s(m), L[pair], o."""
+    places = f"[{parameter.of}]" if parameter.of else ""
+    return f"{parameter.name}{places}" + (f"({parameter.argument})" if parameter.argument else "")
+
+
+def about(entry: Family) -> dict[str, object]:
+    names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
+    parameters = [
+        {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "of")}
+        | {"required": parameter.default is None and not parameter.optional}
+        for parameter in entry.parameters
+    ]
+    return {name: getattr(entry, name) for name in names} | {
+        "parameters": parameters,
+        "probes": list(entry.probes),
+        "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
+        "published": [path for path, _ in published(entry)],
+    }
+
+
+def published(entry: Family) -> list[tuple[str, str]]:
+    """Files of values that papers print, and where from."""
+    folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
+    return [(str(path.relative_to(ROOT)), read_parameters(path).source) for path in sorted(folder.glob("*.yaml"))]
+
+
+def sheet(entry: Family) -> str:
+    parameters = [
+        {
+            "parameter": symbol(parameter),
+            "unit": parameter.unit,
+            "meaning": parameter.meaning + ("" if parameter.default is None else f" (default {parameter.default:g})"),
+        }
+        for parameter in entry.parameters
+    ]
+    size = "prices grow with the message" if entry.uses_bytes else "blind to the size of a message"
+    lines = [
+        entry.title,
+        "",
+        *textwrap.wrap(entry.citation, 100),
+        "",
+        f"equation   {entry.equation}",
+        *textwrap.wrap(entry.ignores, 88, initial_indent="ignores    ", subsequent_indent=" " * 11),
+        f"probes     {', '.join(entry.probes)}",
+        f"size       {size}",
+    ]
+    lines += [f"setting    {name}: {' or '.join(allowed)}" for name, allowed in (entry.settings or {}).items()]
+    lines += ["", table(parameters)] if parameters else ["", "no parameters"]
+    for path, source in published(entry):
+        ends = read_parameters(ROOT / path).bytes_range
+        reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
+        lines += ["", f"published  {path}", f"           {source}{reach}"]
+    return "\n".join(lines)

@@ -1,0 +1,38 @@
+"""Which files of this package a module rests on: what has to be newer than a result for the result to be made again.
+
+Found in the import statements, not by importing. What a registry finds by its folder is not among them.
+"""
+
+import ast
+from functools import lru_cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def sources(*modules: str) -> list[str]:
+    """The files of some modules (`fit`, `families.tan`) and of everything they import, however far down."""
+    found: set[Path] = set()
+    waiting = [path for name in modules if (path := file_of(name))]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += imported(path)
+    return sorted(str(path) for path in found)
+
+
+def file_of(name: str) -> Path | None:
+    """`families.logp-tan` is in families/logp_tan.py, `families` in families/__init__.py."""
+    place = HERE.joinpath(*name.replace("-", "_").split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
+
+
+@lru_cache
+def imported(path: Path) -> tuple[Path, ...]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == HERE.name:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    stems = [name.partition(".")[2] for name in names]
+    return tuple(found for stem in stems if stem and (found := file_of(stem)))
