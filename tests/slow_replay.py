@@ -5,21 +5,27 @@ from collections import defaultdict
 import numpy as np
 
 
-def finish_times(schedule, send, receive, wire, gap_out, gap_in, work_seconds):
-    """Costs are functions of a row number; returns the finish time of every rank."""
+def finish_times(schedule, send, receive, wire, gap_out, gap_in, work_seconds, request=None, answer=None):
+    """Costs are functions of a row number; `request` is NaN for a message that does not ask. Returns the finish time of
+    every rank."""
     done = [0.0] * schedule.ranks
     out_free = [0.0] * schedule.ranks
     last_in = [-np.inf] * schedule.ranks
     for step in sorted({*schedule.step.tolist(), *schedule.work.step.tolist()}):
         rows = [row for row in range(len(schedule.step)) if schedule.step[row] == step]
-        arrivals, last_left = defaultdict(list), {}
+        arrivals, last_left = defaultdict(list), defaultdict(float)
+        entered = list(done)
         for row in rows:
             src, dst = schedule.src[row], schedule.dst[row]
             start = max(done[src], out_free[src])
             out_free[src] = start + gap_out(row)
-            last_left[src] = start + send(row)
             done[src] += send(row)  # posting goes on while the port waits for its gap
-            arrivals[dst].append((last_left[src] + wire(row), row))
+            left = start + send(row)
+            if request and not np.isnan(request(row)):
+                asked = left + request(row)
+                left = max(asked, entered[dst]) + answer(row)
+            last_left[src] = max(last_left[src], left)
+            arrivals[dst].append((left + wire(row), row))
         for dst, messages in arrivals.items():
             for arrival, row in sorted(messages):
                 begin = max(arrival, done[dst], last_in[dst] + gap_in(row))

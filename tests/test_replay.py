@@ -54,6 +54,46 @@ def test_fast_equals_slow_on_random_schedules(pattern, send, receive, latency, g
     np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-9)
 
 
+@given(schedules(), st.integers(0, 1 << 20), st.sampled_from([0.0, 0.3, 1.0]))
+def test_fast_equals_slow_where_every_message_costs_its_own_and_some_ask_first(pattern, seed, share):
+    rng, rows = np.random.default_rng(seed), len(pattern.src)
+    *columns, request, answer = rng.integers(0, 40, (7, 2, rows)).astype(float)  # two draws
+    request[rng.random(request.shape) >= share] = np.nan
+    columns += [request, answer] if share else []  # no message asks: a shorter way
+    fast = finish_times(pattern, Costs(*columns), pattern.work_seconds(2.0))
+    for draw in range(2):
+        own = [column[draw].__getitem__ for column in columns]
+        slow = slow_replay.finish_times(pattern, *own[:5], pattern.work_seconds(2.0), *own[5:])
+        np.testing.assert_allclose(fast[draw], slow, rtol=1e-12, atol=1e-9)
+
+
+def test_a_rank_waits_for_its_costliest_send():
+    """Its port is busy until 30 with the first message; the second costs 40, the third nothing."""
+    pattern = Schedule.of(4, [0, 1, 1], 0, [1, 2, 3], 100)
+    costs = Costs(np.array([[0.0, 40.0, 0.0]]), 0.0, 0.0, np.array([[30.0, 0.0, 0.0]]), 0.0)
+    assert finish_times(pattern, costs, pattern.work_seconds(0.0))[0].tolist() == [70, 0, 70, 40]
+
+
+@pytest.mark.parametrize(
+    ("late", "finish"),
+    [
+        (0, 2 + 10 + 7 + 20 + 3),  # the request waits for nothing
+        (11, 2 + 10 + 7 + 20 + 3),
+        (50, 50 + 7 + 20 + 3),  # the receiver enters the step at 50
+    ],
+)
+def test_a_message_that_asks_waits_for_its_receiver(late, finish):
+    """Send 2, request 10, answer 7, wire 20, receive 3."""
+    work = Work.reduce([0], [1], [late])
+    pattern = Schedule.of(3, [1, 1], [0, 0], [1, 2], 100, work=work)
+    request = np.array([[10, np.nan]])
+    costs = Costs(2.0, 3.0, 20.0, 0.0, 0.0, request, 7.0)
+    sender, asked, eager = finish_times(pattern, costs, pattern.work_seconds(1.0))[0]
+    assert asked == finish
+    assert sender == finish - 20 - 3  # done when its message has left
+    assert eager == 2 + 2 + 20 + 3
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8, 13])
 @pytest.mark.parametrize("costs", [(3, 4, 10, 1, 1), (1, 1, 5, 20, 0), (2, 7, 1, 3, 5)])
 def test_fast_equals_slow_on_the_catalogue(ranks, costs):

@@ -28,25 +28,24 @@ class Costs:
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> np.ndarray:
     """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
-    columns = (costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in)
+    asks = costs.request is not None
+    columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
+    columns += [costs.request, costs.answer] if asks else []
     lead = np.broadcast_shapes(*(np.shape(column)[:-1] for column in columns), np.shape(work_seconds)[:-1])
     full = (*lead, len(schedule.src))
-    send, receive, wire, gap_out, gap_in = (np.broadcast_to(column, full) for column in columns)
+    send, receive, wire, gap_out, gap_in, *asking = (np.broadcast_to(column, full) for column in columns)
     work_seconds = np.broadcast_to(work_seconds, (*lead, len(schedule.work.step)))
 
     done = np.zeros((*lead, schedule.ranks))  # the rank has finished its last step
     out_free = np.zeros_like(done)  # its next send may start
     last_in = np.full_like(done, -np.inf)  # its last receive began
-    asks = costs.request is not None
-    if asks:
-        request, answer = (np.broadcast_to(column, full) for column in (costs.request, costs.answer))
     for step in schedule.steps:
         rows = step.rows
         if rows.stop > rows.start:
             entered = done[..., step.dst] if asks else None
             left, last_left = _send(step, done, out_free, send[..., rows], gap_out[..., rows])
             if asks:
-                left, last_left = _asked(step, left, last_left, entered, request[..., rows], answer[..., rows])
+                left, last_left = _asked(step, left, entered, *(column[..., rows] for column in asking))
             _receive(step.receives, left + wire[..., rows], done, last_in, receive[..., rows], gap_in[..., rows])
             senders = step.sends.ranks
             done[..., senders] = np.maximum(done[..., senders], last_left)
@@ -56,7 +55,7 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> 
 
 
 def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray]:
-    """Posts the sends of a step: when each has left its sender, and when each sender's last has. Moves `done` to the
+    """Posts the sends of a step: when each has left its sender, and when all of a sender's have. Moves `done` to the
     end of the posting, from where the sender can receive, and `out_free` to the next start."""
     groups, ranks = step.sends, step.sends.ranks
     begin = done[..., step.src]
@@ -75,17 +74,16 @@ def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray
     out_free[..., ranks] = start[..., last] + gap[..., last]
     left = np.empty_like(start)
     left[..., order] = start + cost
-    return left, start[..., last] + cost[..., last]
+    return left, np.maximum.reduceat(start + cost, first, axis=-1)  # a costly one may leave after the last
 
 
-def _asked(step: Step, left, last_left, entered, request, answer) -> tuple[np.ndarray, np.ndarray]:
+def _asked(step: Step, left, entered, request, answer) -> tuple[np.ndarray, np.ndarray]:
     """Where a message asks first, it leaves when the answer is back; its sender is done with the step no sooner."""
     leaves = np.where(np.isnan(request), left, np.maximum(left + request, entered) + answer)
     groups = step.sends
     if groups.order is None:
         return leaves, leaves
-    latest = np.maximum.reduceat(leaves[..., groups.order], groups.first, axis=-1)
-    return leaves, np.maximum(last_left, latest)
+    return leaves, np.maximum.reduceat(leaves[..., groups.order], groups.first, axis=-1)
 
 
 def _receive(groups: Groups, arrival, done, last_in, cost, gap) -> None:
