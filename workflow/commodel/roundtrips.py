@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.fitting import Observed
+from commodel.fitting import Observed, line, mean
 
 BURST = 16
+SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,15 @@ class RoundTrips:
     o_s: np.ndarray
     o_r: np.ndarray
     spacing: np.ndarray  # between the messages of a burst
+
+    @property
+    def body(self) -> np.ndarray:
+        """Bytes beyond the first."""
+        return self.size - 1
+
+    @property
+    def short(self) -> np.ndarray:
+        return self.size <= max(SHORT, self.size.min())
 
 
 def pair_probes(observed: Observed) -> dict[str, str]:
@@ -65,3 +75,33 @@ def round_trips(observed: Observed, pair: str = "") -> RoundTrips:
         o_r=np.maximum(kinds["late"].seconds - o_s, 0),
         spacing=np.maximum((kinds["burst"].seconds - single) / (BURST - 1), 1e-12),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """What LogGP says of the network, by its parameters' names, and what has to be said of that."""
+
+    L: np.ndarray
+    g: np.ndarray
+    G: np.ndarray
+    notes: dict[str, str]
+    unknown: dict[str, str]
+
+
+def network(trips: RoundTrips, overhead: np.ndarray | float, travel: np.ndarray) -> Network:
+    """L, g and G where a processor is busy for `overhead` with a message (estimates, for all sizes or for each) and
+    `travel` is left of the one-way time without it. G comes from bursts where their spacing shows it."""
+    body, notes, unknown = trips.body, {}, {}
+    gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
+    if np.count_nonzero(gap_seen) >= 2:
+        spacing = trips.spacing[:, gap_seen]
+        # No burst can be spaced more closely than the gap: it bounds g where large messages would put it higher.
+        ceiling = trips.spacing[:, trips.spacing[0].argmin()]
+        g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
+    else:
+        g, G = np.zeros(len(travel)), line(body, travel, 1 / trips.one_way[0] ** 2)[1]
+        notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
+    if g[0] <= np.min(overhead):
+        unknown["g"] = "not told apart from 0: a gap below the overhead changes no price"
+    L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
+    return Network(L, g, G, notes, unknown)

@@ -8,35 +8,18 @@ overheads are taken off; Netgauge's "L" keeps them in.
 import numpy as np
 
 from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, line, mean, per_byte
+from commodel.fitting import Fitted, curve, mean, per_byte
 from commodel.replay import Costs, finish_times
-from commodel.roundtrips import round_trips
-
-SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
+from commodel.roundtrips import network, round_trips
 
 
 def fit(observed):
     trips = round_trips(observed)
-    size, body = trips.size, trips.size - 1
-    short = size <= max(SHORT, size.min())
-    o_s, o_r = mean(trips.o_s[:, short]), mean(trips.o_r[:, short])
-
-    notes, unknown = {}, {}
+    size, body = trips.size, trips.body
+    o_s, o_r = mean(trips.o_s[:, trips.short]), mean(trips.o_r[:, trips.short])
     overhead = max(o_s[0], o_r[0])
-    gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
-    if np.count_nonzero(gap_seen) >= 2:
-        spacing = trips.spacing[:, gap_seen]
-        # No burst can be spaced more closely than the gap: it bounds g where large messages would put it higher.
-        ceiling = trips.spacing[:, trips.spacing[0].argmin()]
-        g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
-    else:
-        one_way = trips.one_way - trips.overheads
-        g, G = np.zeros(len(one_way)), line(body, one_way, 1 / trips.one_way[0] ** 2)[1]
-        notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
-    if g[0] <= overhead:
-        unknown["g"] = "not told apart from 0: a gap below the overhead changes no price"
-
-    L = np.maximum(mean((trips.one_way - trips.overheads - G[:, None] * body)[:, short]), 0)
+    rest = network(trips, overhead, trips.one_way - trips.overheads)
+    L, g, G = rest.L, rest.g, rest.G
 
     def against_size(title, measured, fitted, form, terms):
         fitted = np.broadcast_to(fitted, size.shape)
@@ -53,7 +36,7 @@ def fit(observed):
         against_size("receive overhead", trips.o_r, o_r[0], "o_r", 1),
     )
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": per_byte(observed.cases("work"))}
-    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves)
+    return Fitted(values, (size[0], size[-1]), notes=rest.notes, unknown=rest.unknown, curves=curves)
 
 
 def price(schedule, values):
