@@ -15,7 +15,7 @@ def named(*modules) -> set[str]:
 
 @pytest.mark.parametrize("module", ["fit", "predict", "families.taulop", "families.logp_tan", "compare", "collect"])
 def test_everything_that_python_loads_is_named(module):
-    code = f"import sys, commodel.{module}; print(*(m.__file__ for m in sys.modules.values() if 'commodel.' in m.__name__))"
+    code = f"import sys, commodel.{module}; print(*(m.__file__ for n, m in sys.modules.items() if 'commodel.' in n))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {str(Path(path).relative_to(HERE)) for path in loaded} <= named(module) | {"__init__.py"}
 

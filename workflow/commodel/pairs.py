@@ -54,6 +54,16 @@ class Pairs:
         return _spread(columns, self.rank_type[ranks], values)
 
 
+def channel_values(schedule: Schedule, values: Values, name: str) -> np.ndarray:
+    """A number for every row by its channel: `L.within` a node or `L.between` nodes."""
+    same = schedule.node[schedule.src] == schedule.node[schedule.dst]
+    found = 0.0
+    for channel, rows in (("within", same), ("between", ~same)):
+        if rows.any():
+            found = found + np.where(rows, values[key(values, name, channel)], 0.0)
+    return found if len(same) else np.zeros((*values.lead, 0))
+
+
 def _spread(columns: list[np.ndarray], of: np.ndarray, values: Values) -> np.ndarray:
     if not columns:
         return np.zeros((*values.lead, len(of)))
