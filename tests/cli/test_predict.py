@@ -93,6 +93,19 @@ def test_flat_broadcast(family, gap, nanoseconds):
     assert found["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("family", "values", "microseconds"),
+    [
+        ("postal", sets(lam=3, g="1us"), 4 * 3),
+        ("loggops", sets(L="10us", o="2us", g=0, G=0, S="4B"), 4 * (3 * 10 + 4 * 2)),  # 8 B ask first
+    ],
+)
+def test_binomial_broadcast_of_8_bytes(family, values, microseconds):
+    pattern = ("--operation", "bcast", "--algorithm", "binomial", "--ranks", 16, "--bytes", 8)
+    (found,) = predict("--family", family, *values, *pattern)
+    assert found["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
+
+
 def test_logp_on_the_papers_trees():
     """LogP priced properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
     (found,) = predict(

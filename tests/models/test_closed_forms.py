@@ -111,3 +111,30 @@ def test_plogp_between_and_beyond_samples():
     table = {"o_s.1": 0, "o_r.1": 0, "g.1": 6, "g.1001": 16}
     for size, gap in ((0, 6), (1, 6), (501, 11), (1001, 16), (2001, 26)):
         assert price("plogp", bcast("linear", 2, size), L=10, **table) == pytest.approx(10 + gap)
+
+
+@pytest.mark.parametrize(
+    ("operation", "algorithm"),
+    [("bcast", "linear"), ("gather", "binomial"), ("allreduce", "ring"), ("bcast", "chain:64")],
+)
+def test_loggops_without_overhead_per_byte_is_loggp(operation, algorithm):
+    pattern = schedule(point(operation, algorithm, ranks=9, bytes=1000))
+    same = price("loggp", pattern, L=10, o_s=2, o_r=2, g=3, G=0.01, gamma=0.1)
+    assert price("loggops", pattern, L=10, o=2, g=3, G=0.01, gamma=0.1) == pytest.approx(same)
+
+
+@pytest.mark.parametrize(("size", "asking"), [(0, 0), (1, 0), (500, 0), (501, 2 * 10 + 2 * 2), (9000, 2 * 10 + 2 * 2)])
+def test_loggops_one_message(size, asking):
+    """2·(o + (m−1)·O) + L + (m−1)·G, above S 2·L + 2·o more."""
+    body = max(size - 1, 0)
+    closed = 2 * (2 + body * 0.5) + 10 + body * 0.25 + asking
+    values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
+    assert price("loggops", bcast("linear", 2, size), **values) == pytest.approx(closed)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 32])
+def test_loggops_binomial_broadcast_above_the_threshold(ranks):
+    """Every level asks anew: log2 p times what one message takes."""
+    values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
+    one = price("loggops", bcast("linear", 2, 801), **values)
+    assert price("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * one)

@@ -11,7 +11,7 @@ from commodel.functions import coefficient_unit
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.schedule import Schedule
-from commodel.units import parse_number, parse_seconds
+from commodel.units import parse_bytes, parse_number, parse_seconds
 from commodel.values import Values
 
 
@@ -142,7 +142,8 @@ def _number(value: str, parameter: Parameter) -> float:
     """A coefficient of a function may be negative; nothing else may."""
     sign = -1 if parameter.argument and value.startswith("-") else 1
     value = value.removeprefix("-") if sign < 0 else value
-    return sign * (parse_seconds(value) if parameter.unit.startswith("s") else parse_number(value))
+    parse = {"s": parse_seconds, "B": parse_bytes}.get(parameter.unit[0], parse_number)
+    return sign * parse(value)
 
 
 def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:

@@ -1,0 +1,43 @@
+"""LogGOPS's S: found where half a round trip jumps by a request and its answer, and nowhere else."""
+
+import pytest
+
+from commodel.families import family
+from commodel.families.loggops import NEVER
+from tests.models.synthetic import LOGGP, Truth, loggp_times, observed
+from tests.models.truths.loggops import LOGGOPS, loggops_times
+
+SIZES = tuple(1 << power for power in range(19))
+
+
+def fit(times, noise, seed=1):
+    return family("loggops").fit(observed(Truth(times, {}, sizes=SIZES), "loggops", noise=noise, seed=seed))
+
+
+@pytest.mark.parametrize("noise", [0, 0.01])
+@pytest.mark.parametrize("S", [600, 3000, 5000])
+def test_the_threshold_lies_between_the_right_two_sizes(S, noise):
+    fitted = fit(loggops_times(**LOGGOPS, S=S), noise)
+    found = fitted.values["S"][0]
+    assert found <= S < 2 * found
+    assert "S" not in fitted.unknown
+    for key, value in LOGGOPS.items():
+        assert fitted.values[key][0] == pytest.approx(value, rel=1e-3 + 5 * noise), key
+
+
+@pytest.mark.parametrize("noise", [0, 0.01, 0.03])
+@pytest.mark.parametrize("times", [loggops_times(**LOGGOPS), loggp_times(**LOGGP)])
+def test_without_a_jump_there_is_no_threshold(times, noise):
+    fitted = fit(times, noise)
+    assert fitted.values["S"][0] == NEVER
+    assert "256 KiB" in fitted.unknown["S"]
+
+
+def test_a_change_of_slope_is_no_jump():
+    machine = loggops_times(**LOGGOPS)
+
+    def prtt(case):
+        faster = 1e-8 * max(case["bytes"] - 6000, 0) if not case["late"] else 0
+        return machine["prtt"](case) - faster
+
+    assert fit(machine | {"prtt": prtt}, 0).values["S"][0] == NEVER
