@@ -9,7 +9,7 @@ LEVELS = {
     1: "sources holding registry units expressions yamltext toolchain tree records",
     2: "fields stats functions segments window",
     3: "experiments platforms tables schedule fitting values",
-    4: "concurrency config pairs replay roundtrips topologies layouts treetext",
+    4: "concurrency config pairs pipelines replay roundtrips topologies layouts treetext",
     5: "interchange matrix algorithms launchers probes families playfile",
     6: "patterns points build provenance notation",
     7: "duration collect compare fit predict",

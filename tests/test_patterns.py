@@ -74,6 +74,7 @@ def test_volumes_by_closed_form(ranks):
         ("gather", "linear"): (ranks - 1) * size,
         ("gather", "binomial"): sum(bin(rank).count("1") for rank in range(ranks)) * size,
         ("barrier", "dissemination"): 0,
+        ("barrier", "linear"): 0,
         ("allgather", "ring"): ranks * (ranks - 1) * size,
         ("allreduce", "ring"): 2 * (ranks - 1) * size,
     }
@@ -81,6 +82,7 @@ def test_volumes_by_closed_form(ranks):
         assert schedule(point(operation, choice, ranks=ranks, bytes=size)).bytes.sum() == volume, (operation, choice)
     barrier = schedule(point("barrier", "dissemination", ranks=ranks, bytes=0))
     assert len(barrier.src) == rounds * ranks
+    assert len(schedule(point("barrier", "linear", ranks=ranks, bytes=0)).src) == 2 * (ranks - 1)
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])

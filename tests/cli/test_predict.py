@@ -122,6 +122,18 @@ def test_logp_on_the_papers_trees():
     assert found["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
 
 
+@pytest.mark.parametrize(("partners", "microseconds"), [(1, 16.01610), (8, 4.89929), (64, 9.03317)])
+def test_lop_on_infiniband(partners, microseconds):
+    """A linear barrier goes to all partners and back; the paper's function is that round trip, per partner."""
+    values = ["--params", "params/published/lop/infiniband-rdma-write.yaml"]
+    pattern = ["--operation", "barrier", "--algorithm", "linear", "--ranks", partners + 1]
+    (found,) = predict("--family", "lop", *values, *pattern)
+    assert found["seconds"] / partners == pytest.approx(microseconds * 1e-6, rel=1e-6)
+    assert found["status"] == "ok"
+    (beyond,) = predict("--family", "lop", *values, *pattern[:-1], 130)
+    assert "129 messages in a step, probed up to 64" in beyond["status"]
+
+
 def test_lists_and_ranges():
     values = sets(alpha="50us", beta="80ns")
     found = predict("--family", "hockney", *values, "--operation", "bcast", "--ranks", "2:16:*2", "--bytes", "1,1KiB")
@@ -159,6 +171,8 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
         (["--family", "logp", "--params", CAB], "wanted logp"),
         (["--family", "tan", "--params", "/no/such.yaml"], "/no/such.yaml"),
         (["--family", "tan"], "--params"),
+        (["--family", "lop", *sets(o_s="1us")], "no rtt"),
+        (["--family", "lop", *sets(rtt="9us", **{"rtt.b": "20us"})], "needs rtt.c"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(arguments, words):

@@ -158,10 +158,10 @@ def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.nda
     root = np.sqrt(weights / np.max(weights))
     solver = np.linalg.pinv(columns / scale * root[:, None])
     misfit = y[0] - columns / scale @ (solver @ (y[0] * root))
-    return (_with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
+    return (with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
 
 
-def _with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: int) -> np.ndarray:
+def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: int) -> np.ndarray:
     """The draws of y with the part of the misfit put on that noise does not explain."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
@@ -223,7 +223,7 @@ def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
 
     bounds = (np.log(1e-3 / x.max()), np.log(20.0 / x.max()))
     b, c = best(y[0])
-    draws = _with_misfit(y, y[0] - b * np.expm1(c * x), weights, 2)
+    draws = with_misfit(y, y[0] - b * np.expm1(c * x), weights, 2)
     return np.array([(b, c), *(best(times) for times in draws[1:])])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fitting import Fitted, Observed
-from commodel.functions import coefficient_unit
+from commodel.functions import FORMS, coefficient_unit
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.schedule import Schedule
@@ -89,7 +89,13 @@ def complete(entry: Family, values: Values) -> Values:
         if allowed and chosen not in allowed:
             raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
     forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
-    return replace(values, numbers=full, forms=forms | dict(values.forms), _samples={})
+    constant = {name for name in forms if {key for key in full if key.startswith(f"{name}.")} == {f"{name}.a"}}
+    forms = {name: form for name, form in forms.items() if name not in constant} | dict(values.forms)
+    for function, form in forms.items():
+        for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
+            if f"{function}.{letter}" not in full:
+                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {FORMS[form].text}")
+    return replace(values, numbers=full, forms=forms, _samples={})
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:

@@ -1,0 +1,139 @@
+"""LoP: the paper's closed forms, the measured round trip given back, and intervals of the functions themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.errors import UserError
+from commodel.families import costs, family
+from commodel.fit import as_parameters
+from commodel.functions import evaluate
+from commodel.patterns import schedule
+from commodel.pipelines import fit_pipeline
+from commodel.probes import Site
+from commodel.records import Estimate, ParameterSet
+from commodel.schedule import Schedule
+from tests.models.synthetic import observed, truth
+from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
+from tests.patterns import point
+
+LOP = family("lop")
+SUFFIX = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
+
+
+def machine(how, **settings) -> ParameterSet:
+    """The truth's parameters of one way of posting."""
+    rtt_name, o_name = SUFFIX[how]
+    values = {f"{rtt_name}.{letter}": value for letter, value in zip("abcdef", RTT[how], strict=True)}
+    values |= {f"{o_name}.{letter}": value for letter, value in zip("abc", POST[how], strict=True)}
+    estimates = {key: Estimate(value, "s", value, value) for key, value in values.items()}
+    return ParameterSet("lop", "", "", estimates, settings={"posting": how, **settings})
+
+
+def there_and_back(n) -> Schedule:
+    out = np.arange(1, n + 1)
+    root = np.zeros(n, dtype=int)
+    step = np.repeat([0, 1], n)
+    return Schedule.of(n + 1, step, np.concatenate([root, out]), np.concatenate([out, root]), 1, root=0)
+
+
+def latency(how, n):
+    return (rtt(how, n) - overhead(how, 1) - overhead(how, n)) / 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 31])
+@pytest.mark.parametrize("how", ["isend", "list", "put"])
+def test_one_to_n_by_the_papers_formula(how, n):
+    (found,) = costs(LOP, schedule(point("bcast", "linear", ranks=n + 1, bytes=1)), machine(how), drawn=False)
+    posting = n * overhead(how, n) if how == "list" else overhead(how, n)
+    assert found == pytest.approx(posting + n * latency(how, n))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 31])
+def test_n_to_one_costs_what_the_receiver_needs(n):
+    (found,) = costs(LOP, schedule(point("gather", "linear", ranks=n + 1, bytes=1)), machine("isend"), drawn=False)
+    assert found == pytest.approx(overhead("isend", 1) + n * latency("isend", n))
+
+
+def test_the_sender_is_free_when_all_is_posted():
+    pattern = Schedule.of(5, 0, 0, np.arange(1, 5), 1, root=0)
+    (found,) = costs(LOP, pattern, machine("isend"), drawn=False)
+    assert found == pytest.approx(4 * overhead("isend", 4))
+
+
+def test_dissemination_is_rounds_of_one_to_one():
+    pattern = schedule(point("barrier", "dissemination", ranks=16, bytes=0))
+    (found,) = costs(LOP, pattern, machine("put"), drawn=False)
+    assert found == pytest.approx(4 * rtt("put", 1) / 2)
+
+
+@pytest.mark.parametrize("how", ["isend", "list", "put"])
+def test_the_price_of_a_round_trip_is_the_one_measured(how):
+    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop")))
+    assert parameters.settings["posting"] == "isend"
+    parameters = replace(parameters, settings={"posting": how})
+    for n in (1, 2, 3, 8, 31, 64):
+        (found,) = costs(LOP, there_and_back(n), parameters, drawn=False)
+        assert found == pytest.approx(round_trip({"how": how, "n": n}), rel=1e-6)
+
+
+def test_the_smallest_round_trip_has_a_function_of_its_own():
+    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.05)))
+    smallest = replace(parameters, settings={"posting": "isend", "statistic": "min"})
+    (low,), (usual,) = (costs(LOP, there_and_back(8), each, drawn=False) for each in (smallest, parameters))
+    assert 0.8 * usual < low < usual
+
+
+def test_a_way_of_posting_that_was_not_measured_is_refused():
+    with pytest.raises(UserError, match="posting list: no rtt_list"):
+        costs(LOP, there_and_back(3), replace(machine("isend"), settings={"posting": "list"}), drawn=False)
+    with pytest.raises(UserError, match="found 'lsit', wanted isend or list or put"):
+        costs(LOP, there_and_back(3), replace(machine("isend"), settings={"posting": "lsit"}), drawn=False)
+
+
+def test_an_mpi_that_cannot_put_leaves_the_others():
+    seen = observed(truth("lop"), "lop")
+    kept = {name: [case for case in cases if case.settings.get("how") != "put"] for name, cases in seen.probes.items()}
+    parameters = as_parameters(LOP, LOP.fit(replace(seen, probes=kept, _resampled={})))
+    assert {"rtt.a", "rtt_list.a"} <= set(parameters.values)
+    assert not any(name.startswith(("rtt_put", "o_put")) for name in parameters.values)
+
+
+def test_few_partners_get_a_simpler_form_and_say_so():
+    for ranks, form in ((6, "pipeline"), (3, "constant")):
+        small = replace(truth("lop"), site=Site(ranks, 1))
+        parameters = as_parameters(LOP, LOP.fit(observed(small, "lop", noise=0.02)))
+        assert parameters.forms["rtt"] == form
+        assert f"{form}, not saturating" in parameters.values["rtt.a"].note
+        (found,) = costs(LOP, there_and_back(2), parameters, drawn=False)
+        assert np.isfinite(found)
+
+
+def test_what_cannot_be_determined_is_marked():
+    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.02)))
+    for letter in "adf":
+        assert not parameters.values[f"rtt.{letter}"].known
+        assert "only a + d" in parameters.values[f"rtt.{letter}"].note
+
+
+def test_the_published_curve_is_found_again_whatever_its_free_direction():
+    x = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64], dtype=float)
+    published = {"a": 4.4642, "b": 16.7937, "c": 0.0058, "d": 4.4751, "e": -0.0642, "f": 12.9209}
+    y = evaluate("saturating", "rtt", {f"rtt.{key}": value for key, value in published.items()}, x)[None]
+    found = fit_pipeline("rtt", x, y, 1 / y[0] ** 2)
+    np.testing.assert_allclose(found.at(x), y, rtol=1e-6)
+    assert found.values["rtt.e"][0] == pytest.approx(published["e"], rel=1e-3)
+    assert found.values["rtt.b"][0] == pytest.approx(published["b"], rel=1e-3)
+
+
+def test_intervals_of_the_function_cover_it():
+    """The coefficients hang together; what a price takes from them is the function."""
+    places = np.array([1, 8, 64])
+    inside = np.zeros(len(places))
+    for seed in range(60):
+        fitted = LOP.fit(observed(truth("lop"), "lop", noise=0.03, samples=20, seed=seed))
+        draws = {key: column[:, None] for key, column in fitted.values.items()}
+        low, high = np.percentile(evaluate("saturating", "rtt", draws, places)[1:], [2.5, 97.5], axis=0)
+        inside += (low <= rtt("isend", places)) & (rtt("isend", places) <= high)
+    assert np.all(inside >= 52), inside

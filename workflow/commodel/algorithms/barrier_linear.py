@@ -1,0 +1,17 @@
+"""Linear barrier: everyone tells rank 0, then rank 0 tells everyone: the n:1 and 1:n of the LoP paper, one after the
+other."""
+
+import numpy as np
+
+from commodel.algorithms import Algorithm
+from commodel.schedule import Schedule
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    others = np.arange(1, ranks)
+    root = np.zeros_like(others)
+    step = np.repeat([0, 1], len(others))
+    return Schedule.of(ranks, step, np.concatenate([others, root]), np.concatenate([root, others]), 0)
+
+
+ALGORITHM = Algorithm("barrier", "linear", "everyone tells rank 0, rank 0 tells everyone", build)
