@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from commodel.compare import compare, selection, summarize
+from commodel.patterns import fan_ins, schedule
 from commodel.records import Batch, Plan, Point
+from tests.patterns import catalogue
 
 POINTS = [
     Point("p", "bcast", choice, "", "block:1", 8, size)
@@ -16,8 +18,18 @@ MEASURED = dict(zip([point.id for point in POINTS], [10.0, 8.0, 20.0, 30.0, 25.0
 PREDICTED = dict(zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0, 27.0, 3.0], strict=True))
 
 
+def predicted(family, factor=1.0, **more):
+    rows = [(case, family, factor * value, value - 1, value + 1, "ok") for case, value in PREDICTED.items()]
+    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status"]
+    return pd.DataFrame(rows, columns=columns).assign(**more)
+
+
 @pytest.fixture
 def comparison():
+    return compared(predicted("f"))
+
+
+def compared(predictions):
     plan = Plan(
         "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(POINTS)),), "0"
     )
@@ -35,10 +47,6 @@ def comparison():
         if median
         for offset, valid in [(0.1 * step, True) for step in range(-5, 6)] + [(100.0, False)]
     ]
-    predictions = pd.DataFrame(
-        [(case, "f", value, value - 1, value + 1, "ok") for case, value in PREDICTED.items()],
-        columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"],
-    )
     return compare(plan, pd.DataFrame(rows), predictions)
 
 
@@ -86,3 +94,50 @@ def test_a_choice_that_cannot_be_told_from_the_best_is_right(comparison):
     close = comparison.assign(measured_low=comparison["measured_low"] - 1.0)
     (choice,) = selection(close, ["family"]).to_dict("records")
     assert choice["right"] == 0.5
+
+
+def test_a_price_of_zero_is_infinitely_wrong():
+    free = compared(pd.concat([predicted("f"), predicted("free", 0.0)]))
+    rows = summarize(free, ["family"]).set_index("family")
+    assert rows.loc["free", "mu_mean"] == rows.loc["free", "mu_reached"] == np.inf
+    assert rows.loc["free", "bias"] == -1.0
+    assert np.isfinite(rows.loc["f", "mu_mean"])
+
+
+def test_what_a_fit_has_seen_does_not_count_for_its_family():
+    """The first group's binomial is the fastest of all; the family `seen` may not shine with it."""
+    seen = [point.id for point in POINTS[:2]]
+    own = predicted("seen", 1.0, held_out=[case not in seen for case in PREDICTED])
+    rows = compared(pd.concat([predicted("f"), own]))
+    assert rows.loc[rows["family"] == "f", "held_out"].all()
+    mine = rows[rows["family"] == "seen"].set_index("point")
+    assert mine["held_out"].tolist() == [False, False, True, True, True, True, True]
+    assert mine["mu"].tolist()[:6] == pytest.approx([2, 1, 2, 1, 1.25, 1.125])  # shown, not counted
+    assert mine["chosen"].tolist() == [False, False, False, False, True, False, False]
+    by_family = summarize(rows, ["family"]).set_index("family")
+    assert by_family["points"].to_dict() == {"f": 6, "seen": 4}
+    assert by_family.loc["seen", "mu_mean"] == pytest.approx(np.mean([2, 1, 1.25, 1.125]))
+    assert selection(rows, ["family"]).set_index("family")["groups"].to_dict() == {"f": 2, "seen": 1}
+
+
+def busiest(pattern):
+    """The obvious loop: count what arrives at each rank in each step."""
+    arrived = {}
+    for step, dst in zip(pattern.step, pattern.dst, strict=True):
+        arrived[step, dst] = arrived.get((step, dst), 0) + 1
+    return max(arrived.values(), default=0)
+
+
+def test_fan_in_is_the_most_messages_a_rank_gets_in_one_step(comparison):
+    points = [point for bytes in (0, 1, 8192, 100_000) for point in catalogue(13, bytes)]
+    found = fan_ins(points)
+    assert found == {point.id: busiest(schedule(point)) for point in points}
+    assert {1, 12} <= set(found.values())
+    assert comparison["fan_in"].tolist() == [1] * 7
+
+
+def test_fan_ins_builds_few_schedules(monkeypatch):
+    built = []
+    monkeypatch.setattr("commodel.patterns.schedule", lambda point: built.append(point) or schedule(point))
+    fan_ins([point for size in range(1, 200) for point in catalogue(4, size)])
+    assert len(built) == 2 * len(catalogue(4, 1))

@@ -67,6 +67,7 @@ def make_comparison(seed=7):
             "leaves": leaves,
             "bytes": size,
             "group": f"{platform} {operation} {job} {size} B {layout}",
+            "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
         }
         half = random.uniform(0.002, 0.02)
         stop = random.choice(["precision", "samples", "time"], p=[0.9, 0.07, 0.03])
@@ -102,6 +103,7 @@ def make_comparison(seed=7):
                     "predicted_low": predicted * (1 - width),
                     "predicted_high": predicted * (1 + width),
                     "status": status,
+                    "held_out": True,
                 }
                 | measurement
             )

@@ -152,7 +152,8 @@ def hostile_inputs(comparison, text):
     part["group"] = text + part["group"]
     curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)
     values = {text: Estimate(1.0, text, math.nan, math.inf, text)}
-    sets = [ParameterSet(text, text, text, values, {text: text}, True, None, (curve,), {}, {text: [text]})]
+    about = {"forms": {text: text}, "simulated": True, "curves": (curve,), "provenance": {text: [text]}}
+    sets = [ParameterSet(text, text, text, values, **about)]
     return {
         "comparison": part,
         "parameter_sets": sets,

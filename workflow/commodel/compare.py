@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from commodel.patterns import fan_ins
 from commodel.records import Plan
 from commodel.stats import median_interval, worst_stop
 
@@ -28,6 +29,7 @@ TEXT = (
 def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
     """One row a point and family; a point that was not measured keeps its rows and says so."""
     points = pd.DataFrame([_measured_columns(plan, point) for point in plan.points])
+    points["fan_in"] = points["point"].map(fan_ins(plan.points))
     measured = _measurements(observations)
     frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
     frame["samples"] = frame["samples"].fillna(0).astype(int)
@@ -38,6 +40,7 @@ def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -
     frame["relative_error"] = ratio - 1
     frame["mu"] = np.maximum(ratio, 1 / ratio)
     frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    frame["held_out"] = _held_out(frame)
     return _with_choices(frame)
 
 
@@ -68,9 +71,16 @@ def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def _held_out(frame: pd.DataFrame) -> pd.Series:
+    """False where the family's own fit has seen the point. A family whose predictions do not say has seen none."""
+    said = frame.get("held_out", pd.Series(True, index=frame.index))
+    return said.astype(str).str.lower() != "false"
+
+
 def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
-    """Selection: in each group of alternatives what was fastest, what each family would choose, what that costs."""
-    both = frame["measured"].notna() & frame["predicted"].notna()
+    """Selection: in each group of alternatives what was fastest, what each family would choose, what that costs. A
+    family does not choose among points that its fit has seen."""
+    both = frame["measured"].notna() & frame["predicted"].notna() & frame["held_out"]
     per_group = frame[both].groupby(["family", "group"])
     alternatives = per_group["point"].transform("count").reindex(frame.index, fill_value=0)
     contest = both & (alternatives > 1)
@@ -83,9 +93,9 @@ def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Errors per group of rows: mean proportional error μ of all prices and of those that the family's parameters reach
-    (status ok), median absolute and median signed error, share inside the predicted interval."""
-    rows = comparison.dropna(subset=["mu"])
+    """Errors per group of held-out rows: mean proportional error μ of all prices and of those that the family's
+    parameters reach (status ok), median absolute and median signed error, share inside the predicted interval."""
+    rows = comparison[comparison["held_out"]].dropna(subset=["mu"])
     reached = rows["mu"].where(rows["status"] == "ok")
     found = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
     return found.agg(

@@ -1,4 +1,8 @@
-"""From a point's names to its Schedule, placed on its nodes."""
+"""From a point's names to its Schedule, placed on its nodes, and what of it does not depend on sizes."""
+
+from collections.abc import Iterable
+
+import numpy as np
 
 from commodel.algorithms import algorithm, over_tree
 from commodel.layouts import place
@@ -14,3 +18,29 @@ def schedule(point: Point) -> Schedule:
         entry, argument = algorithm(point.operation, point.algorithm)
         pattern = entry.build(point.ranks, point.bytes, argument)
     return pattern.placed(place(point.layout, point.ranks)) if point.layout else pattern
+
+
+def fan_in(pattern: Schedule) -> int:
+    """The most messages that one rank receives in one step; 0 where none are sent."""
+    if not len(pattern.dst):
+        return 0
+    _, counts = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)
+    return int(counts.max())
+
+
+def fan_ins(points: Iterable[Point]) -> dict[str, int]:
+    """The fan-in of every point, by id. Where the smallest and the largest message of a pattern agree, as they do for
+    all that only cut a message into segments, those between are not built."""
+    alike: dict[tuple, dict[int, list[Point]]] = {}
+    for point in points:
+        same = alike.setdefault((point.operation, point.algorithm, point.topology, point.ranks), {})
+        same.setdefault(point.bytes, []).append(point)
+    found = {}
+    for sizes in alike.values():
+        ends = {size: fan_in(schedule(sizes[size][0])) for size in {min(sizes), max(sizes)}}
+        agreed = len(set(ends.values())) == 1
+        for size, members in sizes.items():
+            known = ends[min(sizes)] if agreed else ends.get(size)
+            value = fan_in(schedule(members[0])) if known is None else known
+            found |= {point.id: value for point in members}
+    return found
