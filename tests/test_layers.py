@@ -12,7 +12,7 @@ LEVELS = {
     4: "concurrency config pairs pipelines replay roundtrips topologies layouts treetext",
     5: "interchange matrix algorithms launchers probes families playfile",
     6: "patterns points build provenance notation",
-    7: "duration collect compare fit predict",
+    7: "duration collect compare distributions fit predict",
     8: "plan measure planview",
     9: "report",
     10: "cli",

@@ -31,6 +31,7 @@ rule collect:
     output:
         observations=f"results/{E}/observations.csv",
         summary=f"results/{E}/summary.csv",
+        distributions=f"results/{E}/distributions.csv",
     message:
         "collecting the samples"
     shell:

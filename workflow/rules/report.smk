@@ -2,6 +2,7 @@ rule report:
     input:
         f"results/{E}/comparison.csv",
         f"results/{E}/summary.csv",
+        f"results/{E}/distributions.csv",
         expand(f"results/{E}/fitted/{{platform}}/{{family}}.yaml", platform=PLAN.platforms, family=PLAN.families),
         code=sorted(PACKAGE.glob("report/*.py")),
     output:

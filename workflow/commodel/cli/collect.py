@@ -6,6 +6,7 @@ import click
 
 from commodel.collect import collect as gather
 from commodel.collect import summarize_raw
+from commodel.distributions import distributions
 from commodel.plan import load_plan
 from commodel.tables import write_table
 
@@ -14,7 +15,9 @@ from commodel.tables import write_table
 @click.option("--in", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Table of observations (CSV).")
 def collect(plan_file: Path, out: Path) -> None:
-    """Gather all raw samples into one table, and a summary of each case beside it (summary.csv)."""
+    """Gather all raw samples into one table, and beside it a summary of each case (summary.csv) and the
+    histograms of the latencies (distributions.csv)."""
     observations = gather(load_plan(plan_file), plan_file.parent / "raw")
     write_table(out.with_name("summary.csv"), summarize_raw(observations))
+    write_table(out.with_name("distributions.csv"), distributions(observations))
     write_table(out, observations)

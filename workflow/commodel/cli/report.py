@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from commodel import collect, compare
-from commodel.families import meanings
+from commodel import collect, compare, distributions
+from commodel.families import family, meanings
 from commodel.plan import load_plan
 from commodel.records import Plan
 from commodel.tables import read_json, read_parameters, read_table
@@ -32,13 +32,19 @@ def report(folder: Path, out: Path) -> None:
         _provenance(plan, folder / "raw"),
         experiment=plan.experiment,
         title=plan.title,
+        distributions=read_table(folder / "distributions.csv", distributions.TEXT),
         definitions=meanings(plan.families),
+        families={name: _about(name) for name in plan.families},
     )
     out.mkdir(parents=True, exist_ok=True)
     write_xlsx(made, out / f"{plan.experiment}.xlsx")
     write_html(made, out / "index.html")
     click.echo(out / f"{plan.experiment}.xlsx")
     click.echo(out / "index.html")
+
+
+def _about(name: str) -> dict[str, str]:
+    return {key: getattr(family(name), key) for key in ("title", "citation", "equation", "ignores")}
 
 
 def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:

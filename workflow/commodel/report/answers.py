@@ -1,16 +1,13 @@
 """The sentences a report starts with: whom to trust, what to use, how sure that is, what is missing."""
 
-import math
-
 import pandas as pd
 
-from commodel.compare import selection, summarize
+from commodel.compare import selection
+from commodel.report.ranking import FAIR, ahead_counts, ahead_lines, best_family, grade, ranked, tied_families
 from commodel.report.shape import Answer
-from commodel.report.words import comma, count, gain, percent, size, span, tally
+from commodel.report.words import comma, count, gain, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds
 
-GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
-COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
 MOST = 8  # sentences to one question; the tables have the rest
 
 
@@ -18,20 +15,26 @@ def origin(platform: str, simulated: set[str]) -> str:
     return f"{platform} (simulated)" if platform in simulated else platform
 
 
-def answers(comparison: pd.DataFrame, uses: pd.DataFrame, simulated: set[str]) -> list[Answer]:
-    """The four answers; `uses` comes from `recommend.favoured`."""
+def answers(comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame, simulated: set[str]) -> list[Answer]:
+    """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`. Families are judged by
+    points that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
                 "What is missing", ("The comparison holds no points: nothing was planned, or nothing was compared.",)
             )
         ]
-    trusted = {platform: best_family(part) for platform, part in comparison.groupby("platform")}
+    judged = comparison[comparison["held_out"]]
+    trusted = {
+        platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
+    }
     found = {
         "Which model to trust": [
             line
-            for platform, part in comparison.groupby("platform")
-            for line in trust(part, trusted[platform], origin(platform, simulated))
+            for platform, part in judged.groupby("platform")
+            for line in trust(
+                part, trusted[platform], origin(platform, simulated), classes[classes["platform"] == platform]
+            )
         ],
         "What to use": choices(uses, simulated),
         "How sure this is": [
@@ -44,45 +47,28 @@ def answers(comparison: pd.DataFrame, uses: pd.DataFrame, simulated: set[str]) -
     return [Answer(question, tuple(lines)) for question, lines in found.items() if lines]
 
 
-def best_family(part: pd.DataFrame) -> pd.Series | None:
-    """The row of `summarize` with the lowest mean μ among the families that price most of the points."""
+def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.DataFrame) -> list[str]:
+    """The best family, the two after it, those that are as good, and who is ahead where. `part` is held out."""
     if part["mu"].notna().sum() == 0:
-        return None
-    rows = summarize(part, ["family"])
-    rows = rows[(rows["points"] >= COVER * rows["points"].max()) & rows["mu_mean"].notna()]
-    return rows.sort_values(["mu_mean", "family"], ascending=[True, True]).iloc[0] if len(rows) else None
-
-
-def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
-    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference."""
-    wide = part.pivot_table(index="point", columns="family", values="mu").replace(math.inf, math.nan)
-    tied = []
-    for family in wide.columns:
-        both = (wide[family] - wide[best["family"]]).dropna()
-        enough = len(both) > max(2, COVER * best["points"])
-        if family != best["family"] and enough and both.mean() <= 1.96 * both.std() / math.sqrt(len(both)):
-            tied.append(family)
-    return tied
-
-
-def grade(mu: float) -> str:
-    return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
-
-
-def trust(part: pd.DataFrame, best: pd.Series | None, where: str) -> list[str]:
-    if best is None:
         return [f"{where}: no point has both a price and a measurement."]
-    tied = tied_families(part, best)
+    if best is None:
+        return [f"{where}: every family prices something at 0, which is infinitely wrong; none can be trusted."]
     line = (
         f"{where}: {best['family']} predicts best (mean μ {best['mu_mean']:.2f} over {count(best['points'], 'point')}, "
         f"median |error| {percent(best['abs_error_median'])}, bias {percent(best['bias'], sign=True)}): "
         f"{grade(best['mu_mean'])}."
     )
-    if tied:
-        line += f" {comma(tied)} cannot be told apart from it."
-    operations, lines = [], [line]
-    for operation, some in part.groupby("operation"):
-        first = best_family(some)
+    rows, tied = ranked(part), tied_families(part, best)
+    after = [f"{row.family} ({ratio(row.mu_mean)})" for row in rows.iloc[1:3].itertuples()]
+    line += f" Next: {comma(after)}." if after else ""
+    line += f" {some(tied)} cannot be told apart from it." if tied else ""
+    lines = [line]
+    if len(rows) > 3:
+        everyone = ", ".join(f"{row.family} {ratio(row.mu_mean)}" for row in rows.itertuples())
+        lines.append(f"{where}, all by mean μ: {everyone}.")
+    operations = []
+    for operation, some_rows in part.groupby("operation"):
+        first = best_family(some_rows)
         if first is None:
             operations.append(f"{operation}: no comparable point")
         elif first["mu_mean"] > FAIR:
@@ -91,7 +77,19 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str) -> list[str]:
             operations.append(f"{operation}: {first['family']} ({first['mu_mean']:.2f}, {grade(first['mu_mean'])})")
     if len(operations) > 1:
         lines.append(f"{where}, by operation (mean μ): {'; '.join(operations)}.")
+    if len(rows) > 1:
+        lines.append(f"{where}: {ahead_counts(classes)}.")
     return lines
+
+
+def leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
+    """Where each family is ahead alone; nothing where none is."""
+    lines = [
+        f"{origin(platform, simulated)}: {line}."
+        for platform, rows in classes.groupby("platform")
+        for line in ahead_lines(rows)[:MOST]
+    ]
+    return Answer("Where each family is ahead", tuple(lines)) if lines else None
 
 
 def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
@@ -166,6 +164,10 @@ def missing(comparison: pd.DataFrame, simulated: set[str]) -> list[str]:
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
+    seen = comparison[~comparison["held_out"]]
+    if len(seen):
+        said = f"{len(seen)} of {count(len(comparison), 'price')} not held out: the family's own fit has seen the point"
+        lines.append(f"{said} ({tally(seen['family'])}). They are listed, but count in no figure.")
     lacking = comparison[comparison["predicted"].isna()]
     if len(lacking):
         lines.append(f"{len(lacking)} of {count(len(comparison), 'price')} missing ({tally(lacking['family'])}).")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from commodel.records import ParameterSet
-from commodel.report.answers import best_family
-from commodel.report.frames import families_of
+from commodel.records import Curve, ParameterSet
+from commodel.report.ranking import best_family, ranked
 from commodel.report.recommend import JOB
 from commodel.report.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
@@ -16,14 +15,20 @@ from commodel.units import format_bytes
 # Okabe and Ito: told apart by most colour-blind readers. Beyond eight the dots change their shape.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
 INTERESTING = 6  # time-over-bytes charts a platform
+MOST_FAMILIES = 5  # in one chart: the best ones
+MOST_CURVES = 8  # drawn of one family on one platform
 
 
 def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
-    """One chart a platform, a series a family, and the diagonal on which a perfect price lies."""
+    """One chart a platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
     charts = []
-    families = families_of(frame)
+    best = {platform: list(ranked(part)["family"]) for platform, part in frame.groupby("platform")}
+    drawn = list(dict.fromkeys(family for names in best.values() for family in names[:MOST_FAMILIES]))
     for platform, part in frame.groupby("platform"):
+        mine, asked = best[platform][:MOST_FAMILIES], part.loc[part["family"] != "", "family"].nunique()
+        note = f"The {len(mine)} of {asked} families with the lowest mean μ there; the tables have all."
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
+        part = part[part["family"].isin(mine)]
         if part.empty:
             continue
         labels = [
@@ -34,7 +39,7 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
         low, high = decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
         clouds = [
             Series(family, times(some["measured"]), times(some["predicted"]), "dots", place, tuple(some["label"]))
-            for place, family in enumerate(families)
+            for place, family in enumerate(drawn)
             if len(some := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
@@ -45,6 +50,7 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
                 Axis("measured [µs]", low=low, high=high),
                 Axis("predicted [µs]", low=low, high=high),
                 (diagonal, *clouds),
+                note if len(mine) < asked else "",
             )
         )
     return charts
@@ -88,34 +94,92 @@ def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None)
     )
 
 
-def fitted(sets: Sequence[ParameterSet]) -> list[Chart]:
+def fitted(each: ParameterSet, curve: Curve, figure: int) -> Chart:
     """Samples and the curve through them. Axes are logarithmic where the values span more than a factor of ten."""
+    factor, label = micro(curve.y_label)
+    order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
+    xs = tuple(float(curve.x[place]) for place in order)
+    measured = tuple(float(curve.measured[place] * factor) for place in order)
+    line = tuple(float(curve.fitted[place] * factor) for place in order)
+    return Chart(
+        f"Fit {each.platform} {each.family} {curve.title}",
+        plain(f"{figure}. {curve.title}: {each.family}, {each.platform}{said(each)}"),
+        over(curve, xs),
+        Axis(plain(label), log=wide([*measured, *line])),
+        (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
+        plain(f"{curve.form}, R² = {curve.r2:.4f}"),
+        figure,
+    )
+
+
+def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
+    """The curves to draw, in their order: those that the fit misses most, left-out samples first."""
+
+    def miss(curve: Curve) -> float:
+        errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
+        return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
+
+    drawn = sorted(curves, key=miss, reverse=True)[:MOST_CURVES]
+    return [curve for curve in curves if curve in drawn]
+
+
+def left_over(each: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
+    """What one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over. The
+    curves of a function that goes through all of its samples leave nothing, and stay away."""
+    by_axis: dict[str, list[Curve]] = {}
+    for curve in curves:
+        if any(error != 0 for error in residuals(curve)):
+            by_axis.setdefault(curve.x_label, []).append(curve)
     charts = []
-    for each in sets:
-        for curve in each.curves:
-            factor, label = micro(curve.y_label)
-            order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
-            xs = tuple(float(curve.x[place]) for place in order)
-            measured = tuple(float(curve.measured[place] * factor) for place in order)
-            line = tuple(float(curve.fitted[place] * factor) for place in order)
-            simulated = " (simulated)" if each.simulated else ""
+    for same in by_axis.values():
+        lines = []
+        for place, curve in enumerate(same):
+            points = sorted(zip(curve.x, residuals(curve), strict=True))
+            points = [(float(x), error) for x, error in points if math.isfinite(error)]
+            if points:
+                xs, errors = zip(*points, strict=True)
+                lines.append(Series(plain(curve.title), xs, errors, "both", place))
+        if lines:
+            xs = tuple(x for line in lines for x in line.x)
             charts.append(
                 Chart(
-                    f"Fit {each.platform} {each.family} {curve.title}",
-                    plain(f"{curve.title}: {each.family}, {each.platform}{simulated}"),
-                    Axis(plain(curve.x_label), log=wide(xs), bytes=wide(xs) and "[B]" in curve.x_label),
-                    Axis(plain(label), log=wide([*measured, *line])),
-                    (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
-                    plain(f"{curve.form}, R² = {curve.r2:.4f}"),
+                    f"Residuals {each.platform} {each.family} {same[0].x_label}",
+                    plain(f"{figure + len(charts)}. residuals: {each.family}, {each.platform}{said(each)}"),
+                    over(same[0], xs),
+                    Axis("fitted − measured [%]", log=False),
+                    tuple(lines),
+                    number=figure + len(charts),
                 )
             )
     return charts
 
 
+def residuals(curve: Curve) -> list[float]:
+    """Fitted − measured of each sample, in % of the measured value; NaN where that is 0."""
+    pairs = zip(curve.measured, curve.fitted, strict=True)
+    return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
+
+
+def over(curve: Curve, xs: Sequence[float]) -> Axis:
+    """The axis that a curve is over; its label says whether that is bytes."""
+    label, log = bracketed(curve.x_label), wide(xs)
+    return Axis(plain(label), log=log, bytes=log and "[B]" in label)
+
+
+def said(each: ParameterSet) -> str:
+    return " (simulated)" if each.simulated else ""
+
+
 def micro(label: str) -> tuple[float, str]:
     """Factor and label that turn an axis in seconds into one in µs; others stay as they are."""
+    label = bracketed(label)
     scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
     return (MICRO, scaled) if scaled != label else (1.0, label)
+
+
+def bracketed(label: str) -> str:
+    """`time / s` as the rest of the report writes it: `time [s]`."""
+    return re.sub(r" / (\S+)$", r" [\1]", label)
 
 
 def times(column: pd.Series) -> tuple[float, ...]:

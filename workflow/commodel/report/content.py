@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from commodel.compare import selection, summarize
 from commodel.records import ParameterSet
-from commodel.report import charts, evidence, verdicts
-from commodel.report.answers import COVER, answers, best_family
+from commodel.report import charts, evidence, latency, parameters, standings, verdicts
+from commodel.report.answers import answers, leads
 from commodel.report.frames import PLATFORM, prepare, scaled
+from commodel.report.ranking import ahead
 from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
 from commodel.report.words import span
@@ -26,6 +26,12 @@ GLOSSARY = (
         "|error|, bias",
         "median of |predicted − measured| / measured; the same with its sign: positive is too slow a price",
     ),
+    (
+        "ahead alone",
+        "lowest mean μ, every other family further off than the 95 % interval of the paired mean difference",
+    ),
+    ("fan-in", "most messages that one rank receives in one step of the pattern"),
+    ("held out", "a point that the family's own fit has not seen; only those count"),
     ("measured", "median of the valid samples, with its 95 % interval"),
     ("inside", "share of measured medians that lie in the family's 95 % interval; 95 % would be right"),
     (
@@ -55,9 +61,12 @@ def build(
     *,
     experiment: str,
     title: str = "",
+    distributions: pd.DataFrame | None = None,
     definitions: Mapping[tuple[str, str], str] | None = None,
+    families: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Report:
-    """`definitions` says what a parameter means, by (family, parameter); every other argument is a stage's output."""
+    """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
+    what a family ignores; every other argument is a stage's output."""
     frame = prepare(comparison)
     simulated = set(frame.loc[frame["simulated"], "platform"]) | {
         each.platform for each in parameter_sets if each.simulated
@@ -68,9 +77,11 @@ def build(
         Section(
             "Comparison", "One row per point and family: the price beside the measurement.", (comparison_table(frame),)
         ),
-        verdicts.errors(frame),
-        verdicts.selection(frame),
-        evidence.parameters(parameter_sets, definitions or {}),
+        verdicts.errors(frame[frame["held_out"]]),
+        *verdicts.choices(frame),
+        *([parameters.models(families)] if families else []),
+        parameters.parameters(parameter_sets, definitions or {}),
+        latency.section(distributions, raw, simulated),
         evidence.fits(parameter_sets),
         evidence.raw_summary(raw, simulated),
         evidence.provenance(provenance or {}, simulated),
@@ -96,6 +107,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         Column("ranks", "ranks", "count"),
         Column("leaves", "leaves", "count", "of the topology; 0 for an algorithm"),
         Column("bytes", "bytes [B]", "count"),
+        Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
         Column("family", "family"),
         *times,
         Column("relative_error", "relative error [%]", "signed"),
@@ -104,6 +116,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         Column("chosen", "chosen", "flag", "the family would choose this alternative"),
         Column("best", "best", "flag", "fastest measured in its job"),
         Column("regret", "regret [%]", "percent"),
+        Column("held_out", "held out", "flag", "the family's own fit has not seen this point"),
         Column("status", "price status"),
         Column("measurement", "measurement"),
         Column("samples", "samples", "count"),
@@ -117,53 +130,18 @@ def comparison_table(frame: pd.DataFrame) -> Table:
 
 
 def summary(frame: pd.DataFrame, simulated: set[str]) -> Section:
-    uses = favoured(frame)
-    blocks = [*answers(frame, uses, simulated)]
+    judged = frame[frame["held_out"]]
+    uses, classes = favoured(frame), ahead(judged)
+    blocks = [*answers(frame, uses, classes, simulated)]
     if not frame.empty:
-        blocks += [family_table(frame), *charts.predicted_measured(frame), use_table(frame, uses)]
-        if lines := charts.time_over_bytes(frame):
+        blocks += [standings.families(frame), *charts.predicted_measured(judged)]
+        if (found := leads(classes, simulated)) is not None:
+            blocks.append(found)
+        blocks += [standings.classes(classes, simulated), use_table(frame, uses)]
+        if lines := charts.time_over_bytes(judged):
             blocks += [Answer("Time over message size", (TIMES,)), *lines]
     words = Answer("How to read this", tuple(f"{term}: {meaning}." for term, meaning in GLOSSARY))
     return Section("Summary", "", (*blocks, words))
-
-
-def family_table(frame: pd.DataFrame) -> Table:
-    """Family × figures of merit, the best one of each platform marked, the best family first."""
-    by = ["platform", "family"]
-    every = frame.loc[frame["family"] != "", [*by, "simulated"]].drop_duplicates(by)
-    rows = every.merge(summarize(frame, by), "left", on=by).merge(selection(frame, by), "left", on=by)
-    rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
-    rows = rows.sort_values(["platform", "mu_mean", "family"]).reset_index(drop=True)
-    total = frame[frame["measured"].notna()].groupby("platform")["point"].nunique()
-    rows["measured_points"] = rows["platform"].map(total).fillna(0)
-    columns = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("points", "points compared", "count"),
-        Column("measured_points", "points measured", "count"),
-        Column("mu_mean", "mean μ", "ratio", "1 is exact"),
-        Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
-        Column("abs_error_median", "median |error| [%]", "percent"),
-        Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
-        Column("inside_share", "inside interval [%]", "percent"),
-        Column("groups", "jobs", "count", "with at least two alternatives"),
-        Column("right", "picks best [%]", "percent"),
-        Column("regret_mean", "mean regret [%]", "percent"),
-        Column("regret_max", "max regret [%]", "percent"),
-    ]
-    merit = {"mu_mean": 1, "abs_error_median": 1, "inside_share": -1, "right": -1, "regret_mean": 1, "regret_max": 1}
-    places, marks = [column.key for column in columns], set()
-    for platform, part in rows.groupby("platform"):
-        ranked = part[part["points"] >= COVER * part["points"].max()]
-        best = best_family(frame[frame["platform"] == platform])
-        if best is not None:
-            marks |= {(row, places.index("family")) for row in part.index[part["family"] == best["family"]]}
-        for key, sense in [*merit.items(), ("bias", 1)]:
-            value = (ranked[key].abs() if key == "bias" else ranked[key]) * sense
-            if len(ranked) > 1 and value.notna().any():
-                marks |= {(row, places.index(key)) for row in value.index[value == value.min()]}
-    note = "Best value of each platform marked, among families that price at least 80 % of the points."
-    return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=frozenset(marks))
 
 
 def use_table(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:

@@ -1,5 +1,6 @@
-"""What the summary rests on: parameters, fitted curves with their samples, raw summaries, provenance."""
+"""What the summary rests on: fitted curves with their samples, raw summaries, provenance."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -8,106 +9,52 @@ from commodel.records import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Section, plain, show, table
-from commodel.units import format_bytes
 
-UNITS = {"s": ("µs", MICRO), "s/B": ("ns/B", 1e9), "s/message": ("µs/message", MICRO), "B/s": ("MB/s", 1e-6)}
 WIDE = 12  # provenance keys that differ: up to so many become columns, more become rows
 
 
-def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
-    values, sources = [], []
+def fits(sets: Sequence[ParameterSet]) -> Section:
+    """Every fitted curve: how well it fits, a chart, what is left over, and the samples it was drawn through."""
+    curves, samples, drawn = [], [], []
     for each in ordered(sets):
-        head = {"platform": each.platform, "simulated": word(each.simulated), "family": each.family}
-        for name, estimate in each.values.items():
-            unit, factor = UNITS.get(estimate.unit, (estimate.unit or "1", 1.0))
-            stem = name.rpartition(".")[0]
-            values.append(
+        title = {"platform": each.platform, "simulated": word(each.simulated), "family": each.family}
+        interesting = charts.worst_fitted(each.curves)
+        for curve in each.curves:
+            head = title | {"curve": curve.title}
+            factor, label = charts.micro(curve.y_label)
+            figure = None
+            if curve in interesting:
+                figure = len(drawn) + 1
+                drawn.append(charts.fitted(each, curve, figure))
+            errors = charts.residuals(curve)
+            curves.append(
                 head
                 | {
-                    "name": name,
-                    "value": estimate.value * factor,
-                    "low": estimate.low * factor,
-                    "high": estimate.high * factor,
-                    "unit": unit,
-                    "note": estimate.note,
-                    "form": each.forms.get(stem or name, ""),
-                    "definition": definitions.get((each.family, name)) or definitions.get((each.family, stem), ""),
+                    "figure": figure,
+                    "form": curve.form,
+                    "r2": curve.r2,
+                    "aic": curve.aic,
+                    "worst": max((abs(error) for error in errors if math.isfinite(error)), default=math.nan),
+                    "left_out": 100 * curve.left_out,
+                    "count": len(curve.x),
+                    "x": charts.bracketed(curve.x_label),
+                    "y": label,
                 }
             )
-        ends = each.bytes_range
-        provenance = "; ".join(f"{key}: {entry}" for key, entry in flat(each.provenance).items())
-        sources.append(
-            head
-            | {
-                "source": each.source,
-                "range": f"{format_bytes(int(ends[0]))} … {format_bytes(int(ends[1]))}" if ends else "",
-                "values": len(each.values),
-                "provenance": provenance,
-            }
-        )
-    columns = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("name", "parameter"),
-        Column("value", "value", "number"),
-        Column("low", "low (95 %)", "number"),
-        Column("high", "high (95 %)", "number"),
-        Column("unit", "unit"),
-        Column("form", "form"),
-        *([Column("definition", "definition")] if definitions else []),
-        Column("note", "note"),
-    ]
-    origins = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("source", "source"),
-        Column("range", "probed message sizes"),
-        Column("values", "values", "count"),
-        Column("provenance", "provenance"),
-    ]
-    note = (
-        "Low and high: ends of the 95 % interval; equal: given as exact. Beyond the probed sizes a price extrapolates."
-    )
-    blocks = (
-        table("Parameters", "Values", columns, rows(values, columns), fixed=4),
-        table("Sources", "Where they come from", origins, rows(sources, origins), fixed=3),
-    )
-    return Section("Parameters", note, blocks)
-
-
-def fits(sets: Sequence[ParameterSet]) -> Section:
-    """Every fitted curve: how well it fits, a chart, and the samples it was drawn through."""
-    curves, samples = [], []
-    for each in ordered(sets):
-        for curve in each.curves:
-            head = {
-                "platform": each.platform,
-                "simulated": word(each.simulated),
-                "family": each.family,
-                "curve": curve.title,
-            }
-            factor, label = charts.micro(curve.y_label)
-            curves.append(
-                head | {"form": curve.form, "r2": curve.r2, "count": len(curve.x), "x": curve.x_label, "y": label}
-            )
-            for x, measured, fitted in zip(curve.x, curve.measured, curve.fitted, strict=True):
-                samples.append(
-                    head
-                    | {
-                        "x_label": curve.x_label,
-                        "x": x,
-                        "y_label": label,
-                        "measured": measured * factor,
-                        "fitted": fitted * factor,
-                        "error": 100 * (fitted / measured - 1) if measured else float("nan"),
-                    }
-                )
+            for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
+                found = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
+                samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | found)
+        drawn += charts.left_over(each, interesting, len(drawn) + 1)
     head = [*PLATFORM, Column("family", "family"), Column("curve", "curve")]
     about = [
         *head,
+        Column("figure", "figure", "figure"),
         Column("form", "form"),
-        Column("r2", "R²", "number"),
         Column("count", "samples", "count"),
+        Column("r2", "R²", "number"),
+        Column("aic", "AICc", "signed", "smaller is better; comparable between forms fitted to the same samples only"),
+        Column("worst", "largest residual [%]", "percent", "largest |fitted − measured| / measured of a sample"),
+        Column("left_out", "left-out error [%]", "percent", "root mean square error at a sample that the fit left out"),
         Column("x", "over"),
         Column("y", "quantity"),
     ]
@@ -120,12 +67,15 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
         Column("fitted", "fitted", "number"),
         Column("error", "fitted − measured [%]", "signed"),
     ]
+    note = "Left-out error: each sample left out in turn and predicted by the fit to the others. n/a: too few samples."
+    if sum(len(each.curves) for each in sets) > sum(row["figure"] is not None for row in curves):
+        note += f" Drawn are the {charts.MOST_CURVES} worst fitted curves of each family; blank: not drawn."
     blocks = (
-        table("Curves", "Fitted curves", about, rows(curves, about), fixed=4),
-        *charts.fitted(ordered(sets)),
+        table("Curves", "Fitted curves", about, rows(curves, about), fixed=4, note=note),
+        *drawn,
         table("Samples", "What the curves were fitted to", data, rows(samples, data), fixed=4),
     )
-    return Section("Fits", "Fits see probes only, never the points of the comparison.", blocks)
+    return Section("Fits", "Fits see probes only, unless the comparison says that a point was not held out.", blocks)
 
 
 def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:

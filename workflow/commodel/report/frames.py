@@ -5,8 +5,8 @@ import pandas as pd
 
 from commodel.report.shape import MICRO, Column, plain
 
-FLAGS = ("simulated", "inside", "chosen", "best")
-WHOLE = ("ranks", "leaves", "bytes", "samples", "invalid")
+FLAGS = ("simulated", "inside", "chosen", "best", "held_out")
+WHOLE = ("ranks", "leaves", "bytes", "fan_in", "samples", "invalid")
 SECONDS = ("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high", "skew")
 SHARES = ("relative_error", "regret")
 TEXTS = (

@@ -1,11 +1,12 @@
 """Writes a report as one self-contained page: plain tables, charts by JavaScript, nothing from elsewhere."""
 
+import math
 from html import escape
 from pathlib import Path
 
 from commodel.report import html_charts
 from commodel.report.page import SCRIPT, STYLE
-from commodel.report.shape import COLOURS, Answer, Chart, Report, Scale, Section, Table, finite, show
+from commodel.report.shape import COLOURS, Answer, Chart, Report, Scale, Section, Table, comparable, show
 from commodel.tables import write_text
 
 MOST_ROWS = 1000  # of one table on the page; the workbook has them all
@@ -63,9 +64,14 @@ def chart_html(chart: Chart, place: str) -> str:
     notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
     note = "".join(f"<small>{escape(line)}</small>" for line in notes if line)
     return (
-        f'<figure><figcaption>{escape(chart.title)}{note}</figcaption><div id="{place}" class="plot">'
+        f"<figure{place_of(chart.number)}><figcaption>{escape(chart.title)}{note}</figcaption>"
+        f'<div id="{place}" class="plot">'
         "<noscript>The chart needs JavaScript; its numbers are in the tables.</noscript></div></figure>\n"
     )
+
+
+def place_of(number: int) -> str:
+    return f' id="figure-{number}"' if number else ""
 
 
 def table_html(table: Table) -> str:
@@ -98,13 +104,15 @@ def cell(column, value: object, marked: bool) -> str:
     names = [] if column.kind in ("text", "flag") else ["n"]
     if marked:
         names.append("best")
-    elif column.scale is not None and finite(value):
+    elif column.scale is not None and comparable(value):
         names += shade(column.scale, value)
     if text in ("no", "n/a"):
         names.append("dim")
     elif text == "simulated":
         names.append("sim")
     kind = f' class="{" ".join(names)}"' if names else ""
+    if column.kind == "figure" and text:
+        return f'<td{kind}><a href="#figure-{text}">{text}</a></td>'
     return f"<td{kind}>{escape(text)}</td>"
 
 
@@ -112,6 +120,8 @@ def shade(scale: Scale, value: float) -> list[str]:
     """Class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10 good."""
     if scale.only_bad and value == scale.good:
         return []
+    if math.isinf(value):  # to the end that is on its side
+        return [f"s{STEPS if (value > 0) == (scale.good > scale.bad) else -STEPS}"]
     toward = scale.good if (value - scale.middle) * (scale.good - scale.middle) > 0 else scale.bad
     share = min(1.0, (value - scale.middle) / (toward - scale.middle))
     return [f"s{round(share * STEPS) * (1 if toward == scale.good and not scale.only_bad else -1)}"]

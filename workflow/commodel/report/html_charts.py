@@ -28,7 +28,12 @@ MOST_DOTS = 3000  # of one chart
 DOTS = ("circle", "diamond", "square", "triangle", "inverted_triangle", "star")
 GREY = "#888888"
 TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
-START = "for (const item of JSON.parse(document.getElementById('charts').textContent)) Bokeh.embed.embed_item(item);"
+# One after the other, so that a page with a hundred charts can be read while they are drawn.
+START = (
+    "const items = JSON.parse(document.getElementById('charts').textContent);"
+    "const next = () => { if (items.length) Bokeh.embed.embed_item(items.shift()).finally(() => setTimeout(next)); };"
+    "next();"
+)
 
 
 def scripts(charts: Sequence[Chart], places: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ for (const table of document.querySelectorAll("table")) {
       const down = head.getAttribute("aria-sort") === "ascending";
       const number = head.classList.contains("n");
       const key = new Map(rows.map(row => {
-        const text = value(row, at), digits = text.replaceAll(",", "").replace("inf", "Infinity");
+        const text = value(row, at), digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");
         return [row, number ? Number(digits || "NaN") : text];
       }));
       const order = (a, b) => {

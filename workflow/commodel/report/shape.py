@@ -33,7 +33,8 @@ COLOURS = {"bad": "#E8935F", "middle": "#FBF4DC", "good": "#6DB9A8"}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio or times (×)."""
+    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio, times (×), or figure
+    (the number of a chart)."""
 
     key: str
     header: str
@@ -90,6 +91,7 @@ class Chart:
     y: Axis
     series: tuple[Series, ...]
     note: str = ""
+    number: int = 0  # by which a table refers to it; 0: none does
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +151,14 @@ def finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def comparable(value: object) -> bool:
+    """A number that has a place on a scale: infinity has, n/a has not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
 def number_format(kind: str, value: float) -> str:
     """The spreadsheet format of one number; `show` prints the same digits."""
-    if kind == "count":
+    if kind in ("count", "figure"):
         return "#,##0"
     if kind == "percent":
         return "#,##0.0"
@@ -179,7 +186,7 @@ def show(kind: str, value: object) -> str:
     if math.isnan(value):
         return "n/a"
     if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
+        return "∞" if value > 0 else "-∞"
     form = number_format(kind, value)
     if "E" in form:
         return f"{value:.3e}".upper()
@@ -188,6 +195,11 @@ def show(kind: str, value: object) -> str:
     if kind == "signed":
         return "0.0" if value == 0 else f"{value:+,.1f}"
     return text
+
+
+def about(value: float) -> str:
+    """A value that the data do not determine, to one digit: `≈ 3`."""
+    return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else show("number", value)
 
 
 def table(name: str, title: str, columns: list[Column], frame: pd.DataFrame, **more) -> Table:

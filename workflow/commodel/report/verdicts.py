@@ -1,4 +1,4 @@
-"""Where each family errs and what it would choose: the sections Errors and Selection."""
+"""Where each family errs, what it would choose and what that costs: the sections Errors, Selection and Picks."""
 
 import numpy as np
 import pandas as pd
@@ -43,18 +43,66 @@ def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
     )
 
 
-def selection(frame: pd.DataFrame) -> Section:
-    """Per job: the fastest measured alternative, and what each family would have picked at which regret."""
+def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
+    """Per job: the fastest alternative measured, what each family would have picked, and at which regret."""
+    families = families_of(frame)
+    rows, alone = jobs(frame, families)
+    return selection(rows, alone, families), picks(rows, families)
+
+
+def selection(rows: list[dict], alone: int, families: list[str]) -> Section:
+    columns = [
+        *JOB,
+        Column("measured", "its time [µs]", "number"),
+        Column("next", "next best"),
+        Column("margin", "next is slower by [%]", "percent"),
+        Column(
+            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
+        ),
+        *(Column(f"regret {family}", f"{family} regret [%]", "percent", scale=REGRET) for family in families),
+    ]
+    note = "Jobs with at least two measured alternatives. Regret 0: picked the fastest one; n/a: it could not choose."
+    if alone:
+        note += f" Left out: {count(alone, 'job')} with fewer."
+    regrets = table("Selection", "What choosing by each family costs", columns, job_frame(rows, columns), fixed=6)
+    return Section("Selection", note, (regrets,))
+
+
+def picks(rows: list[dict], families: list[str]) -> Section:
+    columns = [*JOB, *(Column(f"pick {family}", f"{family} picks") for family in families)]
+    shown = job_frame(rows, columns)
+    first = len(JOB)
+    marks = frozenset(
+        (at, first + place)
+        for at, row in enumerate(shown.itertuples(index=False))
+        for place, pick in enumerate(row[first:])
+        if pick == row[first - 1]
+    )
+    note = "The alternative that each family prices lowest, marked where it was the fastest one measured."
+    made = table("Picks", "What each family would choose", columns, shown, fixed=6, marks=marks)
+    return Section("Picks", note, (made,))
+
+
+JOB = [
+    *PLATFORM,
+    *(Column(key, key) for key in ("operation", "layout", "size")),
+    Column("bytes", "bytes [B]", "count"),
+    Column("count", "alternatives", "count"),
+    Column("best", "fastest measured"),
+]
+
+
+def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
+    """A row for each job with at least two measured alternatives, and how many jobs have fewer."""
     known = frame[frame["measured"].notna()]
     points = known.drop_duplicates("point").groupby("group")["point"].size()
     known = known[known["group"].isin(points.index[points > 1])]
     alone = frame["group"].nunique() - known["group"].nunique()
-    families = families_of(frame)
-    jobs: dict[str, list[dict]] = {}
+    by_group: dict[str, list[dict]] = {}
     for row in known.to_dict("records"):
-        jobs.setdefault(row["group"], []).append(row)
+        by_group.setdefault(row["group"], []).append(row)
     rows = []
-    for part in jobs.values():
+    for part in by_group.values():
         order = sorted({row["point"]: row for row in part}.values(), key=lambda row: (row["measured"], row["choice"]))
         first, second = order[0], order[1]
         row = {key: first[key] for key in ("platform", "simulated", "operation", "layout", "size", "bytes")} | {
@@ -65,30 +113,15 @@ def selection(frame: pd.DataFrame) -> Section:
             "margin": 100 * (second["measured"] / first["measured"] - 1),
             "clear": clearly_faster(first, second),
         }
-        picks = {each["family"]: each for each in part if each["chosen"]}
+        chosen = {each["family"]: each for each in part if each["chosen"]}
         for family in families:
-            pick = picks.get(family, {"choice": np.nan, "regret": np.nan})  # no price for two of its alternatives
+            pick = chosen.get(family, {"choice": np.nan, "regret": np.nan})  # no price for two of its alternatives
             row |= {f"pick {family}": pick["choice"], f"regret {family}": pick["regret"] * 100}
         rows.append(row)
-    columns = [
-        *PLATFORM,
-        *(Column(key, key) for key in ("operation", "layout", "size")),
-        Column("bytes", "bytes [B]", "count"),
-        Column("count", "alternatives", "count"),
-        Column("best", "fastest measured"),
-        Column("measured", "its time [µs]", "number"),
-        Column("next", "next best"),
-        Column("margin", "next is slower by [%]", "percent"),
-        Column(
-            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
-        ),
-    ]
-    for family in families:
-        columns.append(Column(f"pick {family}", f"{family} picks"))
-        columns.append(Column(f"regret {family}", f"{family} regret [%]", "percent", scale=REGRET))
+    return rows, alone
+
+
+def job_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
     shown = pd.DataFrame(rows, columns=[column.key for column in columns])
     shown["simulated"] = ["simulated" if flag else "no" for flag in shown["simulated"]]
-    note = "Jobs with at least two measured alternatives."
-    if alone:
-        note += f" Left out: {count(alone, 'job')} with fewer."
-    return Section("Selection", note, (table("Selection", "What each family would choose", columns, shown, fixed=6),))
+    return shown

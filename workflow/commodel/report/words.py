@@ -36,8 +36,17 @@ def tally(words: Iterable[str], most: int = 4) -> str:
     return ", ".join([*shown, f"{rest} other"] if rest else shown)
 
 
-def count(number: float, noun: str) -> str:
-    return f"{int(number)} {noun}{'' if number == 1 else 's'}"
+def count(number: float, noun: str, plural: str = "s") -> str:
+    return f"{int(number)} {noun}{'' if number == 1 else plural}"
+
+
+def some(words: list[str], most: int = 6) -> str:
+    """`a, b and 3 more`."""
+    return comma(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
+
+
+def ratio(value: float) -> str:
+    return "∞" if value == math.inf else f"{value:.2f}"
 
 
 def comma(words: list[str]) -> str:

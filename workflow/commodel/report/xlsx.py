@@ -6,7 +6,7 @@ from pathlib import Path
 import xlsxwriter
 
 from commodel.report import xlsx_charts
-from commodel.report.shape import Answer, Chart, Report, Table, finite, number_format, show
+from commodel.report.shape import COLOURS, Answer, Chart, Column, Report, Table, comparable, finite, number_format, show
 from commodel.report.xlsx_layout import (
     WIDEST,
     ampersand,
@@ -174,30 +174,36 @@ class Workbook:
             for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
                 marked = (start + at, place) in table.marks
                 runs_on = place + 1 == len(table.columns)
-                self.cell(sheet, row + 1 + at, place, column.kind, value, marked, runs_on)
+                self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on)
         for place, column in enumerate(table.columns):
             if column.scale is not None:
                 sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
         return last + 1
 
-    def cell(self, sheet, row: int, place: int, kind: str, value: object, marked: bool, runs_on: bool) -> None:
+    def cell(self, sheet, row: int, place: int, column: Column, value: object, marked: bool, runs_on: bool) -> None:
+        kind = column.kind
         if finite(value):
             sheet.write_number(row, place, value, self.look(number_format(kind, value), marked))
             return
         text, wordy = show(kind, value), kind in ("text", "flag")
-        tone = "" if wordy and text not in TONES else TONES.get(text, "#8A8A8A")
-        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on)
+        endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
+        tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
+        ground = COLOURS["bad"] if endless and column.scale is not None else ""  # colour scales skip texts
+        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
         if text:
             sheet.write_string(row, place, text, look)
         else:
             sheet.write_blank(row, place, None, look)
 
-    def look(self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False):
+    def look(
+        self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
+    ):
         """The format of a cell. Asked for every cell of large tables, so what was built once is found fast."""
-        key = (numbers, marked, wordy, tone, wrap)
+        key = (numbers, marked, wordy, tone, wrap, ground)
         if key not in self.looks:
             look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
             look |= {"num_format": numbers} if numbers else {}
+            look |= {"bg_color": ground} if ground else {}
             look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
             look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
             look |= {"font_color": tone} if tone else {}

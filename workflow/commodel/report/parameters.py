@@ -1,0 +1,118 @@
+"""What was fitted, and of which families: values with their intervals, functions given by samples, where they come
+from, and what each family says and ignores."""
+
+from collections.abc import Mapping, Sequence
+
+from commodel.functions import FORM_NAMES, KNOT, text
+from commodel.records import Estimate, ParameterSet
+from commodel.report.evidence import flat, ordered, rows, word
+from commodel.report.frames import PLATFORM
+from commodel.report.shape import MICRO, Column, Section, Table, about, plain, table
+from commodel.units import format_bytes
+
+UNITS = {
+    "": ("1", 1.0),
+    "s": ("µs", MICRO),
+    "s·1": ("µs", MICRO),
+    "s·B": ("µs·B", MICRO),
+    "s/B": ("ns/B", 1e9),
+    "s/B²": ("fs/B²", 1e15),
+    "s/message": ("µs/message", MICRO),
+    "B/s": ("MB/s", 1e-6),
+}
+FAMILY = [*PLATFORM, Column("family", "family")]
+VALUE = [
+    Column("value", "value", "number"),
+    Column("low", "low (95 %)", "number"),
+    Column("high", "high (95 %)", "number"),
+    Column("unit", "unit"),
+    Column("known", "told apart", "flag", "no: the data cannot tell this value apart; the note says from what"),
+]
+NOTE = (
+    "Low and high: ends of the 95 % interval; equal: given as exact. Not told apart and ≈: the data do not determine "
+    "this value by itself. Beyond the probed sizes a price extrapolates."
+)
+
+
+def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
+    scalars, samples, sources = [], [], []
+    for each in ordered(sets):
+        head = {"platform": each.platform, "simulated": word(each.simulated), "family": each.family}
+        for name, estimate in each.values.items():
+            function, _, last = name.rpartition(".")
+            known = named(each, definitions, name, function) | shown(estimate)
+            if function and (place := KNOT.fullmatch(last)):
+                level = int(place[2]) if place[2] else None
+                samples.append(head | known | {"name": function, "at": int(place[1]), "level": level})
+            else:
+                scalars.append(head | known | {"name": name})
+        ends = each.bytes_range
+        sources.append(
+            head
+            | {
+                "source": each.source,
+                "range": f"{format_bytes(int(ends[0]))} … {format_bytes(int(ends[1]))}" if ends else "",
+                "values": len(each.values),
+                "unknown": sum(not estimate.known for estimate in each.values.values()),
+                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(each.provenance).items()),
+            }
+        )
+    meaning = [Column("definition", "definition")] if definitions else []
+    columns = [*FAMILY, Column("name", "parameter"), *VALUE, Column("form", "form"), *meaning, Column("note", "note")]
+    origins = [
+        *FAMILY,
+        Column("source", "source"),
+        Column("range", "probed message sizes"),
+        Column("values", "values", "count"),
+        Column("unknown", "not told apart", "count"),
+        Column("provenance", "provenance"),
+    ]
+    blocks = [
+        table("Parameters", "Values", columns, rows(scalars, columns), fixed=4),
+        table("Sources", "Where they come from", origins, rows(sources, origins), fixed=3),
+    ]
+    return Section("Parameters", NOTE, (*blocks, sampled(samples, meaning)))
+
+
+def sampled(samples: list[dict], meaning: list[Column]) -> Table:
+    """Functions given by samples, a row a sample: far more rows than there are other values."""
+    columns = [
+        *FAMILY,
+        Column("name", "function"),
+        Column("at", "at bytes (or count)", "count", "the function's argument: bytes of a message, or a count of them"),
+        Column("level", "transfers at once", "count", "of a function that also depends on how many do the same"),
+        *VALUE,
+        *meaning,
+        Column("note", "note"),
+    ]
+    note = "Linear between samples, constant below the first, and beyond the last as steep as between the last two."
+    return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
+
+
+def named(each: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str, function: str) -> dict:
+    """What a value is: the form of its function and the meaning of its parameter, found by its longest known name."""
+    names = [name, function, name.partition(".")[0]]
+    form = next((each.forms[key] for key in names if key in each.forms), "")
+    meaning = next((definitions[each.family, key] for key in names if (each.family, key) in definitions), "")
+    return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
+
+
+def shown(estimate: Estimate) -> dict:
+    """The numbers in the units of a report. What the data cannot tell apart must not look as if it were known."""
+    unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
+    ends = {key: getattr(estimate, key) * factor for key in ("value", "low", "high")}
+    if not estimate.known:
+        ends = {key: about(value) for key, value in ends.items()}
+    return ends | {"unit": unit, "known": estimate.known, "note": estimate.note}
+
+
+def models(families: Mapping[str, Mapping[str, str]]) -> Section:
+    """Of each family: its full name, its equation, what it leaves out and where it comes from."""
+    columns = [Column("family", "family")]
+    columns += [Column(key, key) for key in ("title", "equation", "ignores", "citation")]
+    entries = [
+        {"family": name} | {key: plain(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}
+        for name, entry in sorted(families.items())
+    ]
+    note = "What each family says a message costs, and what it leaves out: where it must err."
+    return Section("Families", note, (table("Models", "The families", columns, rows(entries, columns)),))

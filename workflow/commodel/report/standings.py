@@ -1,0 +1,80 @@
+"""How the families stand: their figures of merit on each platform, and who is ahead in which class of points."""
+
+import math
+
+import pandas as pd
+
+from commodel.compare import selection, summarize
+from commodel.report.frames import PLATFORM, scaled
+from commodel.report.ranking import COVER, FEWEST, best_family, tied_families
+from commodel.report.shape import MU, Column, Table, table
+
+
+def families(frame: pd.DataFrame) -> Table:
+    """Family × figures of merit, the best one of each platform marked, the best family first."""
+    by = ["platform", "family"]
+    judged = frame[frame["held_out"]]
+    every = frame.loc[frame["family"] != "", [*by, "simulated"]].drop_duplicates(by)
+    rows = every.merge(summarize(frame, by), "left", on=by).merge(selection(frame, by), "left", on=by)
+    rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
+    rows = rows.sort_values(["platform", "mu_mean", "family"]).reset_index(drop=True)
+    best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
+    tied = {
+        name: tied_families(judged[judged["platform"] == name], one) for name, one in best.items() if one is not None
+    }
+    rows["tied"] = [row.family in tied.get(row.platform, []) for row in rows.itertuples()]
+    total = frame[frame["measured"].notna()].groupby("platform")["point"].nunique()
+    rows["measured_points"] = rows["platform"].map(total).fillna(0)
+    columns = [
+        *PLATFORM,
+        Column("family", "family"),
+        Column("points", "points compared", "count"),
+        Column("measured_points", "points measured", "count"),
+        Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
+        Column("tied", "as good as the best", "flag", "cannot be told apart from the best family of the platform"),
+        Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
+        Column("abs_error_median", "median |error| [%]", "percent"),
+        Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
+        Column("inside_share", "inside interval [%]", "percent"),
+        Column("groups", "jobs", "count", "with at least two alternatives"),
+        Column("right", "picks best [%]", "percent"),
+        Column("regret_mean", "mean regret [%]", "percent"),
+        Column("regret_max", "max regret [%]", "percent"),
+    ]
+    merit = {"mu_mean": 1, "abs_error_median": 1, "inside_share": -1, "right": -1, "regret_mean": 1, "regret_max": 1}
+    places, marks = [column.key for column in columns], set()
+    for platform, part in rows.groupby("platform"):
+        ranked = part[part["points"] >= COVER * part["points"].max()]
+        if (first := best.get(platform)) is not None:
+            marks |= {(row, places.index("family")) for row in part.index[part["family"] == first["family"]]}
+        for key, sense in [*merit.items(), ("bias", 1)]:
+            value = (ranked[key].abs() if key == "bias" else ranked[key]) * sense
+            if len(ranked) > 1 and value.min() < math.inf:
+                marks |= {(row, places.index(key)) for row in value.index[value == value.min()]}
+    note = "Best value of each platform marked, among families that price at least 80 % of the points."
+    return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=frozenset(marks))
+
+
+def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
+    """Operation × fan-in × message size: the rows of `ranking.ahead`."""
+    shown = found.assign(simulated=["simulated" if platform in simulated else "no" for platform in found["platform"]])
+    shown["tied"] = [
+        ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in found.itertuples()
+    ]
+    shown["alone"] = [row.told and not row.tied for row in found.itertuples()]
+    columns = [
+        *PLATFORM,
+        Column("operation", "operation"),
+        Column("fan_in", "fan-in"),
+        Column("size_class", "message size"),
+        Column("points", "points", "count"),
+        Column("best", "lowest mean μ"),
+        Column("mu", "its mean μ", "ratio", scale=MU),
+        Column("alone", "ahead alone", "flag", "every other family can be told apart from it"),
+        Column("next", "next that is told apart"),
+        Column("mu_next", "its mean μ", "ratio", scale=MU),
+        Column("tied", "cannot be told apart from the best"),
+    ]
+    marks = frozenset((row, 6) for row, one in enumerate(shown.itertuples()) if one.alone)
+    note = "Fan-in: the most messages that one rank receives in one step. Blank: there is none; marked: ahead alone."
+    return table("Ahead", "Where each family is ahead", columns, shown, note=note, fixed=5, marks=marks)
