@@ -7,11 +7,11 @@ import pytest
 CASES = {
     "ring": "id,procs,bytes\na,2,8\nb,2,0\nc,2,100000",
     "pairs": "id,pairs,bytes\na,1,8\nb,1,0\nc,1,100000",
-    "stream": "id,senders,count,bytes\na,1,1,8\nb,1,100,0\nc,1,10,100000",
+    "stream": "id,senders,each,bytes\na,1,1,8\nb,1,100,0\nc,1,10,100000",
     "post": "id,how,n,bytes\na,isend,1,8\nb,list,1,0\nc,put,1,100000\nd,irecv,1,100000",
     "hrelation": "id,procs,h,bytes\na,2,0,8\nb,2,1,0\nc,2,3,100000",
     "overlap": "id,what,messages,bytes\na,control,0,8\nb,control,10,8\nc,user,10,0\nd,user,3,100000",
-    "memcopy": "id,kind,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0",
+    "memcopy": "id,path,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0",
     "flood": "id,senders,packets,bytes\na,1,1,8\nb,1,20,65507",
     "fan": "\n".join(
         ["id,direction,how,n,bytes,answer"]
@@ -59,7 +59,7 @@ def test_datagrams_are_counted(real):
 def test_copies_grow_with_their_bytes_and_caches_help(real):
     sizes = (1000, 30000, 1000000)
     cases = "\n".join(f"{kind}{size},{kind},{size}" for kind in ("ctc", "ctm", "mtm") for size in sizes)
-    result = real(1, "memcopy", "id,kind,bytes\n" + cases, "--max-seconds", 0.3)
+    result = real(1, "memcopy", "id,path,bytes\n" + cases, "--max-seconds", 0.3)
     assert result.code == 0, result.err
     for kind in ("ctc", "ctm", "mtm"):
         times = [result.median(f"{kind}{size}") for size in sizes]

@@ -76,7 +76,7 @@ def test_pairs_do_not_disturb_each_other_in_loggp(simulated):
 def test_stream(simulated):
     cases = [(senders, count) for senders in (1, 5) for count in (1, 11, 50)]
     text = "\n".join(f"s{s}-{k},{s},{k},8" for s, k in cases)
-    result = simulated(7, "stream", f"id,senders,count,bytes\n{text}\nbig,1,1,100000\nbigs,1,101,100000")
+    result = simulated(7, "stream", f"id,senders,each,bytes\n{text}\nbig,1,1,100000\nbigs,1,101,100000")
     for senders, count in cases:
         assert result.median(f"s{senders}-{count}") == near(HOP + (senders * count - 1) * max(O_S, O_R))
     slope = (result.median("bigs") - result.median("big")) / 100
@@ -104,7 +104,7 @@ def test_superstep(simulated):
 
 
 def test_copies_cost_nothing(simulated):
-    result = simulated(1, "memcopy", "id,kind,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000")
+    result = simulated(1, "memcopy", "id,path,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000")
     assert [result.median(case) for case in "abc"] == [0, 0, 0]
 
 

@@ -10,7 +10,21 @@ from commodel.errors import UserError
 from commodel.records import Batch, Plan
 from commodel.stats import STOPS, median_interval, worst_stop
 
-TEXT = ("id", "batch", "platform", "kind", "name", "choice", "layout", "pair", "direction", "how", "what", "stop")
+TEXT = (
+    "id",
+    "batch",
+    "platform",
+    "kind",
+    "name",
+    "choice",
+    "layout",
+    "pair",
+    "direction",
+    "how",
+    "what",
+    "path",
+    "stop",
+)
 
 
 def collect(plan: Plan, raw: Path) -> pd.DataFrame:

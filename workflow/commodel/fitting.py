@@ -119,14 +119,9 @@ class Fitted:
 
 
 def estimate(draws: np.ndarray, unit: str, note: str = "", known: bool = True) -> Estimate:
-    """The value of row 0 with the 95 % interval of the rows below it, to two digits more than the interval supports."""
+    """The value of row 0 with the 95 % interval of the rows below it."""
     low, high = np.percentile(draws[1:], [2.5, 97.5])
-    ends = float(draws[0]), float(min(low, draws[0])), float(max(high, draws[0]))
-    wide = ends[2] - ends[1]
-    if wide > 0:
-        places = 2 - int(np.floor(np.log10(wide)))
-        ends = tuple(float(f"{round(end, places):.15g}") for end in ends)
-    return Estimate(ends[0], unit, ends[1], ends[2], note, known)
+    return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, known)
 
 
 def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:

@@ -156,7 +156,8 @@ class _Search:
         found, features = self.linear(y, theta)
         constant = (y - np.einsum("rk,rkx->rx", found, features)) @ self.weights
         bend = np.exp(theta[:, 0])
-        values = {"a": constant, "b": found[:, 0] * bend, "c": bend - self.low}
+        b = found[:, 0] * bend
+        values = {"a": constant, "b": b, "c": np.where(b == 0, 0.0, bend - self.low)}
         if self.rises:
             steep = theta[:, 1]
             values |= {"d": -found[:, 1] / np.expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}

@@ -131,7 +131,8 @@ def _batches(
     samples other samples: the platform, how they are measured, and the programs."""
     stamp = digest([platform.digest, measure, experiment.seed, native_digest()], 8)
     durations = Durations(platform, measure)
-    site, sizes = Site(platform.nodes, platform.cores, dict(platform.types)), list(experiment.probe_bytes)
+    site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
+    sizes = list(experiment.probe_bytes)
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
         nodes = max(nodes_of_case(case) for case in cases)

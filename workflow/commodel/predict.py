@@ -1,7 +1,7 @@
 """Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
 
 from collections.abc import Callable, Iterable, Iterator
-from math import nan
+from math import isfinite, nan
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,8 @@ def predict(
             continue
         for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
             price = float(seconds[i]), float(low[i]), float(high[i])
-            found[number] = Prediction(entry.name, point, *price, doubts(entry, parameters, exact, schedules[i]))
+            status = doubts(entry, parameters, exact, schedules[i]) if isfinite(price[0]) else "not priced: no number"
+            found[number] = Prediction(entry.name, point, *price, status)
     return [found[number] for number in sorted(found)]
 
 

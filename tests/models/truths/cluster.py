@@ -41,7 +41,7 @@ def arrived(case):
 TRUTH = Truth(
     times={
         "prtt": prtt,
-        "stream": lambda case: 1e-4 + case["count"] * case["senders"] * at("g_r", case["bytes"]),
+        "stream": lambda case: 1e-4 + case["each"] * case["senders"] * at("g_r", case["bytes"]),
         "overlap": overlap,
         "pairs": lambda case: 2 * one_way(case["bytes"], 2 * case["pairs"]),
         "flood": lambda case: 1e-3,

@@ -41,10 +41,10 @@ def fit(observed):
     evidence, unknown = _latency(observed, values, forms, missing)
     curves.append(evidence)
     _buffer(observed, values, missing)
-    for name, kind in COPIES.items():
-        copies = observed.cases("memcopy", kind=kind)
+    for name, path in COPIES.items():
+        copies = observed.cases("memcopy", path=path)
         if copies.seconds[0].max() > 0:
-            line(name, copies["bytes"], copies.seconds, f"memory copy {kind}")
+            line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
             missing[name] = "not observable: a copy takes no time there"
     values["gamma"] = per_byte(observed.cases("work"))
@@ -58,9 +58,9 @@ def fit(observed):
 def _receive_gap(observed):
     """From two lengths of the same streams: what each further packet adds."""
     streams = observed.cases("stream")
-    counts = np.unique(streams["count"])
-    first, last = (streams.pick(streams["count"] == count) for count in (counts[0], counts[-1]))
-    packets = first["senders"] * (counts[-1] - counts[0])
+    lengths = np.unique(streams["each"])
+    first, last = (streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1]))
+    packets = first["senders"] * (lengths[-1] - lengths[0])
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets
 
 

@@ -21,6 +21,7 @@ class Site:
     nodes: int
     cores: int
     types: Mapping[str, int] = field(default_factory=dict)
+    simulated: bool = False
 
     @property
     def ranks(self) -> int:

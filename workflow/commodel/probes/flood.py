@@ -9,7 +9,8 @@ PACKETS = (64, 256, 1024, 4096)
 
 def plan(site, sizes):
     place = spread(site, min(site.ranks, 9))
-    return [(place, {"senders": place.ranks - 1, "packets": packets, "bytes": BYTES}) for packets in PACKETS]
+    several = PACKETS[:1] if site.simulated else PACKETS  # a simulated network loses nothing, however much is sent
+    return [(place, {"senders": place.ranks - 1, "packets": packets, "bytes": BYTES}) for packets in several]
 
 
 PROBE = Probe("flood", "datagrams at full speed to one rank, counted", ("senders", "packets", "bytes"), plan)

@@ -3,12 +3,12 @@ for them, and say 0."""
 
 from commodel.probes import Probe, spread
 
-KINDS = ("ctc", "ctm", "mtm")
+PATHS = ("ctc", "ctm", "mtm")
 
 
 def plan(site, sizes):
     sizes = sorted({size for size in sizes if size >= 64} or {1024})
-    return [(spread(site, 2), {"kind": kind, "bytes": size}) for kind in KINDS for size in sizes]
+    return [(spread(site, 2), {"path": path, "bytes": size}) for path in PATHS for size in sizes]
 
 
-PROBE = Probe("memcopy", "memory copies", ("kind", "bytes"), plan)
+PROBE = Probe("memcopy", "memory copies", ("path", "bytes"), plan)

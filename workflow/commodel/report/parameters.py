@@ -1,6 +1,7 @@
 """What was fitted, and of which families: values with their intervals, functions given by samples, where they come
 from, and what each family says and ignores."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from commodel.functions import FORM_NAMES, KNOT, text
@@ -100,10 +101,19 @@ def named(each: ParameterSet, definitions: Mapping[tuple[str, str], str], name: 
 def shown(estimate: Estimate) -> dict:
     """The numbers in the units of a report. What the data cannot tell apart must not look as if it were known."""
     unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
-    ends = {key: getattr(estimate, key) * factor for key in ("value", "low", "high")}
+    ends = supported({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
     if not estimate.known:
         ends = {key: about(value) for key, value in ends.items()}
     return ends | {"unit": unit, "known": estimate.known, "note": estimate.note}
+
+
+def supported(ends: dict[str, float]) -> dict[str, float]:
+    """To two digits more than the interval is wide: further ones would be noise."""
+    wide = ends["high"] - ends["low"]
+    if not (wide > 0 and math.isfinite(wide)):
+        return ends
+    places = 2 - math.floor(math.log10(wide))
+    return {key: float(f"{round(value, places):.15g}") for key, value in ends.items()}
 
 
 def models(families: Mapping[str, Mapping[str, str]]) -> Section:

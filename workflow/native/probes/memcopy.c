@@ -9,7 +9,7 @@
  * copy until it is well above the clock's resolution and is divided by the repeats. Under SimGrid computation takes no
  * simulated time, and 0 is what is reported.
  *
- *   mpiexec -n 1 memcopy --cases cases.csv --out samples        cases.csv: id,kind,bytes
+ *   mpiexec -n 1 memcopy --cases cases.csv --out samples        cases.csv: id,path,bytes
  */
 #include "harness.h"
 
@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KIND_COLUMN, BYTES_COLUMN, LINE = 64 };
+enum { PATH_COLUMN, BYTES_COLUMN, LINE = 64 };
 static const Column columns[] = {
-    {"kind", "", "ctc, ctm or mtm", WORD},
+    {"path", "", "ctc, ctm or mtm", WORD},
     {"bytes", "B", "bytes copied", BYTES},
 };
 static const double least_seconds = 20e-6, least_resolutions = 1000;
@@ -37,12 +37,12 @@ typedef struct {
 
 static void check(const Case *c, int ranks)
 {
-  const Field *kind = &c->fields[KIND_COLUMN], *bytes = &c->fields[BYTES_COLUMN];
-  if (strcmp(kind->text, "ctc") != 0 && strcmp(kind->text, "ctm") != 0 && strcmp(kind->text, "mtm") != 0)
-    case_error(c, "kind", kind->text, columns[KIND_COLUMN].meaning);
+  const Field *path = &c->fields[PATH_COLUMN], *bytes = &c->fields[BYTES_COLUMN];
+  if (strcmp(path->text, "ctc") != 0 && strcmp(path->text, "ctm") != 0 && strcmp(path->text, "mtm") != 0)
+    case_error(c, "path", path->text, columns[PATH_COLUMN].meaning);
   if ((size_t)bytes->count > most_region / 2)
     case_error(c, "bytes", bytes->text, "at most 536870912 bytes, half of the largest region that is walked through");
-  require_ranks(c, "kind", 1, ranks);
+  require_ranks(c, "path", 1, ranks);
 }
 
 /* Twice what is copied or the last-level cache holds, within limits. */
@@ -100,13 +100,13 @@ static void calibrate(State *s)
 static void *prepare(const Case *c, Run *run)
 {
   State *s = allocate(1, sizeof *s);
-  const char *kind = c->fields[KIND_COLUMN].text;
+  const char *path = c->fields[PATH_COLUMN].text;
   s->rank = run->rank;
   s->repeats = 1;
   s->bytes = (size_t)c->fields[BYTES_COLUMN].count;
   if (s->rank != 0) return s;
-  s->from = make_walk(s->bytes, kind[0] == 'm');
-  s->to = make_walk(s->bytes, kind[2] == 'm');
+  s->from = make_walk(s->bytes, path[0] == 'm');
+  s->to = make_walk(s->bytes, path[2] == 'm');
   if (!COMMODEL_SIMULATED) calibrate(s);
   run->repeats = s->repeats;
   return s;

@@ -1,9 +1,9 @@
 /* prtt: the parametrised round trip of Hoefler, Lichei and Rehm (2007), which reads LogGP's parameters off one rank.
  *
- * Rank 0 sends n messages of `bytes` with MPI_Isend, computes d after each but the last, waits for its sends, computes e
- * more, and receives one message of `bytes` that rank 1 sends when it has all n. d and e are given as multiples (`delay`,
- * `late`) of a plain round trip of that size, which is measured first: they have to be longer than it, whatever the
- * network. Their real length is taken off, so that a sample is what remains of rank 0's time:
+ * Rank 0 sends n messages of `bytes` with MPI_Isend, computes d after each but the last, computes e more, waits for its
+ * sends, and receives one message of `bytes` that rank 1 sends when it has all n. d and e are given as multiples
+ * (`delay`, `late`) of a plain round trip of that size, which is measured first: they have to be longer than it,
+ * whatever the network. Their real length is taken off, so that a sample is what remains of rank 0's time:
  *
  *   PRTT(1,0,s) = 2 (L + o_s + o_r + (s-1) G)
  *   PRTT(n,0,s) - PRTT(1,0,s) = (n-1) (g + (s-1) G)
@@ -89,8 +89,8 @@ static void ask(State *s)
     MPI_TRY(MPI_Isend(s->out, s->bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &s->sends[i]));
     if (s->delay > 0 && i < s->n - 1) s->run->waited += clock_wait(s->delay);
   }
+  if (s->late > 0) s->run->waited += clock_wait(s->late); /* meanwhile its sends complete, if they can without it */
   MPI_TRY(MPI_Waitall(s->n, s->sends, MPI_STATUSES_IGNORE));
-  if (s->late > 0) s->run->waited += clock_wait(s->late);
   MPI_TRY(MPI_Wait(s->receives, MPI_STATUS_IGNORE));
 }
 

@@ -1,37 +1,37 @@
-/* stream: each of ranks 1..senders sends `count` messages to rank 0, all in flight at once, until rank 0 has them all.
+/* stream: each of ranks 1..senders sends `each` messages to rank 0, all in flight at once, until rank 0 has them all.
  *
- * T = L + o_s + o_r + (s-1) G + (senders count - 1) max(g, o_r) for short messages under LogGP; the fit takes the slope
- * over count, in which neither the latency nor the start counts. Rank 0 posts its receives before the common start, so
+ * T = L + o_s + o_r + (s-1) G + (senders each - 1) max(g, o_r) for short messages under LogGP; the fit takes the slope
+ * over each, in which neither the latency nor the start counts. Rank 0 posts its receives before the common start, so
  * that no message is unexpected. Ranks above senders idle.
  *
- *   mpiexec -n 3 stream --cases cases.csv --out samples        cases.csv: id,senders,count,bytes
+ *   mpiexec -n 3 stream --cases cases.csv --out samples        cases.csv: id,senders,each,bytes
  */
 #include "harness.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
-enum { SENDERS_COLUMN, COUNT_COLUMN, BYTES_COLUMN, TAG = 0 };
+enum { SENDERS_COLUMN, EACH_COLUMN, BYTES_COLUMN, TAG = 0 };
 static const Column columns[] = {
     {"senders", "1", "ranks that send to rank 0, from 1", COUNT},
-    {"count", "1", "messages of each sender, from 1", COUNT},
+    {"each", "1", "messages of each sender, from 1", COUNT},
     {"bytes", "B", "size of each message", BYTES},
 };
 
 typedef struct {
-  int rank, senders, count, bytes;
+  int rank, senders, each, bytes;
   char *buffer; /* room for all messages on rank 0, for one elsewhere */
   MPI_Request *requests;
 } State;
 
 static void check(const Case *c, int ranks)
 {
-  const Field *senders = &c->fields[SENDERS_COLUMN], *count = &c->fields[COUNT_COLUMN];
+  const Field *senders = &c->fields[SENDERS_COLUMN], *each = &c->fields[EACH_COLUMN];
   if (senders->count < 1) case_error(c, "senders", senders->text, "a whole number from 1");
-  if (count->count < 1) case_error(c, "count", count->text, "a whole number from 1");
+  if (each->count < 1) case_error(c, "each", each->text, "a whole number from 1");
   require_ranks(c, "senders", senders->count + 1, ranks);
-  if (senders->count * count->count > INT_MAX)
-    case_error(c, "count", count->text, "at most 2147483647 messages of all senders together");
+  if (senders->count * each->count > INT_MAX)
+    case_error(c, "each", each->text, "at most 2147483647 messages of all senders together");
 }
 
 static void *prepare(const Case *c, Run *run)
@@ -39,11 +39,11 @@ static void *prepare(const Case *c, Run *run)
   State *s = allocate(1, sizeof *s);
   s->rank = run->rank;
   s->senders = (int)c->fields[SENDERS_COLUMN].count;
-  s->count = (int)c->fields[COUNT_COLUMN].count;
+  s->each = (int)c->fields[EACH_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
   run->takes_part = s->rank <= s->senders;
   run->finish = 0;
-  size_t messages = s->rank == 0 ? (size_t)s->senders * (size_t)s->count : (size_t)s->count;
+  size_t messages = s->rank == 0 ? (size_t)s->senders * (size_t)s->each : (size_t)s->each;
   s->buffer = allocate(s->rank == 0 ? messages : 1, (size_t)s->bytes);
   s->requests = allocate(messages, sizeof *s->requests);
   return s;
@@ -53,7 +53,7 @@ static void arm(void *state)
 {
   State *s = state;
   if (s->rank != 0) return;
-  for (int i = 0; i < s->senders * s->count; i++)
+  for (int i = 0; i < s->senders * s->each; i++)
     MPI_TRY(MPI_Irecv(s->buffer + (size_t)i * (size_t)s->bytes, s->bytes, MPI_BYTE, i % s->senders + 1, TAG,
                       MPI_COMM_WORLD, &s->requests[i]));
 }
@@ -62,9 +62,9 @@ static void pass(void *state)
 {
   State *s = state;
   if (s->rank > s->senders) return;
-  for (int i = 0; s->rank > 0 && i < s->count; i++)
+  for (int i = 0; s->rank > 0 && i < s->each; i++)
     MPI_TRY(MPI_Isend(s->buffer, s->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &s->requests[i]));
-  MPI_TRY(MPI_Waitall(s->rank == 0 ? s->senders * s->count : s->count, s->requests, MPI_STATUSES_IGNORE));
+  MPI_TRY(MPI_Waitall(s->rank == 0 ? s->senders * s->each : s->each, s->requests, MPI_STATUSES_IGNORE));
 }
 
 static void cleanup(void *state)

@@ -1,0 +1,62 @@
+"""Every probe on platforms of several shapes: its cases can be run there, and no column is taken for another."""
+
+import json
+import subprocess
+
+import pytest
+
+from commodel.collect import OTHERS
+from commodel.layouts import place
+from commodel.plan import nodes_of_case
+from commodel.probes import Site, probe
+from commodel.registry import discover
+from commodel.toolchain import ROOT, find
+
+SITES = {
+    "this machine": Site(1, 2),
+    "big node": Site(1, 16),
+    "two nodes": Site(2, 1),
+    "cluster": Site(32, 1),
+    "fat cluster": Site(8, 8),
+    "two types": Site(9, 4, {"fat": 6, "thin": 3}),
+    "one of each": Site(3, 2, {"a": 1, "b": 1, "c": 1}),
+    "simulated": Site(64, 2, simulated=True),
+}
+SIZES = [1, 64, 1024, 65536]
+PROBES = sorted(discover("probes", "PROBE"))
+
+
+@pytest.fixture(params=PROBES)
+def name(request):
+    return request.param
+
+
+@pytest.mark.parametrize("site", SITES.values(), ids=SITES)
+def test_its_cases_fit_on_the_platform(name, site):
+    entry = probe(name)
+    cases = list(entry.cases("x", site, SIZES))
+    assert cases or entry.optional or name == "ring"
+    assert len({case.id for case in cases}) == len(cases)
+    for case in cases:
+        assert set(case.settings) == set(entry.columns)
+        assert 2 <= case.ranks <= site.ranks
+        nodes = [case.where[node] if case.where else node for node in place(case.layout, case.ranks)]
+        assert max(nodes) < nodes_of_case(case) <= site.nodes
+        assert max(nodes.count(node) for node in nodes) <= site.cores
+        members = site.members()
+        if case.pair and not case.pair.endswith(".same") and name != "triplet":
+            assert {site.type_of(node) for node in nodes} == set(case.pair.split("."))
+        assert not case.pair or case.pair.split(".")[0] in members
+
+
+def test_no_column_of_a_probe_means_something_else_in_the_table(name):
+    assert not set(probe(name).columns) & (OTHERS | {"ranks", "layout", "pair", "choice"})
+
+
+def test_the_program_reads_these_columns(name):
+    program = ROOT / "build" / "mpi" / probe(name).runs
+    if not program.exists():
+        assert find("mpicc"), "no compiler: make setup"
+        pytest.skip("not built yet")
+    told = json.loads(subprocess.run([program, "--describe"], capture_output=True, text=True, check=True).stdout)
+    assert [column["name"] for column in told["columns"]] == list(probe(name).columns)
