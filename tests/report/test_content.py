@@ -38,9 +38,13 @@ def sentences(report, question):
 def test_trust_names_the_best_family_of_each_platform(report, comparison):
     lines = sentences(report, "Which model to trust")
     for platform, part in comparison.groupby("platform"):
-        best = part.groupby("family")["mu"].mean().idxmin()
+        means = part[part["held_out"]].groupby("family")["mu"].mean().sort_values()
+        best, second, third = means.index[:3]
         name = f"{platform} (simulated)" if platform == "fattree" else platform
-        assert any(line.startswith(f"{name}: {best} predicts best (mean μ 1.0") for line in lines)
+        (line,) = [line for line in lines if line.startswith(f"{name}: {best} predicts best (mean μ {means[best]:.2f}")]
+        assert f"Next: {second} ({means[second]:.2f}) and {third} ({means[third]:.2f})." in line
+        everyone = ", ".join(f"{family} {mu:.2f}" for family, mu in means.items() if family != "pram")
+        assert f"{name}, all by mean μ: {everyone}, pram ∞." in lines
 
 
 def test_a_family_that_prices_little_is_not_the_best(comparison):
@@ -69,9 +73,10 @@ def test_use_says_where_the_winner_changes(report):
 def test_missing_is_counted(report):
     lines = sentences(report, "What is missing")
     assert "fattree is simulated: its measurements come from a simulator, not from hardware." in lines
-    assert "2 of 168 points not measured (ether16, budget: 2)." in lines
-    assert any(line.startswith("6 of 672 prices missing (hockney 6)") for line in lines)
-    assert any("20 of 672 prices doubtful" in line for line in lines)
+    assert "2 of 198 points not measured (ether16, budget: 2)." in lines
+    assert any(line.startswith("16 of 1782 prices missing (hockney 16)") for line in lines)
+    assert any("20 of 1782 prices doubtful" in line for line in lines)
+    assert any("20 of 1782 prices not held out" in line and "(pmnf 20)" in line for line in lines)
 
 
 def test_best_values_are_marked(report):
@@ -117,7 +122,7 @@ def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(comparison, tmp_p
     free.loc[mine & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
     report = build(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
-    assert "inf" in {cell for table in parse(html.page(report)).tables for row in table for cell in row}
+    assert "∞" in {cell for table in parse(html.page(report)).tables for row in table for cell in row}
     assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
 
 
@@ -219,7 +224,7 @@ def test_numbers_read_back(value, kind):
         ("count", 1048576, "1,048,576"),
         ("ratio", 1.0417, "1.042"),
         ("number", math.nan, "n/a"),
-        ("number", math.inf, "inf"),
+        ("number", math.inf, "∞"),
         ("flag", True, "yes"),
         ("text", None, ""),
     ],

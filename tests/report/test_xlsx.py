@@ -17,7 +17,10 @@ SHEETS = [
     "Comparison",
     "Errors",
     "Selection",
+    "Picks",
+    "Families",
     "Parameters",
+    "Latency",
     "Fits",
     "Raw summary",
     "Provenance",
@@ -84,8 +87,8 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
     for row in comparison.to_dict("records"):
         cells = found[row["point"], row["family"]]
         for key, (header, scale) in scales.items():
-            if math.isnan(row[key]):
-                assert cells[header] == "n/a"
+            if not math.isfinite(row[key]):
+                assert cells[header] == ("n/a" if math.isnan(row[key]) else "∞")
             else:
                 assert cells[header] == pytest.approx(row[key] * scale, rel=1e-14)
         assert cells["choice"] == row["choice"]
@@ -99,7 +102,7 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
 def test_every_table_says_what_the_report_says(book, report):
     names = {name: sheet for sheet in book for name in sheet.tables}
     tables = [table for section in report.sections for table in section.tables]
-    assert len(tables) == len(names) == 17
+    assert len(tables) == len(names) == 22
     for table, name in zip(tables, names, strict=True):
         head, rows = rows_of(names[name], name)
         assert [title.lower() for title in head] == [column.header.lower() for column in table.columns]
@@ -149,7 +152,7 @@ def test_charts_are_native_logarithmic_and_refer_to_cells(path, report):
     for text in over:
         assert text.count("<c:scatterChart>") == 1
         assert text.count('<c:logBase val="10"') == 2
-        assert text.count("<c:ser>") == 5  # the diagonal and four families
+        assert text.count("<c:ser>") == 6  # the diagonal and the five best families
         ends = re.findall(r'<c:(?:max|min) val="([^"]+)"', text)
         assert ends[:2] == ends[2:], "the diagonal needs equal axes"
         assert "'Chart data'!" in text
@@ -207,12 +210,12 @@ def test_print_set_up(book):
 
 
 def test_long_tables_are_split_over_sheets(report, tmp_path, monkeypatch):
-    monkeypatch.setattr(xlsx, "MAX_ROWS", 308)
+    monkeypatch.setattr(xlsx, "MAX_ROWS", 708)
     book = written(report, tmp_path / "split.xlsx")
     names = [name for name in book.sheetnames if name.startswith("Comparison")]
     assert names == ["Comparison", "Comparison 2", "Comparison 3"]
     lengths = [len(rows_of(book[name], next(iter(book[name].tables)))[1]) for name in names]
-    assert lengths == [300, 300, 72]
+    assert lengths == [700, 700, 382]
 
 
 def test_infinite_values_and_odd_headers(tmp_path, report):
@@ -228,7 +231,7 @@ def test_infinite_values_and_odd_headers(tmp_path, report):
     assert len(sheet.title) <= 31
     assert not set(sheet.title) & set("[]:*?/\\")
     _, rows = rows_of(sheet, next(iter(sheet.tables)))
-    assert rows == [["inf", "-inf", "n/a", None, 1e-12], [0, -0.5, 1e12, 3, 2.5]]
+    assert rows == [["∞", "-∞", "n/a", None, 1e-12], [0, -0.5, 1e12, 3, 2.5]]
 
 
 def test_wide_content(comparison, tmp_path):

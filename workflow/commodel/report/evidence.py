@@ -52,7 +52,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
         Column("form", "form"),
         Column("count", "samples", "count"),
         Column("r2", "R²", "number"),
-        Column("aic", "AICc", "signed", "smaller is better; comparable between forms fitted to the same samples only"),
+        Column("aic", "AICc", "number", "smaller is better; comparable between forms fitted to the same samples only"),
         Column("worst", "largest residual [%]", "percent", "largest |fitted − measured| / measured of a sample"),
         Column("left_out", "left-out error [%]", "percent", "root mean square error at a sample that the fit left out"),
         Column("x", "over"),

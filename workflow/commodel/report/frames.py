@@ -24,7 +24,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
         texts = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
         frame[key] = pd.Series(texts, index=frame.index, dtype=object)  # several times faster than Arrow here
     for key in FLAGS:
-        frame[key] = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
+        flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
+        frame[key] = np.array(flags, dtype=bool)  # of an empty list too
     for key in (*SECONDS, *SHARES, *WHOLE, "mu"):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in WHOLE:

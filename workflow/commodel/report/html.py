@@ -10,6 +10,7 @@ from commodel.report.shape import COLOURS, Answer, Chart, Report, Scale, Section
 from commodel.tables import write_text
 
 MOST_ROWS = 1000  # of one table on the page; the workbook has them all
+LONG = 60  # characters of a text that is broken over lines
 STEPS = 10  # shades to either side of the middle of a colour scale
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
@@ -102,6 +103,8 @@ def table_html(table: Table) -> str:
 def cell(column, value: object, marked: bool) -> str:
     text = show(column.kind, value)
     names = [] if column.kind in ("text", "flag") else ["n"]
+    if len(text) > LONG:
+        names.append("long")
     if marked:
         names.append("best")
     elif column.scale is not None and comparable(value):

@@ -50,7 +50,7 @@ def section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simula
     frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
     found = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
     reading = Answer("How to read it", (KINDS, MODES, *singles(rows)))
-    return Section("Latency", note, (found, *charts, reading) if rows else (found,))
+    return Section("Latency", note, (found, reading, *charts) if rows else (found,))
 
 
 def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
@@ -93,23 +93,20 @@ def histogram(row: dict) -> Chart:
     where = f"{row['platform']}{' (simulated)' if row['simulated'] == 'simulated' else ''}"
     note = f"{row['spread']}, {count(row['samples'], 'sample')}"
     if row["outliers"]:
-        note += f"; not drawn: {row['outliers']} above {right:.4g} µs, up to {row['max']:.4g} µs"
+        note += f"; {row['outliers']} above {right:.4g} µs not drawn"
     if row["mean"] > right:
-        note += f"; their weight puts the mean at {row['mean']:.4g} µs"
+        note += f", mean {row['mean']:.4g} µs"
     low, high = row["bins"][0][0] * MICRO, right
     margin = 0.03 * (high - low)
+    places = 2 - math.floor(math.log10(high - low))
     return Chart(
         f"Latency {row['platform']} {row['pair']} {row['bytes']}",
         plain(f"Half the round trip of {row['label']}: {where}{', ' + row['pair'] if row['pair'] else ''}"),
-        Axis("half the round trip [µs]", log=False, low=tidy(low - margin), high=tidy(high + margin)),
+        Axis("half the round trip [µs]", log=False, low=round(low - margin, places), high=round(high + margin, places)),
         Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
         (outline, *marks),
         plain(note),
     )
-
-
-def tidy(value: float) -> float:
-    return float(f"{value:.3g}")
 
 
 def singles(rows: list[dict]) -> list[str]:

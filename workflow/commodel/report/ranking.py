@@ -113,6 +113,6 @@ def ahead_lines(rows: pd.DataFrame) -> list[str]:
         line = f"{family} is ahead alone in {some(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
-            line += f"; at most μ {ratio(widest['mu'])} against {ratio(widest['mu_next'])} of {widest['next']}"
+            line += f"; furthest at μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"
         lines.append(line)
     return lines

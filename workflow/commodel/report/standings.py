@@ -19,10 +19,12 @@ def families(frame: pd.DataFrame) -> Table:
     rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
     rows = rows.sort_values(["platform", "mu_mean", "family"]).reset_index(drop=True)
     best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
-    tied = {
-        name: tied_families(judged[judged["platform"] == name], one) for name, one in best.items() if one is not None
-    }
-    rows["tied"] = [row.family in tied.get(row.platform, []) for row in rows.itertuples()]
+    standing = {}
+    for platform, first in best.items():
+        if first is not None:
+            tied = tied_families(judged[judged["platform"] == platform], first)
+            standing |= {(platform, family): "as good" for family in tied} | {(platform, first["family"]): "best"}
+    rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     total = frame[frame["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = [
@@ -31,7 +33,7 @@ def families(frame: pd.DataFrame) -> Table:
         Column("points", "points compared", "count"),
         Column("measured_points", "points measured", "count"),
         Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
-        Column("tied", "as good as the best", "flag", "cannot be told apart from the best family of the platform"),
+        Column("standing", "standing", "text", "as good: cannot be told apart from the best family of the platform"),
         Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
@@ -61,6 +63,7 @@ def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
     shown["tied"] = [
         ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in found.itertuples()
     ]
+    shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
     shown["alone"] = [row.told and not row.tied for row in found.itertuples()]
     columns = [
         *PLATFORM,
@@ -69,12 +72,14 @@ def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
         Column("size_class", "message size"),
         Column("points", "points", "count"),
         Column("best", "lowest mean μ"),
-        Column("mu", "its mean μ", "ratio", scale=MU),
+        Column("next", "next told apart"),
+        Column("mu", "mean μ of the lowest", "ratio", scale=MU),
+        Column("mu_next", "mean μ of the next", "ratio", scale=MU),
         Column("alone", "ahead alone", "flag", "every other family can be told apart from it"),
-        Column("next", "next that is told apart"),
-        Column("mu_next", "its mean μ", "ratio", scale=MU),
-        Column("tied", "cannot be told apart from the best"),
+        Column("tied", "cannot be told apart from the lowest"),
     ]
     marks = frozenset((row, 6) for row, one in enumerate(shown.itertuples()) if one.alone)
-    note = "Fan-in: the most messages that one rank receives in one step. Blank: there is none; marked: ahead alone."
-    return table("Ahead", "Where each family is ahead", columns, shown, note=note, fixed=5, marks=marks)
+    note = "Fan-in: the most messages that one rank receives in one step. Marked: ahead alone."
+    return table(
+        "Ahead", "Families by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
+    )

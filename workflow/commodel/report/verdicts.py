@@ -59,27 +59,23 @@ def selection(rows: list[dict], alone: int, families: list[str]) -> Section:
         Column(
             "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
         ),
-        *(Column(f"regret {family}", f"{family} regret [%]", "percent", scale=REGRET) for family in families),
+        *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
     note = "Jobs with at least two measured alternatives. Regret 0: picked the fastest one; n/a: it could not choose."
     if alone:
         note += f" Left out: {count(alone, 'job')} with fewer."
-    regrets = table("Selection", "What choosing by each family costs", columns, job_frame(rows, columns), fixed=6)
+    regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
     return Section("Selection", note, (regrets,))
 
 
 def picks(rows: list[dict], families: list[str]) -> Section:
-    columns = [*JOB, *(Column(f"pick {family}", f"{family} picks") for family in families)]
-    shown = job_frame(rows, columns)
-    first = len(JOB)
-    marks = frozenset(
-        (at, first + place)
-        for at, row in enumerate(shown.itertuples(index=False))
-        for place, pick in enumerate(row[first:])
-        if pick == row[first - 1]
-    )
-    note = "The alternative that each family prices lowest, marked where it was the fastest one measured."
-    made = table("Picks", "What each family would choose", columns, shown, fixed=6, marks=marks)
+    """Only picks that differ from the fastest one are named: those are what a reader looks for."""
+    columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
+    differing = [
+        row | {key: "" for key in (f"pick {family}" for family in families) if row[key] == row["best"]} for row in rows
+    ]
+    note = "Blank: the family picks the alternative that was the fastest one measured; n/a: it could not choose."
+    made = table("Picks", "What each family would choose instead", columns, job_frame(differing, columns), fixed=6)
     return Section("Picks", note, (made,))
 
 

@@ -22,6 +22,7 @@ from commodel.tables import whole
 
 CREATED = datetime(2000, 1, 1)  # fixed, so that the same report is the same file
 MAX_ROWS = 1_048_576
+BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
 TEXT_WIDTH = 120  # characters of a sentence across columns
 INK, RULE = "#1F3A4D", "#D5DBE0"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
@@ -91,8 +92,11 @@ class Workbook:
             self.big_table(section, tables[0])
             return
         sheet, row = self.sheet(section.name, section.note)
-        widths = column_widths(tables, alone=False)
+        filters = section.name not in ("Summary", "Errors")
+        widths = column_widths(tables, False, filters)
         set_widths(sheet, widths)
+        if max((len(table.columns) for table in tables), default=0) > BROAD:
+            sheet.set_paper(A3)
         pending: list[Chart] = []
         for block in (*section.blocks, None):
             if pending and not isinstance(block, Chart):
@@ -105,7 +109,7 @@ class Workbook:
                     row = self.answer(sheet, row, block, widths)
                 case Table():
                     row = self.heading(sheet, row, block.title, block.note)
-                    row = self.table(sheet, row, block, block.rows, 0, widths, section.name != "Summary") + 2
+                    row = self.table(sheet, row, block, block.rows, 0, widths, filters) + 2
 
     def big_table(self, section, table: Table) -> None:
         """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
@@ -114,8 +118,8 @@ class Workbook:
             name = section.name if start == 0 else f"{section.name} {start // room + 1}"
             sheet, row = self.sheet(name, section.note)
             set_widths(sheet, widths)
-            if len(table.columns) > 20:
-                sheet.set_paper(8)  # A3
+            if len(table.columns) > BROAD:
+                sheet.set_paper(A3)
             self.table(sheet, row, table, table.rows[start : start + room], start, widths)
             sheet.freeze_panes(row + 1, table.fixed)
             sheet.repeat_rows(row)

@@ -35,8 +35,8 @@ def colour_scale(scale: Scale) -> dict:
     }
 
 
-def column_widths(tables, alone: bool = True) -> list[int]:
-    """Wide enough for every number and for the longest word of a header with its filter button.
+def column_widths(tables, alone: bool = True, filters: bool = True) -> list[int]:
+    """Wide enough for every number and for the longest word of a header, with its filter button where it has one.
 
     Where tables share a sheet, text of a last column may run on over the empty cells beside it.
     """
@@ -47,7 +47,7 @@ def column_widths(tables, alone: bool = True) -> list[int]:
             longest = max((len(show(column.kind, row[place])) for row in table.rows), default=0) * 1.1 + 3
             if not alone and column.kind == "text" and place + 1 == len(table.columns):
                 longest = 0
-            word = max(len(word) for word in f"{column.header} ".split(" ")) * 1.15 + 4
+            word = max(len(word) for word in f"{column.header} ".split(" ")) * 1.15 + (4 if filters else 1)
             width = min(WIDEST, int(max(longest, word, 7)) + 1)
             if place < len(widths):
                 widths[place] = max(widths[place], width)
