@@ -367,6 +367,11 @@ def inputs(comparison):
 
 
 @pytest.fixture(scope="session")
+def round_trips():
+    return make_round_trips()
+
+
+@pytest.fixture(scope="session")
 def report(inputs):
     from commodel.report import build
 
