@@ -10,8 +10,9 @@ from commodel.fitting import Observed, estimate
 from commodel.functions import FORMS
 from commodel.patterns import schedule
 from commodel.predict import predict
-from commodel.probes import probe
+from commodel.probes import probe, spread
 from commodel.records import ParameterSet
+from commodel.schedule import Schedule
 from commodel.tables import read_parameters, write_parameters
 from commodel.values import Values
 from tests.models.synthetic import observed, truth
@@ -132,6 +133,26 @@ def test_noise_free_data_give_the_truth_back(name):
     parameters = fitted_set(name)
     for key, value in truth(name).covered.items():
         assert parameters.values[key].value == pytest.approx(value, rel=2e-3), key
+
+
+# τ–Lop's times come from rings; TAN prices a node's phase by the form of its N-to-1 curve, a single message too.
+TIMED = [name for name in family_names() if {"pingpong", "prtt"} & set(family(name).probes)]
+TIMED = [name for name in TIMED if name not in ("taulop", "tan")]
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_one_message_costs_what_it_took(name):
+    """Fitted without noise, the price of a message between two nodes is half of its measured round trip."""
+    machine = truth(name)
+    trip = machine.times["pingpong" if "pingpong" in family(name).probes else "prtt"]
+    entry, parameters = family(name), fitted_set(name)
+    sizes = machine.sizes if entry.uses_bytes else [int(parameters.bytes_range[0]) or 1]
+    for size in sizes:
+        if name == "cluster" and size > 1500:  # a train of packets, not a message
+            continue
+        case = {"n": 1, "delay": 0, "late": 0, "bytes": size, "pair": spread(machine.site, 2).pair}
+        cost = costs(entry, Schedule.of(2, 0, [0], [1], [size]), parameters, drawn=False)[0]
+        assert cost == pytest.approx(trip(case) / 2, rel=0.02), size
 
 
 def test_every_form_has_its_coefficients_in_order():

@@ -49,7 +49,6 @@ def fit(observed):
             missing[name] = "not observable: a copy takes no time there"
     values["gamma"] = per_byte(observed.cases("work"))
     values["packet"] = np.full(len(values["U_r"]), PACKET)
-    forms = {name: form for name, form in forms.items() if form != "linear"}
     notes = {"packet": "taken from Ethernet, not measured"}
     sizes = (trips.size[0], trips.size[-1])
     return Fitted(values, sizes, forms=forms, notes=notes, unknown=unknown, curves=tuple(curves), missing=missing)
