@@ -138,3 +138,22 @@ def test_loggops_binomial_broadcast_above_the_threshold(ranks):
     values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
     one = price("loggops", bcast("linear", 2, 801), **values)
     assert price("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * one)
+
+
+MLOGNP = {"o_mem.a": 1, "o_mem.b": 0.01, "o_net.a": 20, "o_net.b": 0.1, "l_net": 5}
+
+
+def test_mlognp_counts_the_transfers_of_each_message():
+    """Four ranks on two nodes, 100 B: a copy takes 2, the network 20 + 10 + 5. Binomial, farthest first: the root sends
+    to the other node, then within its own; its message to rank 1 follows the one to rank 2."""
+    pattern = schedule(point("bcast", "binomial", ranks=4, bytes=100, layout="block:2"))
+    forms = {"o_mem": "linear", "o_net": "linear"}
+    assert price("mlognp", pattern, forms, **MLOGNP) == pytest.approx((2 * 2 + 35) + 2 * 2)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 16])
+def test_mlognp_binomial_broadcast_over_nodes(ranks):
+    """log2 p messages, one after the other."""
+    forms = {"o_mem": "linear", "o_net": "linear"}
+    closed = np.log2(ranks) * (2 * 2 + 35)
+    assert price("mlognp", bcast("binomial", ranks, 100), forms, **MLOGNP) == pytest.approx(closed)

@@ -1,0 +1,39 @@
+"""mlognP on platforms that show only one kind of transfer."""
+
+from dataclasses import replace
+
+import pytest
+
+from commodel.families import family
+from commodel.fit import as_parameters
+from commodel.predict import predict
+from commodel.probes import Site
+from tests.models.synthetic import observed, truth
+from tests.patterns import point
+
+MACHINE = truth("mlognp")
+
+
+def fitted(machine):
+    return as_parameters(family("mlognp"), family("mlognp").fit(observed(machine, "mlognp")))
+
+
+def test_within_one_node_half_a_round_trip_is_two_copies():
+    found = fitted(replace(MACHINE, site=Site(1, 4)))
+    assert found.values["o_net.a"].value == 0
+    assert not found.values["o_net.b"].known
+    (price,) = predict(found, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
+    assert price.seconds == pytest.approx(half)
+    assert price.status == "ok"
+
+
+def test_where_copies_take_no_time_the_network_holds_everything():
+    found = fitted(replace(MACHINE, times=MACHINE.times | {"memcopy": lambda case: 0.0}))
+    half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
+    points = [point("bcast", "binomial", ranks=4, bytes=4096, layout=layout) for layout in ("block:1", "block:2")]
+    apart, together = predict(found, points)
+    assert apart.seconds == pytest.approx(2 * half)
+    assert apart.status == "ok"
+    assert together.seconds == pytest.approx(half)
+    assert "copy" in together.status
