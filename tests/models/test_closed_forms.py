@@ -106,6 +106,13 @@ def test_plogp_with_constant_functions_is_loggp_without_its_g_in_the_latency(ope
     assert price("plogp", pattern, L=10, **CONSTANT) == pytest.approx(same)
 
 
+def test_plogp_overheads_overlap_in_a_long_message():
+    """L + g, though both overheads together are more; the sender is done after its own."""
+    values = {"L": 10, "o_s.1": 50, "o_r.1": 60, "g.1": 60}
+    assert price("plogp", bcast("linear", 2), **values) == pytest.approx(10 + 60)
+    assert price("plogp", bcast("linear", 3), **values) == pytest.approx(60 + 10 + 60)
+
+
 def test_plogp_between_and_beyond_samples():
     """g = 6 at 1 B and 16 at 1001 B: 11 halfway, and as steep beyond."""
     table = {"o_s.1": 0, "o_r.1": 0, "g.1": 6, "g.1001": 16}

@@ -41,3 +41,34 @@ def test_a_change_of_slope_is_no_jump():
         return machine["prtt"](case) - faster
 
     assert fit(machine | {"prtt": prtt}, 0).values["S"][0] == NEVER
+
+
+def waits_for_its_receiver(case):
+    """A machine on which messages of more than 1 KiB wait for their receiver, without a round trip of their own: what a
+    late receiver takes for overhead is then the whole message."""
+    prtt = loggops_times(**LOGGOPS)["prtt"]
+    if case["late"] and case["bytes"] > 1024:
+        return prtt({**case, "late": 0, "n": 1}) / 2
+    return prtt(case)
+
+
+def test_waiting_is_not_taken_for_overhead():
+    fitted = fit(loggops_times(**LOGGOPS) | {"prtt": waits_for_its_receiver}, 0.01)
+    assert fitted.values["S"][0] == NEVER
+    for key, value in LOGGOPS.items():
+        assert fitted.values[key][0] == pytest.approx(value, rel=0.06), key
+
+
+def test_copies_of_small_messages_are_not_carried_on_where_bytes_cost_less():
+    """Above 3000 B a message asks, and from there on its bytes cost a quarter: a round trip of a large one is found
+    again, by giving up some of O."""
+    machine = loggops_times(**LOGGOPS, S=3000)["prtt"]
+
+    def prtt(case):
+        dear = machine(case)
+        if case["bytes"] < 3000 or case["late"] or case["n"] > 1:
+            return dear
+        return dear - 2 * 0.75 * (2 * LOGGOPS["O"] + LOGGOPS["G"]) * (case["bytes"] - 3000)
+
+    largest = fit(loggops_times(**LOGGOPS) | {"prtt": prtt}, 0).curves[0]
+    assert largest.fitted[-1] == pytest.approx(largest.measured[-1], rel=0.05)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.fitting import Observed, line, mean
+from commodel.units import format_bytes
 
 BURST = 16
 SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
+MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,13 @@ class RoundTrips:
     @property
     def short(self) -> np.ndarray:
         return self.size <= max(SHORT, self.size.min())
+
+    def misses(self, one_way: np.ndarray) -> str:
+        """By how much a model's one-way times are off where they are off most; empty where that is not much."""
+        missed = one_way / self.one_way[0] - 1
+        worst = np.abs(missed).argmax()
+        at = format_bytes(int(self.size[worst]))
+        return f"half a round trip is missed by {missed[worst]:+.0%} at {at}" if abs(missed[worst]) > MISSES else ""
 
 
 def pair_probes(observed: Observed) -> dict[str, str]:

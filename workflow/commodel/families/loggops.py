@@ -20,34 +20,42 @@ NEVER = float(1 << 62)  # bytes: no message asks first
 
 
 def fit(observed):
-    """Where S is seen, overheads are read off the messages that do not ask: what asks waits within them."""
+    """A message that waits for its receiver does so within what a late receiver takes for overhead. So overheads are
+    read off the sizes below S, or below where they jump themselves: where only they do, asking takes no time."""
     trips = round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads
-    S = threshold(trips, least=mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0])
-    eager = size <= S
-    o, O = line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
+    least = mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of what asking takes
+    S = last_before_jump(size, trips.one_way, least)
+    told = size <= min(S, last_before_jump(size, trips.overheads, least))
+    o, O = line(body[told], trips.overheads[:, told] / 2, 1 / trips.overheads[0, told] ** 2)
     busy = o[:, None] + O[:, None] * body
-    if not eager.all():
-        asking = 2 * mean(travel[:, trips.short & eager]) + 2 * o
-        travel = np.where(eager, travel, trips.one_way - 2 * busy - asking[:, None])
+    asking = np.where(size > S, 2 * (mean(travel[:, trips.short & told]) + o)[:, None], 0)
+    travel = np.where(told, travel, trips.one_way - 2 * busy - asking)
     rest = network(trips, busy[0], travel)
     L, g, G = rest.L, rest.g, rest.G
+    if not told.all():  # copies of small messages must not be carried on where round trips show that bytes cost less
+        whole = line(body[~told], (trips.one_way - asking)[:, ~told], 1 / trips.one_way[0, ~told] ** 2)[1]
+        G = np.minimum(G, whole)
+        O = np.minimum(O, (whole - G) / 2)
+        busy = o[:, None] + O[:, None] * body
 
-    one_way = 2 * busy[0] + L[0] + G[0] * body + np.where(eager, 0, 2 * L[0] + 2 * o[0])
+    one_way = 2 * busy[0] + L[0] + G[0] * body + np.where(size > S, 2 * L[0] + 2 * o[0], 0)
     labels = ("message / B", "time / s")
-    text = "2·(o + (m−1)·O) + L + (m−1)·G" + ("" if eager.all() else ", above S 2·L + 2·o more")
+    text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if S < NEVER else "")
     spacing = np.maximum(g[0] + G[0] * body, busy[0])
     curves = (
-        curve("half a round trip", labels, size, trips.one_way[0], one_way, text, 4 if eager.all() else 5),
+        curve("half a round trip", labels, size, trips.one_way[0], one_way, text, 5 if S < NEVER else 4),
         curve("spacing of a burst", labels, size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
         curve("overhead of both ends", labels, size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
     notes, unknown = dict(rest.notes), dict(rest.unknown)
-    if eager.all():
-        unknown["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
-    else:
+    if S < NEVER:
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
+    else:
+        unknown["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
+    if missed := trips.misses(one_way):
+        notes["O"] = f"one number for all sizes: with G and O {missed}"
     values = {
         "L": L,
         "o": o,
@@ -60,13 +68,12 @@ def fit(observed):
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves)
 
 
-def threshold(trips, least):
-    """The last size before half the round trip jumps up by `least` (L + o: half of what asking takes), at the size
-    before and at the size after; NEVER where it does not. A mere change of slope is no jump: it is small at one."""
-    size, one_way = trips.size, trips.one_way[:1]
-    weights = 1 / one_way[0] ** 2
-    pieces = segments(size, one_way, weights)
-    lines = [(size[piece], *line(size[piece], one_way[:, piece], weights[piece])) for piece in pieces]
+def last_before_jump(size, time, least):
+    """The last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it does
+    not. A mere change of slope is no jump: it is small at one of them."""
+    weights = 1 / time[0] ** 2
+    pieces = segments(size, time[:1], weights)
+    lines = [(size[piece], *line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
     for (below, a, b), (above, a_next, b_next) in pairwise(lines):
         jump = min(a_next[0] - a[0] + (b_next[0] - b[0]) * edge for edge in (below[-1], above[0]))
         if jump >= least:

@@ -3,7 +3,8 @@
 A message reaches its receiver L + g(m) after its start, its receiver's overhead within that; L is what g leaves of half
 the smallest round trip. So L + g(m) is the one-way time that the model gives a size, whatever was measured there: the
 fit says by how much it misses. LogP and LogGP take the overheads off their L, and have g outside of a lone message.
-By definition g(m) is no smaller than either overhead; where samples say otherwise, the larger counts.
+By definition g(m) is no smaller than either overhead. An overhead probed as larger has waiting in it, and counts as g;
+where given samples say otherwise, the larger counts.
 """
 
 import numpy as np
@@ -12,34 +13,30 @@ from commodel.families import GAMMA, Family, Parameter
 from commodel.fitting import Fitted, curve, per_byte, sampled, sampled_curve
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
-from commodel.units import format_bytes
 
 LABELS = ("message / B", "time / s")
-MISSES = 0.1  # of a one-way time: from there on the note on L says so
 
 
 def fit(observed):
     trips = round_trips(observed)
     values = {}
-    for name, draws in (("o_s", trips.o_s), ("o_r", trips.o_r), ("g", trips.spacing)):
+    # A rank that takes a message every g is not busy for longer with each: the rest of the time it waited for the data.
+    measured = {name: np.minimum(draws, trips.spacing) for name, draws in (("o_s", trips.o_s), ("o_r", trips.o_r))}
+    measured["g"] = trips.spacing
+    for name, draws in measured.items():
         values |= sampled(name, trips.size, draws)
     o_s, o_r, g = (_columns(values, name, trips.size) for name in ("o_s", "o_r", "g"))
     gap = np.maximum(g, np.maximum(o_s, o_r))
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
-    notes, one_way = {}, np.maximum(L[0] + gap[0], o_s[0] + o_r[0])
-    missed = one_way / trips.one_way[0] - 1
-    worst = np.abs(missed).argmax()
-    if abs(missed[worst]) > MISSES:
-        at = format_bytes(int(trips.size[worst]))
-        notes["L"] = (
-            f"one number for all sizes: with it, L + g(m) misses half a round trip by {missed[worst]:+.0%} at {at}"
-        )
+    notes, one_way = {}, L[0] + gap[0]
+    if missed := trips.misses(one_way):
+        notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
     curves = (
         curve("half a round trip", LABELS, trips.size, trips.one_way[0], one_way, "L + g(m)"),
         sampled_curve("spacing of a burst", LABELS, trips.size, trips.spacing),
-        sampled_curve("send overhead", LABELS, trips.size, trips.o_s),
-        sampled_curve("receive overhead", LABELS, trips.size, trips.o_r),
+        sampled_curve("send overhead", LABELS, trips.size, measured["o_s"]),
+        sampled_curve("receive overhead", LABELS, trips.size, measured["o_r"]),
     )
     values |= {"L": L, "gamma": per_byte(observed.cases("work"))}
     forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
@@ -53,7 +50,7 @@ def _columns(values, name, sizes):
 def price(schedule, values):
     o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
     gap = np.maximum(g, np.maximum(o_s, o_r))
-    wire = np.maximum(values["L"] + gap - o_s - o_r, 0)
+    wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes the first bytes while the last still leave
     costs = Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
