@@ -1,6 +1,6 @@
 """From a point's names to its Schedule, placed on its nodes, and what of it does not depend on sizes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from commodel.layouts import place
 from commodel.records import Point
 from commodel.schedule import Schedule
 from commodel.topologies import tree
+
+TOGETHER = 20_000  # sizes × messages of one shape, so that an array of all draws stays small
 
 
 def schedule(point: Point) -> Schedule:
@@ -44,3 +46,20 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
             value = fan_in(schedule(members[0])) if known is None else known
             found |= {point.id: value for point in members}
     return found
+
+
+def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], list[Schedule]]]:
+    """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and their schedules."""
+    by_name: dict[tuple, list[int]] = {}
+    for number, point in enumerate(points):
+        by_name.setdefault((point.operation, point.choice, point.layout, point.ranks), []).append(number)
+    for numbers in by_name.values():
+        found: dict[tuple, tuple[list[int], list[Schedule]]] = {}
+        for number in numbers:
+            pattern = schedule(points[number])
+            same = found.setdefault(pattern.structure(), ([], []))
+            same[0].append(number)
+            same[1].append(pattern)
+            if len(same[0]) * max(len(pattern.src), 1) >= TOGETHER:
+                yield found.pop(pattern.structure())
+        yield from found.values()

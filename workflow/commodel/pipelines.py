@@ -2,9 +2,8 @@
 
 f(x) = a + b/(c + x) + d·(1 − exp(e·(x − f))), section 3 of the LoP paper; `pipeline` ends after b. Given c and e the
 rest is linear, so that only these two are searched (variable projection): on one grid for all draws, which finds the
-best of the several minima, then by damped Gauss-Newton for each. Only a + d and d·exp(−e·f) are in the data: f is put
-at the smallest x measured, where a + b/(c + x) is then all of f(x). Bounds: b ≥ 0, c + x > 0, the last term does not
-fall.
+best of the several minima, then by descent for each. Only a + d and d·exp(−e·f) are in the data: f is put
+at the smallest x measured, where a + b/(c + x) is then all of f(x). Bounds: b ≥ 0, c > −1, the last term does not fall.
 """
 
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from commodel.descent import SMALL, descend
 from commodel.fitting import mean, with_misfit
 from commodel.functions import evaluate
 
@@ -21,8 +21,6 @@ STARTS = 15  # in each direction of the grid
 STEEPEST = 20.0  # |e|·(x_max − x_min): from there on the exponential is a step
 FLATTEST = 0.1  # below, it is a line, and e and d only enter together
 ITERATIONS = 40
-MOVE = 1e-5  # of a difference quotient
-SMALL = 1e-300  # a divisor that is not 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +63,22 @@ def fit_pipeline(name: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, f
 
 
 class _Search:
-    """Finds θ = (ln(c + x_min), e·(x_max − x_min)) of every row of y."""
+    """Finds θ = (ln(c + x_min), e·(x_max − x_min)) of every row of y; only the first of a `pipeline`."""
 
     def __init__(self, x: np.ndarray, weights: np.ndarray, rises: bool):
         self.x, self.low, self.rises = x, x.min(), rises
         self.wide = x.max() - x.min()
         self.weights = weights / weights.sum()
-        bend = np.log([0.02 * max(self.low, 1.0), 3 * x.max()])
-        self.bounds = np.array([bend, (-STEEPEST, STEEPEST)]).T
+        bend = np.log([max(self.low, 1.0) - 0.98, 3 * x.max()])  # c > −0.98: prices ask for f(1) whatever was measured
+        self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
 
     def features(self, theta: np.ndarray) -> np.ndarray:
         """(…, 2, cases): 1 at x_min and falling; 0 at x_min and rising to 1."""
-        bend, steep = np.exp(theta[..., :1]), theta[..., 1:]
+        bend = np.exp(theta[..., :1])
         falling = bend / (bend + self.x - self.low)
         if not self.rises:
             return np.stack([falling, np.zeros_like(falling)], axis=-2)
-        steep = np.where(np.abs(steep) < 1e-6, 1e-6, steep)
+        steep = np.where(np.abs(theta[..., 1:]) < 1e-6, 1e-6, theta[..., 1:])
         rising = np.expm1(steep * (self.x - self.low) / self.wide) / np.expm1(steep)
         return np.stack([falling, rising], axis=-2)
 
@@ -89,45 +87,23 @@ class _Search:
         return columns - (columns @ self.weights)[..., None]
 
     def fit(self, y: np.ndarray) -> np.ndarray:
-        """θ of every row: the best of the grid, then Gauss-Newton with as much damping as each row needs."""
-        theta = self.start(y)
-        residual = self.residuals(y, theta)
-        loss, damping = np.sum(residual**2, axis=-1), np.full(len(y), 1e-3)
-        moving = np.arange(len(y))
-        for _ in range(ITERATIONS):
-            tried = self.step(y[moving], theta[moving], residual[moving], damping[moving])
-            found = self.residuals(y[moving], tried)
-            gain = (loss[moving] - np.sum(found**2, axis=-1)) / np.maximum(loss[moving], SMALL)
-            better = gain > 0
-            kept = moving[better]
-            theta[kept], residual[kept] = tried[better], found[better]
-            loss[kept] = np.sum(found[better] ** 2, axis=-1)
-            damping[moving] *= np.where(better, 0.2, 4.0)
-            moving = moving[np.where(better, gain > 1e-6, damping[moving] < 1e3)]
-            if not len(moving):
-                break
-        steep = theta[:, 1]
-        theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
+        """θ of every row: the best of the grid, then the nearest minimum."""
+
+        def residuals(rows, theta):
+            return self.residuals(y[rows], theta)
+
+        theta, _ = descend(residuals, self.start(y), self.bounds, ITERATIONS)
+        if self.rises:
+            steep = theta[:, 1]
+            theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
         return theta
 
-    def step(self, y, theta, residual, damping) -> np.ndarray:
-        """The next θ to try, within the bounds."""
-        moves = 2 if self.rises else 1
-        slope = np.stack([(self.residuals(y, _moved(theta, i)) - residual) / MOVE for i in range(moves)], axis=-1)
-        normal = np.swapaxes(slope, 1, 2) @ slope
-        ridge = damping[:, None] * (np.diagonal(normal, axis1=1, axis2=2) + SMALL)
-        ridge += 1e-12 * np.sum(residual**2, axis=-1)[:, None] + SMALL  # where a direction changes nothing
-        target = np.swapaxes(slope, 1, 2) @ residual[..., None]
-        change = np.linalg.solve(normal + ridge[..., None] * np.eye(moves), target)[..., 0]
-        tried = theta.copy()
-        tried[:, :moves] = np.clip(theta[:, :moves] - change, *self.bounds[:, :moves])
-        return tried
-
     def start(self, y: np.ndarray) -> np.ndarray:
-        bend = np.linspace(*self.bounds[:, 0], STARTS)
-        reach = np.arcsinh(2 * STEEPEST)
-        steep = np.sinh(np.linspace(-reach, reach, STARTS)) / 2 if self.rises else [FLATTEST]
-        grid = np.array([(one, other) for one in bend for other in steep])
+        grid = np.linspace(*self.bounds[:, 0], STARTS)[:, None]
+        if self.rises:
+            reach = np.arcsinh(2 * STEEPEST)
+            steep = np.sinh(np.linspace(-reach, reach, STARTS)) / 2
+            grid = np.array([(bend, one) for bend in grid[:, 0] for one in steep])
         features = self.centred(self.features(grid))
         gram = (features * self.weights) @ np.swapaxes(features, 1, 2)
         target = features @ (self.weights * self.centred(y)).T  # (grid, 2, rows)
@@ -162,12 +138,6 @@ class _Search:
             steep = theta[:, 1]
             values |= {"d": -found[:, 1] / np.expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
         return values
-
-
-def _moved(theta: np.ndarray, direction: int) -> np.ndarray:
-    moved = theta.copy()
-    moved[:, direction] += MOVE
-    return moved
 
 
 def _positive(gram: np.ndarray, target: np.ndarray) -> np.ndarray:

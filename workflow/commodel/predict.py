@@ -1,6 +1,6 @@
 """Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from math import isfinite, nan
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 
 from commodel.errors import UserError
 from commodel.families import Family, complete, family
-from commodel.patterns import schedule
+from commodel.patterns import shapes
 from commodel.records import ParameterSet, Point, Prediction
 from commodel.schedule import Schedule, stack
 from commodel.units import format_bytes
@@ -33,7 +33,8 @@ def predict(
     exact = complete(entry, Values.exact(parameters))
     drawn = complete(entry, Values.drawn(parameters)) if parameters.draws else None
     found: dict[int, Prediction] = {}
-    for numbers, members, schedules in _shapes(points):
+    for numbers, schedules in shapes(points):
+        members = [points[number] for number in numbers]
         try:
             seconds, low, high = _priced(cost, exact, drawn, stack(schedules))
         except UserError as error:
@@ -53,25 +54,6 @@ def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
     """Predictions as the comparison takes them."""
     rows = [(found.point.id, found.family, found.seconds, found.low, found.high, found.status) for found in predictions]
     return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
-
-
-def _shapes(points: list[Point]) -> Iterator[tuple[list[int], list[Point], list[Schedule]]]:
-    """Points whose schedules differ in sizes only, at most so many at a time that one array stays small."""
-    by_name: dict[tuple, list[int]] = {}
-    for number, point in enumerate(points):
-        by_name.setdefault((point.operation, point.choice, point.layout, point.ranks), []).append(number)
-    for numbers in by_name.values():
-        shapes: dict[tuple, tuple[list[int], list[Schedule]]] = {}
-        for number in numbers:
-            pattern = schedule(points[number])
-            same = shapes.setdefault(pattern.structure(), ([], []))
-            same[0].append(number)
-            same[1].append(pattern)
-            if len(same[0]) * max(len(pattern.src), 1) >= CELLS // 200:
-                del shapes[pattern.structure()]
-                yield same[0], [points[i] for i in same[0]], same[1]
-        for found, patterns in shapes.values():
-            yield found, [points[i] for i in found], patterns
 
 
 def _priced(cost: Callable, exact: Values, drawn: Values | None, pattern: Schedule):

@@ -3,6 +3,7 @@
 A file appears under its final name whole or not at all.
 """
 
+import csv
 import json
 import os
 from collections.abc import Iterator
@@ -62,6 +63,29 @@ def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
         if name in frame:
             frame[name] = frame[name].fillna("")
     return frame
+
+
+def read_rows(path: Path, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream, restval="", skipinitialspace=True)
+            names = [name.strip() for name in reader.fieldnames or ()]
+            reader.fieldnames = names
+            for name in wanted:
+                if name not in names:
+                    raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
+            rows = []
+            for row in reader:
+                if row.pop(None, None):
+                    message = f"found more cells than the {len(names)} columns"
+                    raise UserError(message, file=path, line=reader.line_num)
+                rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"cannot read the table: {error}", file=path) from None
+    if not rows:
+        raise UserError("found no rows below the column names", file=path)
+    return rows
 
 
 def write_parameters(path: Path, parameters: ParameterSet) -> None:

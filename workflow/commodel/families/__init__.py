@@ -1,6 +1,6 @@
 """A family is data: its parameters, the probes it needs, its fit and its price. One file each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,6 +53,7 @@ class Family:
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     doubts: Callable[[Schedule, Values], str] | None = None  # why this price is shaky; empty: it is not
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
+    fit_points: Callable[[Sequence[Schedule], np.ndarray], Fitted] | None = None  # own way from collectives to values
 
 
 def family(name: str) -> Family:
@@ -133,15 +134,19 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
         if key in numbers:
             raise UserError(f"found {key} twice")
         numbers[key] = _number(value, parameter)
-    forms = {
-        key[:-2]: "quadratic" if f"{key[:-2]}.c" in numbers else "linear"
-        for key in numbers
-        if key.endswith(".b") and not by_name[key.partition(".")[0]].form
-    }
+    forms = forms_of(entry, numbers)
     values = {key: Estimate(number, unit(entry, key, forms), number, number) for key, number in numbers.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
     complete(entry, Values.exact(parameters))
     return parameters
+
+
+def forms_of(entry: Family, keys: Iterable[str]) -> dict[str, str]:
+    """The forms of functions of which only coefficients are given: a line, or a parabola, unless the family says."""
+    named = {parameter.name for parameter in entry.parameters if parameter.form}
+    keys = set(keys)
+    slopes = [key[:-2] for key in keys if key.endswith(".b") and key.partition(".")[0] not in named]
+    return {name: "quadratic" if f"{name}.c" in keys else "linear" for name in sorted(slopes)}
 
 
 def _number(value: str, parameter: Parameter) -> float:

@@ -133,6 +133,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     pipelined=pipelined,
+    from_points={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,
 )

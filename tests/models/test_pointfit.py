@@ -1,0 +1,156 @@
+"""Fits from collectives alone: known machines found again, what cannot be known marked, and a real machine's table."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commodel.errors import UserError
+from commodel.families import family, family_names, given
+from commodel.fit import as_parameters, fit_measured
+from commodel.pointfit import fit_points
+from commodel.predict import predict
+from tests.patterns import point
+
+REAL = Path(__file__).parents[2].parent / "shared" / "data" / "marenostrum5-collectives.csv"
+ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]
+BURSTS = [*ONE_BY_ONE, ("bcast", "linear"), ("gather", "linear")]
+
+
+def points(patterns, sizes=(8, 1024, 16384, 131072), counts=(4, 8, 16)):
+    return [
+        point(operation, choice, ranks=ranks, bytes=size)
+        for operation, choice in patterns
+        for ranks in counts
+        for size in sizes
+    ]
+
+
+def measured(parameters, chosen, noise=0.02, seed=1) -> np.ndarray:
+    exact = np.array([prediction.seconds for prediction in predict(parameters, chosen)])
+    return exact * np.exp(noise * np.random.default_rng(seed).standard_normal(len(exact)))
+
+
+def machine(name, **values):
+    return given(name, [f"{key}={value}" for key, value in values.items()])
+
+
+LOGGP = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="4us", G="8ns", gamma="1ns")
+
+
+def fitted(name, truth, chosen, **how):
+    return as_parameters(family(name), fit_points(family(name), chosen, measured(truth, chosen, **how)))
+
+
+def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it():
+    found = fitted("loggp", LOGGP, points(BURSTS)).values
+    for key in ("L", "G", "g", "gamma"):
+        assert found[key].low <= LOGGP.values[key].value <= found[key].high, key
+    assert found["g"].known
+    assert found["G"].known
+    assert found["g"].value == pytest.approx(4e-6, rel=0.05)
+    for key in ("o_s", "o_r"):
+        assert not found[key].known, key
+        assert found[key].note
+        assert found[key].low <= LOGGP.values[key].value <= found[key].high
+
+
+def test_loggp_from_trees_alone_does_not_know_the_gap():
+    """A gap that is nearly hidden: in a tree a rank sends again only after a whole message."""
+    hidden = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
+    found = fitted("loggp", hidden, points([("bcast", "binomial")])).values
+    assert found["G"].low <= 8e-9 <= found["G"].high
+    assert found["L"].low <= 10e-6 <= found["L"].high
+    assert not found["g"].known
+    assert not found["o_s"].known
+    assert not found["o_r"].known
+
+
+def test_prices_stay_narrow_where_values_are_wide():
+    chosen = points(BURSTS)
+    parameters = fitted("loggp", LOGGP, chosen)
+    for prediction in predict(parameters, points(BURSTS, sizes=(4096,), counts=(12,))):
+        assert prediction.high < 1.1 * prediction.low
+
+
+def test_hockney_is_found_again():
+    truth = machine("hockney", alpha="12us", beta="3ns")
+    found = fitted("hockney", truth, points([("bcast", "binomial"), ("bcast", "linear")])).values
+    for key, value in (("alpha.a", 12e-6), ("beta.a", 3e-9)):
+        assert found[key].known
+        assert found[key].low <= value <= found[key].high
+        assert found[key].value == pytest.approx(value, rel=0.03)
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    truth = machine("hockney", alpha="12us", beta="3ns")
+    chosen = points([("bcast", "binomial"), ("gather", "linear")])
+    inside = dict.fromkeys(truth.values, 0)
+    for seed in range(60):
+        found = fitted("hockney", truth, chosen, seed=seed).values
+        for key, value in truth.values.items():
+            inside[key] += found[key].low <= value.value <= found[key].high
+    assert all(52 <= count <= 60 for count in inside.values()), inside
+
+
+def test_values_that_only_matter_together_are_marked():
+    truth = machine("tan", L="98us", **{"o.a": "49us", "o.b": "1us"})
+    chosen = [point("reduce", topology=spec) for spec in ("flat:8", "flat:32", "kary:2^4", "chain:9", "kary:3^3")]
+    found = fitted("tan", truth, chosen)
+    assert found.forms == {"o": "linear"}
+    assert not found.values["o.a"].known
+    together = found.values["L"].value + found.values["o.a"].value
+    assert together == pytest.approx(147e-6, rel=0.2)
+
+
+def test_a_family_blind_to_size_looks_at_the_smallest_size():
+    chosen = points([("bcast", "linear"), ("bcast", "binomial"), ("gather", "linear")])
+    found = fit_measured(chosen, measured(LOGGP, chosen), "logp", "t.csv")
+    assert found.source == "fitted from 9 points of t.csv; these points are not held out"
+    assert found.provenance["held_out"] is False
+    assert found.bytes_range == (8, 8)
+
+
+def test_without_noise_the_prices_are_the_times():
+    chosen = points(BURSTS)
+    times = measured(LOGGP, chosen, noise=0)
+    (evidence,) = fit_points(family("loggp"), chosen, times).curves
+    np.testing.assert_allclose(evidence.fitted, times, rtol=1e-3)
+    assert evidence.measured == tuple(times)
+
+
+def test_too_few_points_and_families_that_need_probes_are_refused():
+    chosen = points([("bcast", "linear")], counts=(4,))
+    with pytest.raises(UserError, match="found 4 points, wanted more than its 5 values"):
+        fit_points(family("loggp"), chosen, np.ones(4))
+    for name in family_names():
+        entry = family(name)
+        if entry.from_points is None and entry.fit_points is None:
+            with pytest.raises(UserError, match="needs its probes"):
+                fit_points(entry, chosen, np.ones(4))
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
+@pytest.mark.parametrize("name", ["hockney", "loggp"])
+def test_half_the_sizes_of_a_real_machine_from_the_other_half(name):
+    with REAL.open(newline="", encoding="utf-8") as stream:
+        rows = [
+            row
+            for row in csv.DictReader(stream)
+            if row["collective"] == "allreduce" and row["algorithm"].startswith("recursive_doubling")
+        ]
+    assert rows
+    chosen = [
+        point("allreduce", "recursive-doubling", ranks=int(row["nodes"]), bytes=int(row["bytes"])) for row in rows
+    ]
+    times = np.array([float(row["median_s"]) for row in rows])
+    sizes = sorted({each.bytes for each in chosen})
+    kept = np.array([sizes.index(each.bytes) % 2 == 0 for each in chosen])
+    seen = [each for each, keep in zip(chosen, kept, strict=True) if keep]
+    unseen = [each for each, keep in zip(chosen, kept, strict=True) if not keep]
+    found = fit_measured(seen, times[kept], name, REAL.name)
+    ratio = np.array([prediction.seconds for prediction in predict(found, unseen)]) / times[~kept]
+    error = np.maximum(ratio, 1 / ratio)
+    print(f"{name}: held-out μ, median {np.median(error):.3f}, worst {error.max():.2f}, of {len(unseen)}")
+    assert np.isfinite(np.median(error))
