@@ -47,7 +47,7 @@ def test_a_folder_of_tables(folder, tmp_path):
     ("name", "text", "said"),
     [
         ("IB", IB + "201\t2e-6\t5e-6\n", "IB.txt:4: found 2 numbers, wanted 3"),
-        ("IB", IB + "201\t2e-6\tx\t1\n", "IB.txt:4: found '201\t2e-6\tx\t1', wanted numbers only"),
+        ("IB", IB + "201 2e-6 x 1\n", "IB.txt:4: found '201 2e-6 x 1', wanted numbers only"),
         ("IB", "#m\n", "IB.txt: found no row of numbers"),
         ("gamma", "#size MAX_I\n4 1e-7\n", "gamma.txt: found no column SUM_I"),
     ],
@@ -55,7 +55,7 @@ def test_a_folder_of_tables(folder, tmp_path):
 def test_a_damaged_table_is_named_with_its_line(folder, tmp_path, name, text, said):
     (folder / f"{name}.txt").write_text(text)
     output = run("import", "taulop", folder, "-o", tmp_path / "set.yaml", code=2)
-    assert said in output.replace("\n", "\n")
+    assert said in output
     assert not (tmp_path / "set.yaml").exists()
 
 
