@@ -47,6 +47,7 @@ format: $(READY)
 
 bench: $(READY)
 	.venv/bin/python tests/bench/pricing.py
+	.venv/bin/python tests/bench/campaign.py
 
 schemas: $(READY)
 	.venv/bin/python -m commodel.config workflow/schemas

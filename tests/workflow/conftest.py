@@ -29,8 +29,9 @@ class Project:
             (folder / "params" / name).mkdir(parents=True)
         for path in (ROOT / "params" / "platforms").iterdir():
             shutil.copy(path, folder / "params" / "platforms")
-        for path in (ROOT / "tests" / "workflow").glob("loggp-64.*"):
-            shutil.copy(path, folder / "params" / "platforms")
+        for name in ("loggp-64.*", "two-types.*"):
+            for path in (ROOT / "tests" / "workflow").glob(name):
+                shutil.copy(path, folder / "params" / "platforms")
         self.experiment("small", SMALL)
 
     def experiment(self, name: str, text: str) -> Path:

@@ -6,11 +6,11 @@ MLOGNP = {"o_mem.a": 0.3e-6, "o_mem.b": 1e-9, "o_net.a": 12e-6, "o_net.b": 8e-9}
 
 
 def memcopy(case):
-    return (MLOGNP["o_mem.a"] + MLOGNP["o_mem.b"] * case["bytes"]) * {"ctc": 0.5, "ctm": 1, "mtm": 2}[case["kind"]]
+    return (MLOGNP["o_mem.a"] + MLOGNP["o_mem.b"] * case["bytes"]) * {"ctc": 0.5, "ctm": 1, "mtm": 2}[case["path"]]
 
 
 def pingpong(case):
-    return 2 * (2 * memcopy({**case, "kind": "ctm"}) + MLOGNP["o_net.a"] + MLOGNP["o_net.b"] * case["bytes"])
+    return 2 * (2 * memcopy({**case, "path": "ctm"}) + MLOGNP["o_net.a"] + MLOGNP["o_net.b"] * case["bytes"])
 
 
 TRUTH = Truth({"memcopy": memcopy, "pingpong": pingpong, "work": lambda case: LOGGP["gamma"] * case["bytes"]}, MLOGNP)

@@ -23,7 +23,7 @@ def fit(observed):
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"].astype(float), pingpong.seconds / 2
     notes, unknown = {"l_net": "left at 0: part of o_net"}, {}
-    copies = observed.cases("memcopy", kind=COPY)
+    copies = observed.cases("memcopy", path=COPY)
     copied, copy, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
     if within := str(pingpong["pair"][0]).endswith(".same"):
         copied, copy, title = size, half / 2, "a quarter of a round trip within a node"

@@ -1,0 +1,77 @@
+"""What a campaign of probes costs, family by family, and what its stopping rule saves: `make bench`.
+
+The same cases with a fixed thousand repetitions are the alternative that is compared with; a case counts as saved only
+where the rule stopped because the interval of the median had become as narrow as asked.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.bench.pricing import show
+
+from commodel.build import build
+from commodel.collect import collect
+from commodel.families import family, family_names
+from commodel.measure import measure
+from commodel.plan import make_plan
+from commodel.toolchain import ROOT, find
+
+FIXED = 1000
+MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"
+PLATFORMS = {
+    "local": "launcher: local\nnodes: 1\ncores: 2\n",
+    "simulated": "launcher: simgrid\nnodes: 2\ncores: 1\nsimgrid: {file: loggp-64.xml}\n",
+}
+
+
+def campaign(name: str, toolchain: str) -> None:
+    """The standard probes of all families on two ranks: on one node that is real, or on two that are simulated."""
+    build(ROOT, toolchain)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        for kind in ("experiments", "platforms"):
+            (place / "params" / kind).mkdir(parents=True)
+        (place / "params/platforms" / f"{name}.yaml").write_text(PLATFORMS[name])
+        (place / "params/platforms/loggp-64.xml").write_text((ROOT / "tests/workflow/loggp-64.xml").read_text())
+        matrix = "matrix: [axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}]\n"
+        text = f"platform: {name}\nfamilies: all\nmeasure: {MEASURE}\n{matrix}"
+        (place / "params/experiments/probes.yaml").write_text(text)
+        plan = make_plan("probes", place)
+        batch = next(batch for batch in plan.batches if batch.cases)
+        measure(plan, batch, place / "raw" / batch.name, lambda text: None)
+        samples = collect(plan, place / "raw")
+    told(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
+
+
+def told(samples, where: str) -> None:
+    cases = samples.groupby("id").agg(
+        probe=("name", "first"),
+        spent=("seconds", "sum"),
+        each=("seconds", "mean"),
+        count=("seconds", "size"),
+        precise=("stop", lambda stops: (stops == "precision").all()),
+    )
+    cases["fixed"] = FIXED * cases["each"]
+    by_probe = cases.groupby("probe")["spent"].sum()
+    alone = 0.0
+    print(f"\nprobes on {where}, time in samples")
+    for name in family_names():
+        needed = [entry for entry in family(name).probes if entry in by_probe]
+        alone += by_probe[needed].sum()
+        show(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")
+    show("  all families, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
+    show("  each family measuring for itself / every probe once", f"{alone / by_probe.sum():.1f} x")
+    precise = cases[cases["precise"]]
+    show("  cases whose interval became as narrow as asked", f"{len(precise)} of {len(cases)}")
+    saved = precise["fixed"].sum() / precise["spent"].sum()
+    show(f"  those with {FIXED} repetitions each / with the rule", f"{saved:.1f} x")
+    show("  their median number of samples", f"{precise['count'].median():.0f}")
+
+
+if __name__ == "__main__":
+    campaign("local", "mpi")
+    if find("smpirun"):
+        campaign("simulated", "smpi")
