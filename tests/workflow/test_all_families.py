@@ -41,7 +41,7 @@ def test_one_campaign_fits_them_all(project):
         # LMO knows no port: a second large message waits for the first, which a line through all sizes takes from C.
         assert sets["lmo"].values[f"C.{kind}"].value == pytest.approx(O, rel=0.25)
     for pair in PER_BYTE:
-        assert sets["lmo"].values[f"L.{pair}"].value == pytest.approx(LATENCY[pair], rel=0.05)
+        assert sets["lmo"].values[f"L.{pair}"].value == pytest.approx(LATENCY[pair], rel=0.1)
         whole = sets["taulop"].values[f"o_1.{pair}.a"].value
         assert whole == pytest.approx(2 * O + LATENCY[pair] + HEADER * PER_BYTE[pair], rel=0.01)
         one, two = (sets["taulop"].values[f"L_1.{pair}.65536x{level}"].value for level in (1, 2))
