@@ -81,10 +81,9 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         return entry.fit_points([schedule(point) for point in points], seconds)
     stacks = [(numbers, stack(schedules)) for numbers, schedules in shapes(points)]
     guess = dict(entry.from_points)
-    if "gamma" in {parameter.name for parameter in entry.parameters} and any(
-        pattern.work.bytes.any() for _, pattern in stacks
-    ):
-        guess["gamma"] = GAMMA_GUESS
+    works = any(pattern.work.bytes.any() for _, pattern in stacks)
+    if works and entry.uses_bytes and "gamma" in {parameter.name for parameter in entry.parameters}:
+        guess["gamma"] = GAMMA_GUESS  # at one small size it would be told from nothing
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
