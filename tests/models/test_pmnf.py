@@ -5,8 +5,9 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.families import costs, family
-from commodel.fit import as_parameters, fit_measured
+from commodel.fit import as_parameters
 from commodel.patterns import schedule
+from commodel.pointfit import fit_measured
 from commodel.schedule import Schedule
 from tests.models.synthetic import observed, truth
 from tests.patterns import point

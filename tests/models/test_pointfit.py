@@ -8,8 +8,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.families import family, family_names, given
-from commodel.fit import as_parameters, fit_measured
-from commodel.pointfit import fit_points
+from commodel.fit import as_parameters
+from commodel.pointfit import fit_measured, fit_points
 from commodel.predict import predict
 from tests.patterns import point
 

@@ -1,6 +1,6 @@
 """Fits one family on one platform: from the table of observations to a parameter set with intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +9,8 @@ import pandas as pd
 from commodel.errors import UserError
 from commodel.families import Family, family, unit
 from commodel.fitting import CaseSamples, Fitted, Observed, estimate
-from commodel.pointfit import fit_points
 from commodel.probes import probe
-from commodel.records import ParameterSet, Plan, Point
+from commodel.records import ParameterSet, Plan
 
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
@@ -51,20 +50,6 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
         source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
         simulated=bool(where["simulated"]),
         provenance={"experiment_digest": plan.digest, "platform_digest": where["digest"], "seed": plan.seed},
-    )
-
-
-def fit_measured(
-    points: Sequence[Point], seconds: Sequence[float], name: str, where: str, seed: int = 1
-) -> ParameterSet:
-    """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
-    entry = family(name)
-    fitted = fit_points(entry, points, seconds, seed)
-    used = len(fitted.curves[0].x)
-    return replace(
-        as_parameters(entry, fitted),
-        source=f"fitted from {used} points of {where}; these points are not held out",
-        provenance={"held_out": False, "points": used, "seed": seed},
     )
 
 

@@ -11,16 +11,17 @@ noise from each: on synthetic LogGP machines the 95 % intervals of g held the tr
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from commodel.descent import descend
 from commodel.errors import UserError
-from commodel.families import Family, complete, forms_of
+from commodel.families import Family, complete, family, forms_of
+from commodel.fit import as_parameters
 from commodel.fitting import DRAWS, Fitted, curve
 from commodel.patterns import schedule, shapes
-from commodel.records import Point
+from commodel.records import ParameterSet, Point
 from commodel.schedule import Schedule, stack
 from commodel.values import Values
 
@@ -70,6 +71,20 @@ class Task:
             return self.misfit(logs) - target[rows]
 
         return descend(residuals, start, bounds, steps, **DESCENT)
+
+
+def fit_measured(
+    points: Sequence[Point], seconds: Sequence[float], name: str, where: str, seed: int = 1
+) -> ParameterSet:
+    """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
+    entry = family(name)
+    fitted = fit_points(entry, points, seconds, seed)
+    used = len(fitted.curves[0].x)
+    return replace(
+        as_parameters(entry, fitted),
+        source=f"fitted from {used} points of {where}; these points are not held out",
+        provenance={"held_out": False, "points": used, "seed": seed},
+    )
 
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:

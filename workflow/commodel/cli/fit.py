@@ -7,8 +7,8 @@ import click
 from commodel.collect import TEXT
 from commodel.errors import UserError
 from commodel.fit import fit as fit_family
-from commodel.fit import fit_measured
 from commodel.plan import load_plan
+from commodel.pointfit import fit_measured
 from commodel.pointtable import read_points
 from commodel.tables import read_table, write_parameters
 
