@@ -54,6 +54,13 @@ def test_what_is_not_told_apart_shows_one_digit(report):
         assert finite(row["value"]) is row["known"]
 
 
+def test_what_could_not_be_observed_says_why(comparison):
+    sets = [ParameterSet("f", "p", "", {}, missing={"M_ctc": "a copy takes no time there"})]
+    (row,) = records(tables(build(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
+    assert math.isnan(row["value"])
+    assert (row["name"], row["note"], row["known"]) == ("M_ctc", "a copy takes no time there", False)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(1234.0, "≈ 1,000"), (-0.0267, "≈ -0.03"), (4.4e-7, "≈ 4E-07"), (0.0, "≈ 0"), (math.nan, "n/a"), (math.inf, "∞")],

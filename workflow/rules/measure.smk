@@ -27,7 +27,7 @@ rule collect:
     input:
         expand(f"results/{E}/raw/{{batch}}/done", batch=BATCHES),
         plan=f"results/{E}/plan.json",
-        code=sources("collect"),
+        code=sources("collect", "distributions"),
     output:
         observations=f"results/{E}/observations.csv",
         summary=f"results/{E}/summary.csv",

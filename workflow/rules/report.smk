@@ -4,7 +4,7 @@ rule report:
         f"results/{E}/summary.csv",
         f"results/{E}/distributions.csv",
         expand(f"results/{E}/fitted/{{platform}}/{{family}}.yaml", platform=PLAN.platforms, family=PLAN.families),
-        code=sorted(PACKAGE.glob("report/*.py")),
+        code=sources("report.content", "report.html", "report.xlsx"),
     output:
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",

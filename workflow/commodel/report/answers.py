@@ -3,7 +3,17 @@
 import pandas as pd
 
 from commodel.compare import selection
-from commodel.report.ranking import FAIR, ahead_counts, ahead_lines, best_family, grade, ranked, tied_families
+from commodel.report.ranking import (
+    FAIR,
+    ahead_counts,
+    ahead_lines,
+    best_family,
+    distinct,
+    grade,
+    ranked,
+    tied_families,
+    twins,
+)
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds
@@ -58,8 +68,10 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
         f"median |error| {percent(best['abs_error_median'])}, bias {percent(best['bias'], sign=True)}): "
         f"{grade(best['mu_mean'])}."
     )
-    rows, tied = ranked(part), tied_families(part, best)
-    after = [f"{row.family} ({ratio(row.mu_mean)})" for row in rows.iloc[1:3].itertuples()]
+    rows, tied, same = ranked(part), tied_families(part, best), twins(part, best["family"])
+    mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
+    after = [f"{family} ({ratio(mu[family])})" for family in distinct(part, rows, 3)[1:]]
+    line += f" {some(same)} {'price' if len(same) > 1 else 'prices'} the same." if same else ""
     line += f" Next: {comma(after)}." if after else ""
     line += f" {some(tied)} cannot be told apart from it." if tied else ""
     lines = [line]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from commodel.records import Curve, ParameterSet
-from commodel.report.ranking import best_family, ranked
+from commodel.report.ranking import best_family, distinct, ranked
 from commodel.report.recommend import JOB
 from commodel.report.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
@@ -22,11 +22,11 @@ MOST_CURVES = 8  # drawn of one family on one platform
 def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
     """One chart a platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
     charts = []
-    best = {platform: list(ranked(part)["family"]) for platform, part in frame.groupby("platform")}
-    drawn = list(dict.fromkeys(family for names in best.values() for family in names[:MOST_FAMILIES]))
+    best = {platform: distinct(part, ranked(part), MOST_FAMILIES) for platform, part in frame.groupby("platform")}
+    drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        mine, asked = best[platform][:MOST_FAMILIES], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(mine)} of {asked} families with the lowest mean μ there; the tables have all."
+        mine, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        note = f"The {len(mine)} of {asked} families with the lowest mean μ, of those that price the same one."
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
         part = part[part["family"].isin(mine)]
         if part.empty:

@@ -28,8 +28,9 @@ GLOSSARY = (
     ),
     (
         "ahead alone",
-        "lowest mean μ, every other family further off than the 95 % interval of the paired mean difference",
+        "lowest mean μ, every other one higher by over 1 % and by more than the 95 % interval of the mean difference",
     ),
+    ("same prices", "equal to 0.1 % at every point: one model under two names on that platform"),
     ("fan-in", "most messages that one rank receives in one step of the pattern"),
     ("held out", "a point that the family's own fit has not seen; only those count"),
     ("measured", "median of the valid samples, with its 95 % interval"),

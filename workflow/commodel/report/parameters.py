@@ -30,8 +30,9 @@ VALUE = [
     Column("known", "told apart", "flag", "no: the data cannot tell this value apart; the note says from what"),
 ]
 NOTE = (
-    "Low and high: ends of the 95 % interval; equal: given as exact. Not told apart and ≈: the data do not determine "
-    "this value by itself. Beyond the probed sizes a price extrapolates."
+    "Low and high: ends of the 95 % interval; equal: given as exact. ≈ and not told apart: the data do not determine "
+    "this value by itself; n/a: it could not be observed; the note says why. Beyond the probed sizes a price "
+    "extrapolates."
 )
 
 
@@ -47,6 +48,9 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
                 samples.append(head | known | {"name": function, "at": int(place[1]), "level": level})
             else:
                 scalars.append(head | known | {"name": name})
+        for name, reason in each.missing.items():
+            absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
+            scalars.append(head | named(each, definitions, name, "") | absent | {"name": name})
         ends = each.bytes_range
         sources.append(
             head
@@ -59,7 +63,7 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
-    columns = [*FAMILY, Column("name", "parameter"), *VALUE, Column("form", "form"), *meaning, Column("note", "note")]
+    columns = [*FAMILY, Column("name", "parameter"), *VALUE, Column("form", "form"), Column("note", "note"), *meaning]
     origins = [
         *FAMILY,
         Column("source", "source"),
@@ -83,8 +87,8 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
         Column("at", "at bytes (or count)", "count", "the function's argument: bytes of a message, or a count of them"),
         Column("level", "transfers at once", "count", "of a function that also depends on how many do the same"),
         *VALUE,
-        *meaning,
         Column("note", "note"),
+        *meaning,
     ]
     note = "Linear between samples, constant below the first, and beyond the last as steep as between the last two."
     return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)

@@ -1,16 +1,18 @@
 """Which family is ahead: over a whole platform, and in each class of operation, fan-in and message size. A family is
-ahead alone where every other one can be told apart from it."""
+ahead alone where every other one can be told apart from it, but for those that price the same."""
 
 import math
 
+import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from commodel.compare import summarize
+from commodel.compare import NEGLIGIBLE, summarize
 from commodel.report.words import ratio, some
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
 COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
+ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
 FEWEST = 3  # points from which families can be told apart
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
@@ -18,12 +20,45 @@ CLASS = ["platform", "operation", "fan_in", "size_class"]
 
 
 def ranked(part: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `summarize`, the lowest mean μ first, of the families that price most of the points."""
+    """Rows of `summarize`, the lowest mean μ first, of the families that price most of the points. Of equals the
+    shortest name comes first: a family that extends another is named after it."""
     rows = summarize(part, ["family"])
     if rows.empty:
         return rows
     rows = rows[(rows["points"] >= COVER * rows["points"].max()) & rows["mu_mean"].notna()]
-    return rows.sort_values(["mu_mean", "family"], kind="stable").reset_index(drop=True)
+    return in_order(rows)
+
+
+def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
+    keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
+    order = [*by, "rounded", "length", "family"]
+    return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
+
+
+def named(family: str) -> tuple[int, str]:
+    return len(family), family
+
+
+def twins(part: pd.DataFrame, family: str) -> list[str]:
+    """The other families that price every point as this one does, as LogGP's extensions do where nodes are alike."""
+    wide = part.pivot_table(index="point", columns="family", values="predicted")
+    if family not in wide:
+        return []
+    prices, mine = wide.to_numpy(), wide[family].to_numpy()[:, None]
+    alike = (np.abs(prices - mine) <= ALIKE * mine) | (np.isnan(prices) & np.isnan(mine))
+    return sorted((name for name in wide.columns[alike.all(axis=0)] if name != family), key=named)
+
+
+def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
+    """The first families of `ranked`, without those that price as an earlier one does."""
+    kept, same = [], set()
+    for family in rows["family"]:
+        if len(kept) == most:
+            break
+        if family not in same:
+            kept.append(family)
+            same |= set(twins(part, family))
+    return kept
 
 
 def best_family(part: pd.DataFrame) -> pd.Series | None:
@@ -33,16 +68,18 @@ def best_family(part: pd.DataFrame) -> pd.Series | None:
 
 
 def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
-    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference. A
-    price of 0 ties with nothing."""
+    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference, or by
+    less than 1 %. A price of 0 ties with nothing; what prices the same is no other family."""
+    same = twins(part, best["family"])
     wide = part.pivot_table(index="point", columns="family", values="mu")
     tied = []
     for family in wide.columns:
         both = (wide[family] - wide[best["family"]]).dropna()
         count = len(both)
-        if family == best["family"] or count < FEWEST or count <= COVER * best["points"] or both.max() == math.inf:
+        if family in (best["family"], *same) or count < FEWEST or count <= COVER * best["points"]:
             continue
-        if both.mean() <= stdtrit(count - 1, 0.975) * both.std() / math.sqrt(count):
+        noise = stdtrit(count - 1, 0.975) * both.std() / math.sqrt(count) if both.max() < math.inf else 0.0
+        if both.mean() <= max(noise, NEGLIGIBLE * best["mu_mean"]):
             tied.append(family)
     return tied
 
@@ -59,14 +96,16 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points}
         if best is None:
-            rows.append(row | {"best": "", "mu": math.nan, "tied": [], "next": "", "mu_next": math.nan, "told": False})
+            none = {"best": "", "mu": math.nan, "same": [], "tied": [], "next": "", "mu_next": math.nan, "told": False}
+            rows.append(row | none)
             continue
-        told, tied = points >= FEWEST, tied_families(part, best)
-        others = [other for other in ranked(part).iloc[1:].itertuples() if told and other.family not in tied]
+        told, tied, same = points >= FEWEST, tied_families(part, best), twins(part, best["family"])
+        close = {best["family"], *tied, *same}
+        others = [other for other in ranked(part).itertuples() if told and other.family not in close]
         after = (others[0].family, others[0].mu_mean) if others else ("", None)
-        row |= {"best": best["family"], "mu": best["mu_mean"], "tied": tied, "next": after[0], "mu_next": after[1]}
-        rows.append(row | {"told": told})
-    columns = [*CLASS, "order", "points", "best", "mu", "tied", "next", "mu_next", "told"]
+        row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "told": told}
+        rows.append(row | {"next": after[0], "mu_next": after[1]})
+    columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "told"]
     found = pd.DataFrame(rows, columns=columns)
     return found.sort_values(["platform", "operation", "order"], kind="stable").reset_index(drop=True)
 

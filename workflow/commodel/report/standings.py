@@ -6,7 +6,7 @@ import pandas as pd
 
 from commodel.compare import selection, summarize
 from commodel.report.frames import PLATFORM, scaled
-from commodel.report.ranking import COVER, FEWEST, best_family, tied_families
+from commodel.report.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
 from commodel.report.shape import MU, Column, Table, table
 
 
@@ -17,13 +17,15 @@ def families(frame: pd.DataFrame) -> Table:
     every = frame.loc[frame["family"] != "", [*by, "simulated"]].drop_duplicates(by)
     rows = every.merge(summarize(frame, by), "left", on=by).merge(selection(frame, by), "left", on=by)
     rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
-    rows = rows.sort_values(["platform", "mu_mean", "family"]).reset_index(drop=True)
+    rows = in_order(rows, ("platform",))
     best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
     standing = {}
     for platform, first in best.items():
         if first is not None:
-            tied = tied_families(judged[judged["platform"] == platform], first)
-            standing |= {(platform, family): "as good" for family in tied} | {(platform, first["family"]): "best"}
+            part = judged[judged["platform"] == platform]
+            standing |= {(platform, family): "as good" for family in tied_families(part, first)}
+            standing |= {(platform, family): "same prices" for family in twins(part, first["family"])}
+            standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     total = frame[frame["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
@@ -33,7 +35,7 @@ def families(frame: pd.DataFrame) -> Table:
         Column("points", "points compared", "count"),
         Column("measured_points", "points measured", "count"),
         Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
-        Column("standing", "standing", "text", "as good: cannot be told apart from the best family of the platform"),
+        Column("standing", "standing", "text", "as good: cannot be told apart from the best; same prices: as the best"),
         Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
@@ -63,6 +65,7 @@ def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
     shown["tied"] = [
         ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in found.itertuples()
     ]
+    shown["same"] = [", ".join(row.same) for row in found.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
     shown["alone"] = [row.told and not row.tied for row in found.itertuples()]
     columns = [
@@ -76,6 +79,7 @@ def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
         Column("mu", "mean μ of the lowest", "ratio", scale=MU),
         Column("mu_next", "mean μ of the next", "ratio", scale=MU),
         Column("alone", "ahead alone", "flag", "every other family can be told apart from it"),
+        Column("same", "prices the same"),
         Column("tied", "cannot be told apart from the lowest"),
     ]
     marks = frozenset((row, 6) for row, one in enumerate(shown.itertuples()) if one.alone)

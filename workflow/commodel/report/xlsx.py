@@ -17,6 +17,7 @@ from commodel.report.xlsx_layout import (
     legal_table,
     set_widths,
     unique,
+    wrapped_lines,
 )
 from commodel.tables import whole
 
@@ -175,6 +176,8 @@ class Workbook:
         )
         sheet.set_row(row, 15 * header_lines(table, widths) + 3)
         for at, values in enumerate(rows):
+            if (lines := wrapped_lines(values, widths)) > 1:
+                sheet.set_row(row + 1 + at, 13.5 * lines)
             for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
                 marked = (start + at, place) in table.marks
                 runs_on = place + 1 == len(table.columns)

@@ -63,6 +63,12 @@ def header_lines(table: Table, widths: list[int]) -> int:
     return min(6, max(lines))
 
 
+def wrapped_lines(values: tuple, widths: list[int]) -> int:
+    """Lines the longest text of a row takes; the last column's runs on instead."""
+    texts = [len(value) if isinstance(value, str) else 0 for value in values[:-1]]
+    return max((1 + int(long * 1.05) // widths[place] for place, long in enumerate(texts) if long > WIDEST), default=1)
+
+
 def set_widths(sheet, widths: list[int]) -> None:
     for place, width in enumerate(widths):
         sheet.set_column(place, place, width)
