@@ -158,7 +158,7 @@ class Workbook:
             sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
             return row + 2
         titles = unique([column.header for column in table.columns])
-        last = row + len(rows)
+        last, dense = row + len(rows), len(table.columns) > BROAD  # a line a row: long texts are cut off
         sheet.add_table(
             row,
             0,
@@ -176,11 +176,11 @@ class Workbook:
         )
         sheet.set_row(row, 15 * header_lines(table, widths) + 3)
         for at, values in enumerate(rows):
-            if (lines := wrapped_lines(values, widths)) > 1:
+            if not dense and (lines := wrapped_lines(values, widths)) > 1:
                 sheet.set_row(row + 1 + at, 13.5 * lines)
             for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
                 marked = (start + at, place) in table.marks
-                runs_on = place + 1 == len(table.columns)
+                runs_on = dense or place + 1 == len(table.columns)
                 self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on)
         for place, column in enumerate(table.columns):
             if column.scale is not None:
