@@ -1,5 +1,6 @@
 """commodel run: an experiment from its YAML to its report."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -81,17 +82,22 @@ def _snakemake(settings: dict, cores: int | None, profile: str | None) -> list[s
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:
-    """Per platform and family: mean proportional error, over all points and over those its parameters reach, and how
-    often it picks the fastest choice."""
+    """Per platform and family, the best first: mean proportional error, over all points and over those its parameters
+    reach, and how often it picks the fastest choice."""
     by = ["platform", "simulated", "family"]
     found = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    found = found.sort_values(["platform", "mu_mean", "family"])
+
+    def digits(mu: float) -> float | str:
+        return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
+
     return [
         {
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
             "family": row.family,
             "points": int(row.points),
-            "mean error μ": round(float(row.mu_mean), 3),
-            "μ in probed range": round(float(row.mu_reached), 3),
+            "mean error μ": digits(row.mu_mean),
+            "μ in probed range": digits(row.mu_reached),
             "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in found.itertuples()
