@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from commodel.descent import SMALL, descend
-from commodel.fitting import mean, with_misfit
 from commodel.functions import evaluate
+from commodel.regression import mean, with_misfit
 
 FEWEST = {"saturating": 7, "pipeline": 4}  # different x: more than the form has coefficients that data can tell
 FREE = "only a + d and d·exp(−e·f) are determined: f is put at the smallest number measured"

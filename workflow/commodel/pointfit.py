@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from commodel.curves import curve
 from commodel.descent import descend
 from commodel.errors import UserError
 from commodel.families import Family, complete, family, forms_of
 from commodel.fit import as_parameters
-from commodel.fitting import DRAWS, Fitted, curve
+from commodel.fitting import DRAWS, Fitted
 from commodel.patterns import schedule, shapes
 from commodel.records import ParameterSet, Point
 from commodel.schedule import Schedule, stack

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.fitting import Observed, line, mean
+from commodel.fitting import Observed
+from commodel.regression import line, mean
 from commodel.units import format_bytes
 
 BURST = 16

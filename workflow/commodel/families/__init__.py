@@ -10,6 +10,7 @@ from commodel.fitting import Fitted, Observed
 from commodel.functions import FORMS, coefficient_unit
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
+from commodel.regression import mean
 from commodel.schedule import Schedule
 from commodel.units import parse_bytes, parse_number, parse_seconds
 from commodel.values import Values
@@ -35,6 +36,12 @@ class Parameter:
 
 
 GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0)
+
+
+def local_work(observed: Observed) -> np.ndarray:
+    """GAMMA from the probe `work`, every size counting alike."""
+    work = observed.cases("work")
+    return mean(work.seconds / work["bytes"])
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ message of a packet; BSPlib's is per word. l depends on the number of ranks, and
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, choose_form, curve, least_squares, line, mean, per_byte
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.functions import FORMS
+from commodel.regression import choose_form, least_squares, line, mean
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
 
@@ -42,7 +44,7 @@ def fit(observed):
         curve("supersteps", ("messages a rank", "time / s"), h, time[0], fitted, f"h·g + l, l = {text}", len(values)),
         curve("waiting for all", ("ranks", "time / s"), counts, waits[0], list(l_at.values()), f"l = {text}", 2),
     )
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     return Fitted(values, (packet, packet), forms={"l": form}, notes=notes, unknown=unknown, curves=curves)
 
 

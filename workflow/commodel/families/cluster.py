@@ -8,8 +8,10 @@ of half a round trip when all overheads are taken off. L(m, p) = L_0 + L_p·p + 
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, least_squares, line_curve, mean, per_byte, piecewise
+from commodel.curves import curve, line_curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
+from commodel.regression import least_squares, mean, piecewise
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 from commodel.schedule import KINDS
@@ -47,7 +49,7 @@ def fit(observed):
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
             missing[name] = "not observable: a copy takes no time there"
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET)
     notes = {"packet": "taken from Ethernet, not measured"}
     sizes = (trips.size[0], trips.size[-1])

@@ -6,9 +6,11 @@ take their number squared. L is what is left of half a round trip when both over
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, mean, per_byte
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs
+from commodel.regression import mean
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import network, pair_probes, round_trips
 
@@ -27,7 +29,7 @@ def fit(observed):
         notes |= {f"{name}.{pair}": note for name, note in found.notes.items()}
         unknown |= {f"{name}.{pair}": note for name, note in found.unknown.items()}
         curves.append(evidence)
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(
         values,

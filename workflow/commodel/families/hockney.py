@@ -4,9 +4,11 @@
 Where the protocol changes with the size, α and β change: the sizes at which they do are found in the data.
 """
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, per_byte, piecewise
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.functions import evaluate
+from commodel.regression import piecewise
 from commodel.replay import Costs, finish_times
 
 
@@ -32,7 +34,7 @@ def fit(observed):
     evidence = curve(
         "half a round trip", ("message / B", "time / s"), size, half[0], fitted, title, 3 * pieces - 1, refit
     )
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 

@@ -7,10 +7,12 @@ paper takes both answers after one another, 2·C_i; here the second comes in whi
 
 import numpy as np
 
+from commodel.curves import line_curve
 from commodel.errors import UserError
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, line, line_curve, per_byte
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs
+from commodel.regression import line
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import half_trips
 
@@ -40,7 +42,7 @@ def fit(observed):
         curves.append(line_curve(f"half a round trip, {pair}", LABELS, size, half, whole, slope, form))
         L, rest = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {f"L.{pair}": L, f"invbeta.{pair}": rest}
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     sizes = triplets["bytes"]
     return Fitted(values, (sizes.min(), sizes.max()), curves=tuple(curves), settings=observed.placement)
 

@@ -10,8 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, line, mean, per_byte, segments
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
+from commodel.regression import line, mean, segments
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import network, round_trips
 from commodel.units import format_bytes
@@ -63,7 +65,7 @@ def fit(observed):
         "G": G,
         "O": O,
         "S": np.full(len(L), S),
-        "gamma": per_byte(observed.cases("work")),
+        "gamma": local_work(observed),
     }
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves)
 

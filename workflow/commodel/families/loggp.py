@@ -7,8 +7,10 @@ overheads are taken off; Netgauge's "L" keeps them in.
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, mean, per_byte
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
+from commodel.regression import mean
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import network, round_trips
 
@@ -35,7 +37,7 @@ def fit(observed):
         against_size("send overhead", trips.o_s, o_s[0], "o_s", 1),
         against_size("receive overhead", trips.o_r, o_r[0], "o_r", 1),
     )
-    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": per_byte(observed.cases("work"))}
+    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": local_work(observed)}
     return Fitted(values, (size[0], size[-1]), notes=rest.notes, unknown=rest.unknown, curves=curves)
 
 

@@ -6,10 +6,11 @@ Where nodes differ it takes their mean: whatever pair of types was measured over
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
+from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.families.hloggp import pair_network
-from commodel.fitting import Fitted, mean, per_byte
+from commodel.fitting import Fitted
 from commodel.pairs import SAME, channel_values
+from commodel.regression import mean
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import pair_probes, round_trips
 
@@ -32,7 +33,7 @@ def fit(observed):
             unknown |= {f"{name}.{channel}": note for name, note in found.unknown.items()}
             curves.append(evidence)
         values |= {f"{name}.{channel}": np.mean([each[name] for each in several], axis=0) for name in several[0]}
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))
 

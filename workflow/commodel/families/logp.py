@@ -7,8 +7,9 @@ this is the median).
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, per_byte
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 
@@ -24,7 +25,7 @@ def fit(observed):
         unknown["g"] = "no larger than the overhead, which hides it"
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
     evidence = curve("half a round trip", ("message / B", "time / s"), trips.size, trips.one_way[0], fitted, "L + 2·o")
-    values = {"L": L, "o": o, "g": g, "gamma": per_byte(observed.cases("work"))}
+    values = {"L": L, "o": o, "g": g, "gamma": local_work(observed)}
     return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
 
 

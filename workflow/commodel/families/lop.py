@@ -16,9 +16,10 @@ nothing of what is below it, so intervals of rtt_min are too narrow.
 
 import numpy as np
 
+from commodel.curves import curve
 from commodel.errors import UserError
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, per_byte
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.pipelines import fit_pipeline
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
@@ -34,7 +35,7 @@ def fit(observed):
     if "irecv" in _ways(observed, "post"):
         functions.append(_posting(observed, "o_r", "irecv"))
 
-    values, notes, unknown, curves = {"gamma": per_byte(observed.cases("work"))}, {}, {}, []
+    values, notes, unknown, curves = {"gamma": local_work(observed)}, {}, {}, []
     for function, n, each in functions:
         values |= function.values
         notes |= function.notes

@@ -9,8 +9,10 @@ in turn. Where copies take no time, as on simulated platforms, the network's tra
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, line, line_curve, per_byte
+from commodel.curves import line_curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
+from commodel.regression import line
 from commodel.replay import Costs, finish_times
 
 COPY = "ctm"
@@ -37,7 +39,7 @@ def fit(observed):
         c, d = line(size, np.maximum(half - 2 * (a[:, None] + b[:, None] * size), 0), 1 / half[0] ** 2)
         curves += (line_curve("half a round trip", LABELS, size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
     values = {"o_mem.a": a, "o_mem.b": b, "o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c)}
-    values["gamma"] = per_byte(observed.cases("work"))
+    values["gamma"] = local_work(observed)
     forms = {"o_mem": "linear", "o_net": "linear"}
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, unknown=unknown, curves=curves)
 

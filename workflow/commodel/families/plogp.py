@@ -9,8 +9,10 @@ where given samples say otherwise, the larger counts.
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, per_byte, sampled, sampled_curve
+from commodel.curves import curve, sampled_curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
+from commodel.regression import sampled
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 
@@ -38,7 +40,7 @@ def fit(observed):
         sampled_curve("send overhead", LABELS, trips.size, measured["o_s"]),
         sampled_curve("receive overhead", LABELS, trips.size, measured["o_r"]),
     )
-    values |= {"L": L, "gamma": per_byte(observed.cases("work"))}
+    values |= {"L": L, "gamma": local_work(observed)}
     forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
     return Fitted(values, (trips.size[0], trips.size[-1]), forms=forms, notes=notes, curves=curves)
 

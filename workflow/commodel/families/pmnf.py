@@ -18,9 +18,11 @@ from itertools import combinations, product
 
 import numpy as np
 
+from commodel.curves import curve
 from commodel.errors import UserError
 from commodel.families import Family, Parameter
-from commodel.fitting import DRAWS, Fitted, curve, with_misfit
+from commodel.fitting import DRAWS, Fitted
+from commodel.regression import with_misfit
 
 POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]

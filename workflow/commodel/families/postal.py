@@ -7,8 +7,9 @@ larger. Good for messages that take up to a tenth longer than the shortest.
 
 import numpy as np
 
-from commodel.families import GAMMA, Family, Parameter
-from commodel.fitting import Fitted, curve, per_byte
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 
@@ -21,7 +22,7 @@ def fit(observed):
     good = size[half[0] <= 1.1 * shortest[0]].max()
     fitted = np.full(len(size), lam[0] * g[0])
     evidence = curve("half a round trip", ("message / B", "time / s"), size, half[0], fitted, "λ·g")
-    values = {"lam": lam, "g": g, "gamma": per_byte(observed.cases("work"))}
+    values = {"lam": lam, "g": g, "gamma": local_work(observed)}
     notes = {} if lam[0] > 1 else {"lam": "1 is the least: bursts are spaced as far apart as a message takes"}
     return Fitted(values, (0, good), notes=notes, curves=(evidence,))
 

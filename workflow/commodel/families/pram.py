@@ -4,8 +4,9 @@ A PRAM has no messages at all; here they keep their order, so that a rank's work
 is left of a pattern is its critical path of local work, with no step in common (a PRAM's processors keep in step).
 """
 
-from commodel.families import GAMMA, Family
-from commodel.fitting import Fitted, curve, per_byte
+from commodel.curves import curve
+from commodel.families import GAMMA, Family, local_work
+from commodel.fitting import Fitted
 from commodel.replay import Costs, finish_times
 
 FREE = Costs(send=0.0, receive=0.0, wire=0.0, gap_out=0.0, gap_in=0.0)
@@ -13,7 +14,7 @@ FREE = Costs(send=0.0, receive=0.0, wire=0.0, gap_out=0.0, gap_in=0.0)
 
 def fit(observed):
     work = observed.cases("work")
-    size, gamma = work["bytes"], per_byte(work)
+    size, gamma = work["bytes"], local_work(observed)
     evidence = curve("local work", ("bytes / B", "time / s"), size, work.seconds[0], gamma[0] * size, "γ·m")
     return Fitted({"gamma": gamma}, (0, size.max()), curves=(evidence,))
 

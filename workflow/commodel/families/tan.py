@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commodel.curves import curve, line_curve
 from commodel.families import Family, Parameter
-from commodel.fitting import Fitted, choose_form, curve, line, line_curve, mean, shape_coefficients
+from commodel.fitting import Fitted
 from commodel.functions import FORMS, evaluate
 from commodel.records import Curve
+from commodel.regression import choose_form, line, mean, shape_coefficients
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 

@@ -10,9 +10,11 @@ share of it as in LogP; what grows with the size is in L.
 import numpy as np
 
 from commodel.concurrency import MEMORY, NETWORK, Terms, terms, total, transmissions
-from commodel.families import Family, Parameter
-from commodel.fitting import Fitted, per_byte, sampled, sampled_curve
+from commodel.curves import sampled_curve
+from commodel.families import Family, Parameter, local_work
+from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs, function
+from commodel.regression import sampled
 from commodel.schedule import Groups
 
 LABELS = ("message / B", "time / s")
@@ -42,7 +44,7 @@ def fit(observed):
             title = f"{'within' if kind == MEMORY else 'between'} nodes {name}, {level} at once"
             curves.append(sampled_curve(title, LABELS, sizes, seconds))
         forms[f"L_{kind}{tail}"] = "table"
-    values |= {"gamma.a": np.zeros(len(o)), "gamma.b": per_byte(observed.cases("work"))}
+    values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     sizes = ring["bytes"]
     return Fitted(values, (sizes.min(), sizes.max()), forms=forms, curves=tuple(curves), settings=observed.placement)

@@ -1,10 +1,10 @@
-"""Fitting's own parts, where a family's contract would not show what they do."""
+"""The parts of a regression, where a family's contract would not show what they do."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fitting import sampled
+from commodel.regression import sampled
 
 
 def levelled(draws):
