@@ -11,7 +11,7 @@ LEVELS = {
     3: "experiments platforms tables schedule fitting regression values",
     4: "concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "interchange matrix algorithms launchers probes families playfile",
-    6: "patterns points build provenance notation",
+    6: "leftout patterns points build provenance notation",
     7: "duration collect compare distributions fit predict pointtable",
     8: "pointfit plan measure planview",
     9: "report",

@@ -1,5 +1,7 @@
 """What every family must do, whichever it is: one test, all families."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from commodel.families import complete, costs, family, family_names
 from commodel.fit import as_parameters
 from commodel.fitting import Observed, estimate
 from commodel.functions import FORMS
+from commodel.leftout import left_out
 from commodel.patterns import schedule
 from commodel.predict import predict
 from commodel.probes import probe, spread
@@ -114,6 +117,19 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
 def test_without_data_it_says_what_it_lacks(name):
     with pytest.raises(UserError, match="no measurements of probe"):
         family(name).fit(Observed({}))
+
+
+def test_a_case_left_out_is_predicted(name):
+    """Whichever case is missing, as where none of its samples was valid, the rest can be fitted."""
+    observations = observed(truth(name), name, noise=0.01, samples=10)
+    entry = family(name)
+    entry.fit(observations)
+    found = left_out(entry, observations)
+    assert not found or np.isfinite(found["error"])
+    for needed, cases in observations.probes.items():
+        for number in {0, len(cases) // 2, len(cases) - 1} if len(cases) > 3 else ():
+            with suppress(UserError):  # one that nothing can stand in for
+                entry.fit(observations.without(needed, number, 21))
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say(name):

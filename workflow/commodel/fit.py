@@ -9,6 +9,7 @@ import pandas as pd
 from commodel.errors import UserError
 from commodel.families import Family, family, unit
 from commodel.fitting import CaseSamples, Fitted, Observed, estimate
+from commodel.leftout import left_out
 from commodel.probes import probe
 from commodel.records import ParameterSet, Plan
 
@@ -40,7 +41,7 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     where = plan.platforms[platform]
     evidence = observed(observations, platform, plan.seed, where["types"])
     try:
-        parameters = as_parameters(entry, entry.fit(evidence))
+        parameters = replace(as_parameters(entry, entry.fit(evidence)), left_out=left_out(entry, evidence))
     except UserError as error:
         lacking = {parameter.name: error.message for parameter in entry.parameters}
         parameters = ParameterSet(name, platform, "", {}, missing=lacking)

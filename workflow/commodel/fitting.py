@@ -43,6 +43,15 @@ class Cases:
         return Cases(columns, self.seconds[:, chosen])
 
 
+def at_common(column: str, *several: Cases) -> tuple[Cases, ...]:
+    """Of cases that are to be subtracted from each other those with a value of the column that all have, in its order:
+    one may be missing, because none of its samples was valid."""
+    shared = sorted(set.intersection(*(set(cases[column].tolist()) for cases in several)))
+    if not shared:
+        raise UserError(f"no measurements that agree in {column}")
+    return tuple(cases.pick([cases[column].tolist().index(value) for value in shared]) for cases in several)
+
+
 @dataclass(frozen=True, eq=False)
 class Observed:
     """Everything measured on one platform by the probes; what a family's fit gets."""
@@ -76,6 +85,16 @@ class Observed:
             raise UserError(f"no measurements of probe '{probe}' with {wanted}")
         columns = {name: np.array([known[number].settings[name] for number in kept]) for name in known[0].settings}
         return Cases(columns, rows[kept].T)
+
+    def without(self, probe: str, number: int, rows: int) -> "Observed":
+        """The same without one case of a probe, and with the first `rows` of the draws only."""
+        cases = list(self.probes[probe])
+        del cases[number]
+        kept = {
+            key: (np.delete(found, number, axis=0) if key[0] == probe else found)[:, :rows]
+            for key, found in self._resampled.items()
+        }
+        return Observed({**self.probes, probe: cases}, self.seed, self.types, kept)
 
     def counts(self, probe: str) -> Cases:
         """The same of a probe that counts: means of its counts in place of times."""

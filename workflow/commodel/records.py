@@ -172,6 +172,7 @@ class ParameterSet:
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
     simulated: bool = False
+    left_out: Mapping[str, float] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
     bytes_range: tuple[float, float] | None = None  # of the probes; outside it a price is an extrapolation
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value

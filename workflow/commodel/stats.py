@@ -61,6 +61,6 @@ def resampled(
 
 def r_squared(measured: np.ndarray, fitted: np.ndarray) -> float:
     spread = np.sum((measured - measured.mean()) ** 2)
-    if spread == 0:
-        return 1.0 if np.allclose(measured, fitted) else 0.0
+    if spread <= 1e-18 * np.sum(measured**2):  # all the same, but for rounding
+        return 1.0 if np.allclose(measured, fitted, atol=0) else 0.0
     return float(1 - np.sum((measured - fitted) ** 2) / spread)

@@ -100,6 +100,7 @@ def write_parameters(path: Path, parameters: ParameterSet) -> None:
         "settings": dict(parameters.settings),
         "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},
         "missing": dict(parameters.missing),
+        "left_out": dict(parameters.left_out),
         "provenance": dict(parameters.provenance),
         "curves": [_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
@@ -142,6 +143,7 @@ def read_parameters(path: Path) -> ParameterSet:
         "forms",
         "settings",
         "missing",
+        "left_out",
         "parameters",
         "provenance",
     }
@@ -172,6 +174,7 @@ def read_parameters(path: Path) -> ParameterSet:
             forms={name: str(form) for name, form in data.get("forms", {}).items()},
             settings=dict(data.get("settings", {})),
             missing={name: str(why) for name, why in data.get("missing", {}).items()},
+            left_out={name: float(number) for name, number in data.get("left_out", {}).items()},
             simulated=bool(data.get("simulated", False)),
             bytes_range=tuple(float(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
             curves=tuple(_curve(entry) for entry in data.get("curves", [])),

@@ -10,7 +10,7 @@ import numpy as np
 
 from commodel.curves import curve, line_curve
 from commodel.families import GAMMA, Family, Parameter, local_work
-from commodel.fitting import Fitted
+from commodel.fitting import Fitted, at_common
 from commodel.regression import least_squares, mean, piecewise
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
@@ -60,7 +60,7 @@ def _receive_gap(observed):
     """From two lengths of the same streams: what each further packet adds."""
     streams = observed.cases("stream")
     lengths = np.unique(streams["each"])
-    first, last = (streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1]))
+    first, last = at_common("bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1])))
     packets = first["senders"] * (lengths[-1] - lengths[0])
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets
 
@@ -68,7 +68,8 @@ def _receive_gap(observed):
 def _background(observed):
     """How much each message slows a computation down."""
     control = observed.cases("overlap", what="control")
-    alone, busy = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
+    both = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
+    alone, busy = at_common("bytes", *both)
     return busy["bytes"], np.maximum(busy.seconds - alone.seconds, 0) / busy["messages"]
 
 

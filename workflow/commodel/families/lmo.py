@@ -10,7 +10,7 @@ import numpy as np
 from commodel.curves import line_curve
 from commodel.errors import UserError
 from commodel.families import GAMMA, Family, Parameter, local_work
-from commodel.fitting import Fitted
+from commodel.fitting import Fitted, at_common
 from commodel.pairs import SAME, Pairs
 from commodel.regression import line
 from commodel.replay import Costs, finish_times
@@ -25,7 +25,8 @@ def fit(observed):
     own: dict[str, tuple] = {}  # by type of node
     for pair in dict.fromkeys(triplets["pair"]):
         kind = pair.partition(".")[0]
-        one, two = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
+        mine = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
+        one, two = at_common("bytes", *mine)
         size, second = one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = line(size, second, 1 / one.seconds[0] ** 2)
         own[kind] = C, t

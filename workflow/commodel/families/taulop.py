@@ -11,6 +11,7 @@ import numpy as np
 
 from commodel.concurrency import MEMORY, NETWORK, Terms, terms, total, transmissions
 from commodel.curves import sampled_curve
+from commodel.errors import UserError
 from commodel.families import Family, Parameter, local_work
 from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs, function
@@ -31,13 +32,13 @@ def fit(observed):
         times = _by_level(mine, 1 if kind == MEMORY else 2)
         if kind == MEMORY:
             times |= _alone(observed, pair)
-        least = times[min(times)]
-        o = least[1][:, least[0].argmin()]
+        sizes, times = _aligned(times)
+        o = times[min(times)][:, 0]
         tail = f".{name}" if observed.types else ""
         values |= {f"o_{kind}{tail}.a": o}
         forms[f"o_{kind}{tail}"] = "constant"
         transfer = 0.0
-        for level, (sizes, seconds) in sorted(times.items()):
+        for level, seconds in times.items():
             transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / (2 if kind == MEMORY else 1), transfer)
             knots = sampled(f"L_{kind}{tail}", sizes, transfer)
             values |= {f"{key}x{level}": draws for key, draws in knots.items()}
@@ -52,12 +53,18 @@ def fit(observed):
 
 def _by_level(ring, share):
     """{τ: (sizes, seconds)}; in a ring over two nodes half of the ranks send into each."""
-    found = {}
-    for procs in sorted({int(count) for count in ring["procs"]}):
-        mine = ring.pick(ring["procs"] == procs)
-        order = np.argsort(mine["bytes"])
-        found[procs // share] = mine["bytes"][order], mine.seconds[:, order]
-    return found
+    counts = sorted({int(count) for count in ring["procs"]})
+    rings = [ring.pick(ring["procs"] == procs) for procs in counts]
+    return {procs // share: (mine["bytes"], mine.seconds) for procs, mine in zip(counts, rings, strict=True)}
+
+
+def _aligned(times):
+    """At the sizes that all levels have: a case may be missing, because none of its samples was valid."""
+    shared = sorted(set.intersection(*(set(sizes.tolist()) for sizes, _ in times.values())))
+    if not shared:
+        raise UserError("no measurements of probe 'ring' at sizes that all numbers of ranks have")
+    picks = {level: [sizes.tolist().index(size) for size in shared] for level, (sizes, _) in times.items()}
+    return np.array(shared), {level: seconds[:, picks[level]] for level, (_, seconds) in sorted(times.items())}
 
 
 def _alone(observed, pair):
@@ -66,9 +73,8 @@ def _alone(observed, pair):
     if probe is None:
         return {}
     trip = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
-    order = np.argsort(trip["bytes"])
-    sizes, half = trip["bytes"][order], trip.seconds[:, order] / 2
-    return {1: (np.concatenate([[0], sizes]), np.concatenate([half[:, :1], half], axis=1))}
+    half, least = trip.seconds / 2, trip["bytes"].argmin()
+    return {1: (np.concatenate([[0], trip["bytes"]]), np.concatenate([half[:, [least]], half], axis=1))}
 
 
 def _has(observed, probe, pair):

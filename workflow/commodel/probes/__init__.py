@@ -7,6 +7,7 @@ from itertools import combinations
 
 from commodel.records import Case
 from commodel.registry import lookup
+from commodel.schedule import Schedule
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 SAME = "same"  # in the name of a pair: both ranks on one node of that type
@@ -85,6 +86,7 @@ class Probe:
     plan: Callable[[Site, list[int]], Iterable[tuple[Place, Settings]]]
     program: str = ""  # where another probe's program measures it
     optional: bool = False  # some platforms have no case for it
+    pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
 
     @property
     def runs(self) -> str:
@@ -93,6 +95,10 @@ class Probe:
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
         for place, settings in self.plan(site, sizes):
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
+
+
+def round_trip(out: int, back: int) -> Schedule:
+    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
 
 
 def up_to(limit: int) -> list[int]:

@@ -1,6 +1,9 @@
 """A packet of 1 KiB down a row of ranks and back up: full round trip, heights up to 32 as in the TAN paper."""
 
+import numpy as np
+
 from commodel.probes import PACKET, Probe, spread, up_to
+from commodel.schedule import Schedule
 
 
 def plan(site, sizes):
@@ -8,4 +11,11 @@ def plan(site, sizes):
     return [(place, {"height": height, "bytes": PACKET}) for height in up_to(place.ranks - 1)]
 
 
-PROBE = Probe("chain", "round trip down a row of ranks", ("height", "bytes"), plan)
+def pattern(case):
+    height = case["height"]
+    down, up = np.arange(height), np.arange(height, 0, -1)
+    src, dst = np.concatenate([down, up]), np.concatenate([down + 1, up - 1])
+    return Schedule.of(height + 1, np.arange(2 * height), src, dst, case["bytes"], root=0)
+
+
+PROBE = Probe("chain", "round trip down a row of ranks", ("height", "bytes"), plan, pattern=pattern)

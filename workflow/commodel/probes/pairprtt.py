@@ -2,7 +2,7 @@
 Pairs of types, not of nodes: their number stays small on any cluster."""
 
 from commodel.probes import Probe, across, spread, together
-from commodel.probes.prtt import COLUMNS, settings
+from commodel.probes.prtt import COLUMNS, pattern, settings
 
 
 def plan(site, sizes):
@@ -12,5 +12,11 @@ def plan(site, sizes):
 
 
 PROBE = Probe(
-    "pairprtt", "parametrised round trips by pair of node types", COLUMNS, plan, program="prtt", optional=True
+    "pairprtt",
+    "parametrised round trips by pair of types",
+    COLUMNS,
+    plan,
+    program="prtt",
+    optional=True,
+    pattern=pattern,
 )

@@ -1,7 +1,10 @@
 """Ping-pongs between many pairs at once: how throughput is shared. Sizes of one packet at most, as in the cluster
 model."""
 
+import numpy as np
+
 from commodel.probes import Probe, spread, up_to
+from commodel.schedule import Schedule
 
 MTU = 1500
 
@@ -17,4 +20,11 @@ def plan(site, sizes):
         yield from ((place, {"pairs": pairs, "bytes": size}) for size in packets(sizes))
 
 
-PROBE = Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan)
+def pattern(case):
+    pairs = case["pairs"]
+    one, two = np.arange(pairs), np.arange(pairs, 2 * pairs)
+    step, src, dst = np.repeat([0, 1], pairs), np.concatenate([one, two]), np.concatenate([two, one])
+    return Schedule.of(2 * pairs, step, src, dst, case["bytes"])
+
+
+PROBE = Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan, pattern=pattern)

@@ -1,6 +1,6 @@
 """Parametrised round trips: n messages out, one back, with delays between the sends or before the receive."""
 
-from commodel.probes import Probe, spread
+from commodel.probes import Probe, round_trip, spread
 from commodel.roundtrips import BURST
 
 COLUMNS = ("n", "delay", "late", "bytes")
@@ -15,4 +15,10 @@ def plan(site, sizes):
     return [(spread(site, 2), about) for about in settings(sizes)]
 
 
-PROBE = Probe("prtt", "round trip of a burst, with delays: the LogGP parameters one by one", COLUMNS, plan)
+def pattern(case):
+    """Delays are in no schedule."""
+    plain = case["n"] == 1 and not case["delay"] and not case["late"]
+    return round_trip(case["bytes"], case["bytes"]) if plain else None
+
+
+PROBE = Probe("prtt", "round trip of a burst, with delays: LogGP value by value", COLUMNS, plan, pattern=pattern)

@@ -1,7 +1,10 @@
 """Ring_τ: every rank sends to the next and receives from the one before, τ at a time on each channel: on one node, and
 dealt over two nodes so that every message crosses the network. Node types squared, not nodes squared."""
 
+import numpy as np
+
 from commodel.probes import Probe, across, together, up_to
+from commodel.schedule import Schedule
 
 
 def plan(site, sizes):
@@ -11,4 +14,9 @@ def plan(site, sizes):
         yield from ((place, {"procs": place.ranks, "bytes": size}) for size in sorted({0, *sizes}))
 
 
-PROBE = Probe("ring", "transfers at the same time, by channel", ("procs", "bytes"), plan)
+def pattern(case):
+    ranks = np.arange(case["procs"])
+    return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
+
+
+PROBE = Probe("ring", "transfers at the same time, by channel", ("procs", "bytes"), plan, pattern=pattern)

@@ -2,7 +2,7 @@
 partner's memory. What LoP is made of."""
 
 from commodel.probes import Probe, spread, up_to
-from commodel.probes.fan import COLUMNS
+from commodel.probes.fan import COLUMNS, pattern
 
 WAYS = ("isend", "list", "put")
 PARTNERS = 64  # as many as the paper's cluster had
@@ -14,4 +14,4 @@ def plan(site, sizes):
     return [(place, {"how": way, "n": n, **about}) for way in WAYS for n in up_to(place.ranks - 1)]
 
 
-PROBE = Probe("round", "1-to-n and n-to-1 round trip", COLUMNS, plan, program="fan")
+PROBE = Probe("round", "1-to-n and n-to-1 round trip", COLUMNS, plan, program="fan", pattern=pattern)

@@ -1,7 +1,10 @@
 """Many ranks send streams of packets to one: two lengths, so that their difference is the gap between receptions."""
 
+import numpy as np
+
 from commodel.probes import Probe, spread
 from commodel.probes.pairs import packets
+from commodel.schedule import Schedule
 
 EACH = (4, 12)
 SENDERS = 8
@@ -14,4 +17,9 @@ def plan(site, sizes):
     return [(place, shape) for shape in shapes]
 
 
-PROBE = Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan)
+def pattern(case):
+    senders = np.tile(np.arange(1, case["senders"] + 1), case["each"])
+    return Schedule.of(case["senders"] + 1, 0, senders, 0, case["bytes"], root=0)
+
+
+PROBE = Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan, pattern=pattern)

@@ -2,7 +2,7 @@
 the network's by. On every type of node in turn."""
 
 from commodel.probes import Place, Probe, across
-from commodel.probes.fan import COLUMNS
+from commodel.probes.fan import COLUMNS, pattern
 
 
 def plan(site, sizes):
@@ -25,4 +25,4 @@ def triplets(site, first, nodes):
     return []
 
 
-PROBE = Probe("triplet", "one-to-two round trips", COLUMNS, plan, program="fan", optional=True)
+PROBE = Probe("triplet", "one-to-two round trips", COLUMNS, plan, program="fan", optional=True, pattern=pattern)

@@ -58,6 +58,8 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
                 "source": each.source,
                 "range": f"{format_bytes(int(ends[0]))} … {format_bytes(int(ends[1]))}" if ends else "",
                 "values": len(each.values),
+                "left_out": 100 * each.left_out.get("error", math.nan),
+                "cases": each.left_out.get("cases", 0),
                 "unknown": sum(not estimate.known for estimate in each.values.values()),
                 "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(each.provenance).items()),
             }
@@ -70,6 +72,8 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
         Column("range", "probed message sizes"),
         Column("values", "values", "count"),
         Column("unknown", "not told apart", "count"),
+        Column("left_out", "left-out error [%]", "percent", "root mean square, at probe cases the fit had not seen"),
+        Column("cases", "cases left out", "count", "each in turn, priced as the pattern that the probe plays"),
         Column("provenance", "provenance"),
     ]
     blocks = [
