@@ -164,3 +164,30 @@ def test_mlognp_binomial_broadcast_over_nodes(ranks):
     forms = {"o_mem": "linear", "o_net": "linear"}
     closed = np.log2(ranks) * (2 * 2 + 35)
     assert price("mlognp", bcast("binomial", ranks, 100), forms, **MLOGNP) == pytest.approx(closed)
+
+
+@pytest.mark.parametrize("gap", [0.5, 7.0])
+@pytest.mark.parametrize("size", [1, 1001])
+def test_loggp_flat_broadcast_and_gather(gap, size):
+    """n − 1 messages leave (or are taken) max(gap, overhead) apart, then one message's time."""
+    L, o_s, o_r, G, n = 10.0, 1.5, 2.5, 0.01, 16
+    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": gap, "G": G}
+    one = o_s + L + G * (size - 1) + o_r
+    spacing = gap + G * (size - 1)
+    out = schedule(point("bcast", "linear", ranks=n, bytes=size))
+    assert price("loggp", out, **values) == pytest.approx(one + (n - 2) * max(spacing, o_s))
+    into = schedule(point("gather", "linear", ranks=n, bytes=size))
+    assert price("loggp", into, **values) == pytest.approx(one + (n - 2) * max(spacing, o_r))
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 32])
+def test_hockney_binomial_broadcast_is_log2_p_messages(ranks):
+    values = {"alpha.a": 5.0, "beta.a": 0.1}
+    assert price("hockney", bcast("binomial", ranks, 100), **values) == pytest.approx(np.log2(ranks) * (5 + 10))
+
+
+def test_lmo_flat_broadcast():
+    """The root's processor handles message after message; the network overlaps."""
+    C, t, L, invbeta, m, n = 2.0, 0.01, 10.0, 0.02, 100, 9
+    found = price("lmo", bcast("linear", n, m), C=C, t=t, L=L, invbeta=invbeta)
+    assert found == pytest.approx((n - 1) * (C + t * m) + L + invbeta * m + C + t * m)
