@@ -203,3 +203,14 @@ def test_a_wrong_pattern_is_one_line_and_exit_2(pattern, words):
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "O_s", "g_s", "L", "O_r"), [(16, 6.7736, 6.73, 42.9016, 12.9266), (1500, 44.32, 122.427, 311.4551, 76.526)]
+)
+def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
+    """Table 1 of its paper with its L(m, 16): fifteen packets leave g_s apart, the last then takes its time."""
+    published = "params/published/cluster/fast-ethernet-16.yaml"
+    pattern = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 16, "--bytes", size)
+    (found,) = predict("--family", "cluster", "--params", published, *pattern)
+    assert found["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
