@@ -114,6 +114,17 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
         complete(entry, Values(values))
 
 
+def test_a_coefficient_that_no_form_takes_is_refused(name):
+    """Or a misspelt one would leave the price as if it were not there."""
+    parameters = fitted_set(name)
+    for parameter in family(name).parameters:
+        if parameter.argument:
+            values = {key: np.array([[each.value]]) for key, each in parameters.values.items()}
+            values[f"{parameter.name}.zz"] = np.array([[1.0]])
+            with pytest.raises(UserError, match=rf"no use for {parameter.name}\.zz"):
+                complete(family(name), Values(values, parameters.forms))
+
+
 def test_without_data_it_says_what_it_lacks(name):
     with pytest.raises(UserError, match="no measurements of probe"):
         family(name).fit(Observed({}))

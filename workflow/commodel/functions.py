@@ -13,6 +13,7 @@ import numpy as np
 from commodel.errors import UserError
 
 KNOT = re.compile(r"([0-9]+)(?:x([0-9]+))?")
+PIECE = re.compile(r"[ab][0-9]*|x[1-9][0-9]*")
 PIECEWISE, TABLE = "piecewise", "table"
 
 
@@ -49,6 +50,15 @@ def text(form: str) -> str:
     if form == PIECEWISE:
         return "a + b·x, from x1 on a1 + b1·x, …"
     return "samples, linear in between" if form == TABLE else FORMS[form].text
+
+
+def takes(form: str, letter: str) -> bool:
+    """Whether a function of this form has a coefficient, or a sample, of that name."""
+    if form == TABLE:
+        return KNOT.fullmatch(letter) is not None
+    if form == PIECEWISE:
+        return PIECE.fullmatch(letter) is not None
+    return letter == "a" or letter in FORMS[form].coefficients
 
 
 def evaluate(form: str, name: str, values: Mapping[str, np.ndarray], x) -> np.ndarray:
@@ -132,7 +142,7 @@ def coefficient_unit(form: str, letters: str, unit: str, argument: str) -> str:
     if form == TABLE or letters == "a":
         return unit
     if form == PIECEWISE:
-        pattern = {"a": "u", "b": "u/x", "x": "x"}[letters[0]]
+        pattern = {"b": "u/x", "x": "x"}.get(letters[:1], "u")
     else:
         names = dict(zip(FORMS[form].coefficients, FORMS[form].units, strict=True))
         pattern = names.get(letters, "u")

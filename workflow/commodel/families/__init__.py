@@ -7,7 +7,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fitting import Fitted, Observed
-from commodel.functions import FORMS, coefficient_unit
+from commodel.functions import FORMS, KNOT, PIECEWISE, TABLE, coefficient_unit, takes, text
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.regression import mean
@@ -103,6 +103,12 @@ def complete(entry: Family, values: Values) -> Values:
         for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
             if f"{function}.{letter}" not in full:
                 raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {FORMS[form].text}")
+    functions = {parameter.name for parameter in entry.parameters if parameter.argument}
+    for name in full:
+        function, _, letter = name.rpartition(".")
+        form = forms.get(function, "constant")
+        if name.partition(".")[0] in functions and not takes(form, letter):
+            raise UserError(f"family {entry.name} has no use for {name}: {function} is {text(form)}")
     return replace(values, numbers=full, forms=forms, _samples={})
 
 
@@ -128,20 +134,23 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
     """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone."""
     entry = family(name)
     by_name = {parameter.name: parameter for parameter in entry.parameters}
-    numbers: dict[str, float] = {}
-    for text in settings:
-        key, equals, value = (part.strip() for part in text.partition("="))
+    texts: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
-            raise UserError(f"found '{text}', wanted NAME=VALUE")
+            raise UserError(f"found '{setting}', wanted NAME=VALUE")
         parameter = by_name.get(key.partition(".")[0])
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{key}'; {suggest(key, by_name)}")
         if parameter.argument and "." not in key:
             key = f"{key}.a"
-        if key in numbers:
+        if key in texts:
             raise UserError(f"found {key} twice")
-        numbers[key] = _number(value, parameter)
-    forms = forms_of(entry, numbers)
+        texts[key] = value
+    forms = forms_of(entry, texts)
+    numbers = {
+        key: _number(value, unit(entry, key, forms), by_name[key.partition(".")[0]]) for key, value in texts.items()
+    }
     values = {key: Estimate(number, unit(entry, key, forms), number, number) for key, number in numbers.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
     complete(entry, Values.exact(parameters))
@@ -149,18 +158,28 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
 
 
 def forms_of(entry: Family, keys: Iterable[str]) -> dict[str, str]:
-    """The forms of functions of which only coefficients are given: a line, or a parabola, unless the family says."""
-    named = {parameter.name for parameter in entry.parameters if parameter.form}
-    keys = set(keys)
-    slopes = [key[:-2] for key in keys if key.endswith(".b") and key.partition(".")[0] not in named]
-    return {name: "quadratic" if f"{name}.c" in keys else "linear" for name in sorted(slopes)}
+    """The forms of functions of which only the coefficients' names are given, unless the family says."""
+    free = {parameter.name for parameter in entry.parameters if parameter.argument and not parameter.form}
+    letters: dict[str, set[str]] = {}
+    for key in sorted(keys):
+        if key.partition(".")[0] in free:
+            letters.setdefault(key.rpartition(".")[0], set()).add(key.rpartition(".")[2])
+    found = {}
+    for function, given_ones in letters.items():
+        if any(KNOT.fullmatch(letter) for letter in given_ones):
+            found[function] = TABLE
+        elif "x1" in given_ones:
+            found[function] = PIECEWISE
+        elif given_ones & {"b", "c"}:
+            found[function] = "quadratic" if "c" in given_ones else "linear"
+    return found
 
 
-def _number(value: str, parameter: Parameter) -> float:
+def _number(value: str, unit: str, parameter: Parameter) -> float:
     """A coefficient of a function may be negative; nothing else may."""
     sign = -1 if parameter.argument and value.startswith("-") else 1
     value = value.removeprefix("-") if sign < 0 else value
-    parse = {"s": parse_seconds, "B": parse_bytes}.get(parameter.unit[0], parse_number)
+    parse = {"s": parse_seconds, "B": parse_bytes}.get(unit[0], parse_number)
     return sign * parse(value)
 
 
