@@ -1,48 +1,23 @@
-"""TAN against its paper: the recursion (equation 1) and the pace of a stream (equation 2), on random trees."""
+"""TAN beyond the contract: overheads that stop growing."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from commodel.algorithms import over_tree
-from commodel.families import complete, family
-from commodel.tree import Tree
-from commodel.values import Values
-
-L, A, B, C2, G, C = 98.0, 49.3, 0.783, 0.157, 3.0, 7.0
-NUMBERS = {"L": L, "o.a": A, "o.b": B, "o.c": C2, "g": G, "C": C}
-TAN = complete(
-    family("tan"), Values({name: np.array([[value]]) for name, value in NUMBERS.items()}, {"o": "quadratic"})
-)
+from commodel.families import family
+from commodel.fit import as_parameters
+from commodel.predict import predict
+from commodel.probes import Site
+from tests.models.synthetic import observed, truth
+from tests.patterns import point
 
 
-def o(x):
-    return A + B * x + C2 * x**2
-
-
-def recursion(children, node):
-    """T_i = L + o(x+1) + g + max(T_child), T_leaf = C."""
-    below = children[node]
-    if not below:
-        return C
-    return L + o(len(below) + 1) + G + max(recursion(children, child) for child in below)
-
-
-@st.composite
-def trees(draw):
-    """Parents of nodes 1, 2, …: each comes after its parent."""
-    nodes = draw(st.integers(2, 40))
-    return [0, *(draw(st.integers(0, node - 1)) for node in range(1, nodes))]
-
-
-@given(trees())
-def test_equations_1_and_2(parents):
-    children = {node: [] for node in range(len(parents))}
-    for node, parent in list(enumerate(parents))[1:]:
-        children[parent].append(node)
-    pattern = over_tree("reduce").build(Tree(np.array([-1, *parents[1:]])), 1024)
-    cost = pattern.cost(family("tan").price(pattern, TAN))[0]
-    assert cost == pytest.approx(recursion(children, 0))
-    busiest = max(len(below) for below in children.values())
-    assert family("tan").pipelined(pattern, TAN)[0] == pytest.approx(L + o(busiest + 1) + G)
+@pytest.mark.parametrize("growth", [lambda n: 1e-5 * np.log(n), lambda n: 3e-5 * (1 - np.exp(-n / 10))])
+def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
+    machine = truth("tan")
+    times = {**machine.times, "fan": lambda case: 2e-5 + growth(case["n"])}
+    fitted = family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
+    points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
+    prices = [found.seconds for found in predict(as_parameters(family("tan"), fitted), points)]
+    assert 0 < prices[0] and prices == sorted(prices)

@@ -85,13 +85,23 @@ def line(
 def shape_coefficients(
     form: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
 ) -> np.ndarray:
-    """Coefficients (draws, n) of a form's shape, without a constant term; with it, before the others, where `constant`
-    asks for it."""
+    """Coefficients (draws, n) of a form's shape, without a constant term and none below 0, so that it never falls; with
+    `constant` such a term before the others, and all of them free."""
     if form == "exponential":
         return _exponential(x, y, weights)
     features = [np.ones(len(x))] if constant else []
     features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
-    return least_squares(features, y, weights) if features else np.empty((len(y), 0))
+    if not features:
+        return np.empty((len(y), 0))
+    found = least_squares(features, y, weights)
+    if constant:
+        return found
+    if form == "quadratic":  # where one coefficient would be below 0, the best other one alone
+        for kept, bounded in ((0, 1), (1, 0)):
+            alone = np.zeros_like(found)
+            alone[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
+            found = np.where(found[:, [bounded]] < 0, alone, found)
+    return np.maximum(found, 0)
 
 
 def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
