@@ -1,4 +1,4 @@
-"""TAN beyond the contract: overheads that stop growing."""
+"""TAN beyond the contract: overheads that stop growing, and phases of several steps."""
 
 from dataclasses import replace
 
@@ -9,6 +9,8 @@ from commodel.families import family
 from commodel.fit import as_parameters
 from commodel.predict import predict
 from commodel.probes import Site
+from commodel.tables import read_parameters
+from commodel.toolchain import ROOT
 from tests.models.synthetic import observed, truth
 from tests.patterns import point
 
@@ -21,3 +23,11 @@ def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
     prices = [found.seconds for found in predict(as_parameters(family("tan"), fitted), points)]
     assert 0 < prices[0] and prices == sorted(prices)
+
+
+def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
+    """A binomial gather takes its messages step by step, a reduction over the same tree in one."""
+    parameters = read_parameters(ROOT / "params/published/tan/cab-mrnet.yaml")
+    points = [point("gather", "binomial", ranks=64, bytes=1024), point("reduce", topology="binomial:6", bytes=1024)]
+    gather, reduction = predict(parameters, points, pipelined=True)
+    assert gather.seconds == reduction.seconds == pytest.approx(9.8e-5 + 4.93e-5 + 7 * 7.83e-7 + 49 * 1.57e-7)

@@ -87,13 +87,28 @@ def fit(observed):
 
 
 def price(schedule, values):
-    """Walks the steps; a rank's phase closes when it sends, and at the end."""
+    return _walk(schedule, values)[0]
+
+
+def pipelined(schedule, values):
+    """Equation 2: the time between two waves of a long stream, whatever the height of the tree: the node that handles
+    the most messages in a combine phase sets the pace."""
+    busiest = _walk(schedule, values)[1]
+    return (values["L"] + values.at("o", np.array([busiest + 1.0])) + values["g"])[..., 0]
+
+
+def _walk(schedule, values) -> tuple[np.ndarray, int]:
+    """Walks the steps; a rank's phase closes when it sends, and at the end. When each rank is ready, and the most
+    messages of a phase."""
     ready = np.broadcast_to(values["C"], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     latest = np.full_like(ready, -np.inf)  # of what came in since
     count = np.zeros(schedule.ranks)
+    most = 0
 
     def close(ranks):
+        nonlocal most
         ranks = ranks[count[ranks] > 0]
+        most = max(most, int(count[ranks].max(initial=0)))
         overhead = values.at("o", count[ranks] + 1)
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
         ready[..., ranks] = values["L"] + overhead + values["g"] + waited
@@ -111,14 +126,7 @@ def price(schedule, values):
             latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], last)
             count[groups.ranks] += groups.last - groups.first + 1
     close(np.arange(schedule.ranks))
-    return ready
-
-
-def pipelined(schedule, values):
-    """Equation 2: the time between two waves of a long stream, whatever the height of the tree: the node that handles
-    the most messages sets the pace."""
-    busiest = max(int(np.bincount(step.dst).max()) for step in schedule.steps if len(step.dst))
-    return (values["L"] + values.at("o", np.array([busiest + 1.0])) + values["g"])[..., 0]
+    return ready, most
 
 
 FAMILY = Family(
