@@ -102,6 +102,25 @@ def test_types_of_nodes_and_what_is_missing():
         cost(2, 3)
 
 
+@pytest.mark.parametrize("sizes", [(1000, 1000), (1000, 500), (500, 1000)])
+def test_of_different_pairs_at_once_the_slowest_counts(sizes):
+    """Whatever the order of rows: a fast pair beside a slow one does not hide it."""
+    keys = {
+        f"L_1.{pair}.{m}x{t}": s * m * t for pair, s in (("a.a", 1.0), ("a.b", 10.0)) for m in (0, 1000) for t in (1, 2)
+    }
+    numbers = {name: Estimate(value, "s", value, value) for name, value in {"o_1.a": 0.0, **keys}.items()}
+    forms = {"o_1": "constant", "L_1.a.a": "table", "L_1.a.b": "table"}
+    found = ParameterSet("taulop", "", "", numbers, forms=forms, settings={"types": {"a": 2, "b": 1}})
+
+    def cost(order):
+        pattern = Schedule.of(3, 0, np.array([1, 2])[order], [0, 0], np.array(sizes)[order])
+        return costs(family("taulop"), pattern, found, False)[0]
+
+    shorter, rest = min(sizes), abs(sizes[0] - sizes[1])
+    alone = (1.0 if sizes[0] > sizes[1] else 10.0) * rest
+    assert cost([0, 1]) == cost([1, 0]) == pytest.approx(10.0 * shorter * 2 + alone)
+
+
 @st.composite
 def patterns(draw):
     ranks = draw(st.integers(2, 7))

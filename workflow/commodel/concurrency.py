@@ -22,7 +22,8 @@ class Terms:
     count: np.ndarray  # n
     channel: np.ndarray  # c
     bytes: np.ndarray  # m
-    label: np.ndarray  # which pair of types, as given
+    label: np.ndarray  # which pairs of types are going on, as numbers of `labels`
+    labels: list[tuple[int, ...]]  # sets of them, as given
     group: np.ndarray  # first term of every group
     stage: np.ndarray  # first group of every stage
 
@@ -62,7 +63,24 @@ def terms(position, channel, target, bytes, label) -> Terms:
     rest = size - before
     kept = new_group | (rest > 0)
     starts = np.cumsum(kept) - 1  # where a kept term stands among the kept
-    return Terms(left[kept], channel[kept], rest[kept], label[kept], starts[first], np.flatnonzero(new_stage[first]))
+    label, labels = _going_on(label, first, lengths)
+    columns = left[kept], channel[kept], rest[kept], label[kept]
+    return Terms(*columns, labels, starts[first], np.flatnonzero(new_stage[first]))
+
+
+def _going_on(label, first, lengths) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+    """For every row the labels of the rows from it to the end of its group: a number, and what it stands for."""
+    labels = [(number,) for number in range(label.max() + 1)]
+    known = {found: number for number, found in enumerate(labels)}
+    mixed = np.maximum.reduceat(label, first) != np.minimum.reduceat(label, first)
+    found = label.copy()
+    for start, length in zip(first[mixed], lengths[mixed], strict=True):
+        going: set[int] = set()
+        for row in range(start + length - 1, start - 1, -1):
+            going.add(int(label[row]))
+            name = tuple(sorted(going))
+            found[row] = known.setdefault(name, len(known))
+    return found, list(known)
 
 
 def _changes(column: np.ndarray) -> np.ndarray:

@@ -112,12 +112,15 @@ def expression(schedule, bytes, settings, pairs) -> list[Terms]:
 
 
 def _seconds(found, labels, values):
-    """How long each term lasts: few differ, so each is worked out once."""
+    """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest counts."""
     columns = np.stack([found.count, found.channel, found.bytes, found.label])
     kinds, which = np.unique(columns, axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
     for number, (count, channel, size, label) in enumerate(kinds.T):
-        seconds[..., number] = _transmission(values, int(channel), labels[label], float(size), int(count))
+        several = [
+            _transmission(values, int(channel), labels[one], float(size), int(count)) for one in found.labels[label]
+        ]
+        seconds[..., number] = np.max(several, axis=0)
     return seconds[..., which.ravel()]
 
 
