@@ -134,6 +134,16 @@ def test_lop_on_infiniband(partners, microseconds):
     assert "129 messages in a step, probed up to 64" in beyond["status"]
 
 
+def test_no_price_is_below_0():
+    """What a line that falls says beyond its end is no price."""
+    text = run(
+        *("predict", "--family", "tan", *sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})),
+        *("--operation", "reduce", "--topology", "flat:32", "--format", "csv"),
+    )
+    assert "-0.000" not in text
+    assert text.splitlines()[1].endswith("not priced: below 0")
+
+
 def test_lists_and_ranges():
     values = sets(alpha="50us", beta="80ns")
     found = predict("--family", "hockney", *values, "--operation", "bcast", "--ranks", "2:16:*2", "--bytes", "1,1KiB")

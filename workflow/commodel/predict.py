@@ -45,7 +45,11 @@ def predict(
             continue
         for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
             price = float(seconds[i]), float(low[i]), float(high[i])
-            status = doubts(entry, parameters, exact, schedules[i]) if isfinite(price[0]) else "not priced: no number"
+            if isfinite(price[0]) and price[0] >= 0:
+                status = doubts(entry, parameters, exact, schedules[i])
+            else:
+                status = "not priced: " + ("below 0" if price[0] < 0 else "no number")
+                price = nan, nan, nan
             found[number] = Prediction(entry.name, point, *price, status)
     return [found[number] for number in sorted(found)]
 
