@@ -112,7 +112,8 @@ def expression(schedule, bytes, settings, pairs) -> list[Terms]:
 
 
 def _seconds(found, labels, values):
-    """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest counts."""
+    """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest
+    counts."""
     columns = np.stack([found.count, found.channel, found.bytes, found.label])
     kinds, which = np.unique(columns, axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
