@@ -15,6 +15,7 @@ from commodel.regression import line, mean
 from commodel.units import format_bytes
 
 BURST = 16
+NO_LATENCY = "not told apart from 0: the overheads alone take longer than half a round trip"
 SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
 MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
 
@@ -114,4 +115,6 @@ def network(trips: RoundTrips, overhead: np.ndarray | float, travel: np.ndarray)
     if g[0] <= np.min(overhead):
         unknown["g"] = "not told apart from 0: a gap below the overhead changes no price"
     L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
+    if not L[0]:
+        unknown["L"] = NO_LATENCY
     return Network(L, g, G, notes, unknown)

@@ -11,7 +11,7 @@ from commodel.curves import curve
 from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.fitting import Fitted
 from commodel.replay import Costs, finish_times
-from commodel.roundtrips import round_trips
+from commodel.roundtrips import NO_LATENCY, round_trips
 
 
 def fit(observed):
@@ -23,6 +23,8 @@ def fit(observed):
     unknown = {}
     if g[0] <= 1.05 * max(trips.o_s[0, 0], trips.o_r[0, 0]):
         unknown["g"] = "no larger than the overhead, which hides it"
+    if not L[0]:
+        unknown["L"] = NO_LATENCY
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
     evidence = curve("half a round trip", ("message / B", "time / s"), trips.size, trips.one_way[0], fitted, "L + 2·o")
     values = {"L": L, "o": o, "g": g, "gamma": local_work(observed)}

@@ -1,0 +1,23 @@
+"""Round trips that are shorter than the overheads of their two ends."""
+
+from dataclasses import replace
+
+import pytest
+
+from commodel.families import family
+from commodel.fit import as_parameters
+from tests.models.synthetic import observed, truth
+
+
+@pytest.mark.parametrize("name", ["logp", "loggp", "loggops", "hloggp", "loggph"])
+def test_no_latency_is_said_not_to_be_known(name):
+    machine = truth("loggp")
+
+    def prtt(case):
+        return 25e-6 if case["late"] else machine.times["prtt"](case)
+
+    times = {**machine.times, "prtt": prtt, "pairprtt": prtt}
+    parameters = as_parameters(family(name), family(name).fit(observed(replace(machine, times=times), name)))
+    latencies = [value for key, value in parameters.values.items() if key.partition(".")[0] == "L"]
+    assert latencies
+    assert all(value.value == 0 and not value.known and "overheads" in value.note for value in latencies)
