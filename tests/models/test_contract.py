@@ -1,6 +1,7 @@
 """What every family must do, whichever it is: one test, all families."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,12 @@ def test_a_case_left_out_is_predicted(name):
         for number in {0, len(cases) // 2, len(cases) - 1} if len(cases) > 3 else ():
             with suppress(UserError):  # one that nothing can stand in for
                 entry.fit(observations.without(needed, number, 21))
+
+
+def test_probes_may_begin_with_an_empty_message(name):
+    machine = replace(truth(name), sizes=(0, 1, 64, 1024, 4096))
+    fitted = family(name).fit(observed(machine, name, noise=0.02))
+    assert all(np.isfinite(draws).all() for draws in fitted.values.values())
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say(name):

@@ -34,7 +34,7 @@ class RoundTrips:
     @property
     def body(self) -> np.ndarray:
         """Bytes beyond the first."""
-        return self.size - 1
+        return np.maximum(self.size - 1, 0)
 
     @property
     def short(self) -> np.ndarray:

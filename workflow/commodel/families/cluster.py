@@ -121,7 +121,7 @@ def _capacity(terms, left, weights, throughput):
             found.append(np.sum(rest**2, axis=-1))
         return np.array(found)
 
-    coarse = np.geomspace(throughput.min(), throughput.max(), 40)
+    coarse = np.geomspace(throughput[throughput > 0].min(), throughput.max(), 40)
     without = misfits([np.inf], slice(1))[0, 0]
     scores = misfits(coarse, slice(1))[:, 0]
     best = int(np.argmin(scores))

@@ -68,13 +68,16 @@ def _aligned(times):
 
 
 def _alone(observed, pair):
-    """Half of the round trips within a node, at the sizes of the rings: τ = 1."""
+    """Half of the round trips within a node, at the sizes of the rings: τ = 1. An empty one takes as long as the
+    shortest where none was sent."""
     probe = next((name for name in ("prtt", "pairprtt") if observed.has(name) and _has(observed, name, pair)), None)
     if probe is None:
         return {}
     trip = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
-    half, least = trip.seconds / 2, trip["bytes"].argmin()
-    return {1: (np.concatenate([[0], trip["bytes"]]), np.concatenate([half[:, [least]], half], axis=1))}
+    sizes, half, least = trip["bytes"], trip.seconds / 2, trip["bytes"].argmin()
+    if sizes[least] > 0:
+        sizes, half = np.concatenate([[0], sizes]), np.concatenate([half[:, [least]], half], axis=1)
+    return {1: (sizes, half)}
 
 
 def _has(observed, probe, pair):
