@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from commodel.concurrency import MEMORY, NETWORK, collected
 from commodel.errors import UserError
 from commodel.families import complete, costs, family
+from commodel.families import given as given_on_the_command_line
 from commodel.families.taulop import expression
 from commodel.pairs import Pairs
 from commodel.records import Estimate, ParameterSet
@@ -119,6 +120,23 @@ def test_of_different_pairs_at_once_the_slowest_counts(sizes):
     shorter, rest = min(sizes), abs(sizes[0] - sizes[1])
     alone = (1.0 if sizes[0] > sizes[1] else 10.0) * rest
     assert cost([0, 1]) == cost([1, 0]) == pytest.approx(10.0 * shorter * 2 + alone)
+
+
+@pytest.mark.parametrize(
+    "transfer",
+    [
+        {"L_1.a": "0", "L_1.b": "1ns"},
+        {"L_1.0": "0", "L_1.1000": "1us"},
+        {"L_1.0x1": "0", "L_1.1000x1": "1us"},
+    ],
+)
+def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer):
+    """Not: do not disturb each other."""
+    settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
+    pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
+    assert costs(family("taulop"), pattern, given_on_the_command_line("taulop", settings), False)[0] == pytest.approx(
+        18e-6
+    )
 
 
 @st.composite

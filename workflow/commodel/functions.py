@@ -104,7 +104,7 @@ class Samples:
 
     def at(self, x: np.ndarray, level=None) -> np.ndarray:
         if not self.levels:
-            return self._between(self.columns[0], x)
+            return self._between(self.columns[0], x) * (1 if level is None else level)
         levels = self.levels
         level = np.broadcast_to(1 if level is None else level, x.shape)
         inside = np.clip(level, levels[0], levels[-1])

@@ -47,10 +47,11 @@ class Values:
         return any(key.rpartition(".")[0] == function for key in self.numbers)
 
     def at(self, function: str, x, level=None) -> np.ndarray:
-        """A function's value; `level` for one that also depends on how many do the same at once."""
+        """A function's value; `level` for one that also depends on how many do the same at once. Where that is not
+        known, each takes its share: in proportion."""
         form = self.forms.get(function, "constant")
         if form != TABLE:
-            return evaluate(form, function, self.numbers, x)
+            return evaluate(form, function, self.numbers, x) * (1 if level is None else level)
         if function not in self._samples:
             self._samples[function] = Samples(function, self.numbers)
         return self._samples[function].at(np.asarray(x), level)
