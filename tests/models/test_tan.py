@@ -33,3 +33,11 @@ def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
     gather, reduction = predict(parameters, points, pipelined=True)
     wanted = 9.8e-5 + 4.93e-5 + 7 * 7.83e-7 + 49 * 1.57e-7
     assert [gather.seconds, reduction.seconds] == pytest.approx([wanted, wanted])
+
+
+def test_more_messages_than_were_probed_are_an_extrapolation():
+    machine = truth("tan")
+    parameters = as_parameters(family("tan"), family("tan").fit(observed(machine, "tan")))
+    known = int(parameters.settings["fan_in"])
+    points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
+    assert [found.status.partition(":")[0] for found in predict(parameters, points)] == ["ok", "extrapolated"]

@@ -83,7 +83,8 @@ def fit(observed):
     )
     notes["g"] = "left at 0: part of o, as in the paper"
     curves = (chain.evidence, n_to_1)
-    return Fitted(values, (packet, packet), forms={"o": form}, notes=notes, unknown=unknown, curves=curves)
+    settings = {"fan_in": int(fan["n"].max())}
+    return Fitted(values, (packet, packet), {"o": form}, notes, unknown, curves, settings)
 
 
 def price(schedule, values):
@@ -129,6 +130,14 @@ def _walk(schedule, values) -> tuple[np.ndarray, int]:
     return ready, most
 
 
+def doubts(schedule, values):
+    """More messages in a combine phase than were probed: what o is there was never seen."""
+    known, most = values.settings.get("fan_in"), _walk(schedule, values)[1]
+    if known and most > int(known):
+        return f"extrapolated: {most} messages in a combine phase, probed up to {known}"
+    return ""
+
+
 FAMILY = Family(
     name="tan",
     title="TAN",
@@ -144,6 +153,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     pipelined=pipelined,
+    doubts=doubts,
     from_points={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,
