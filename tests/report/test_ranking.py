@@ -43,11 +43,14 @@ def by_hand(rows):
     order = sorted(mean, key=lambda family: (mean[family], family))
     tied = set()
     for family, found in mu.items():
-        gaps = [found[point] - mu[order[0]][point] for point in found if point in mu[order[0]]]
+        shared = [point for point in found if point in mu[order[0]]]
+        gaps = [math.log(found[point] / mu[order[0]][point]) for point in shared]
         if family == order[0] or len(gaps) < 3 or math.inf in gaps or len(gaps) <= COVER * len(mu[order[0]]):
             continue
         noise = t.ppf(0.975, len(gaps) - 1) * np.std(gaps, ddof=1) / math.sqrt(len(gaps))
-        if np.mean(gaps) <= max(noise, 0.01 * mean[order[0]]):
+        apart = min(found[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
+        apart = apart or (len(gaps) >= 6 and min(gaps) > math.log(1.01))
+        if not apart and np.mean(gaps) <= max(noise, math.log(1.01)):
             tied.add(family)
     return order, mean, tied
 
@@ -154,3 +157,13 @@ def test_charts_draw_the_best_few_and_say_so(report, frame):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
         assert drawn == set(ranked(part)["family"][:5])
         assert chart.note.startswith("The 5 of 9 families with the lowest mean μ")
+
+
+@pytest.mark.parametrize("theirs", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])
+def test_a_family_worse_by_factors_is_told_apart_however_much_they_scatter(theirs):
+    rows = [
+        {"point": str(number), "family": family, "mu": mu, "predicted": mu}
+        for number, worse in enumerate(theirs)
+        for family, mu in (("good", 1.001), ("wild", worse))
+    ]
+    assert tied_families(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(theirs)})) == []

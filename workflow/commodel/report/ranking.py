@@ -14,6 +14,7 @@ GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
 COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
 ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
 FEWEST = 3  # points from which families can be told apart
+EVERY = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
 CLASS = ["platform", "operation", "fan_in", "size_class"]
@@ -68,18 +69,25 @@ def best_family(part: pd.DataFrame) -> pd.Series | None:
 
 
 def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
-    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference, or by
-    less than 1 %. A price of 0 ties with nothing; what prices the same is no other family."""
+    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference of the
+    logarithms, or by less than 1 %. Logarithms, because a family that is off by factors of 10 to 1,000 scatters so much
+    that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
+    every point of six or more is told apart, and of fewer one whose best point is worse than the best family's worst. A
+    price of 0 ties with nothing; what prices the same is no other family."""
     same = twins(part, best["family"])
-    wide = part.pivot_table(index="point", columns="family", values="mu")
+    wide = np.log(part.pivot_table(index="point", columns="family", values="mu"))
+    negligible = math.log1p(NEGLIGIBLE)
     tied = []
     for family in wide.columns:
-        both = (wide[family] - wide[best["family"]]).dropna()
+        both = wide[[family, best["family"]]].dropna() if family != best["family"] else wide[[]]
         count = len(both)
         if family in (best["family"], *same) or count < FEWEST or count <= COVER * best["points"]:
             continue
-        noise = stdtrit(count - 1, 0.975) * both.std() / math.sqrt(count) if both.max() < math.inf else 0.0
-        if both.mean() <= max(noise, NEGLIGIBLE * best["mu_mean"]):
+        theirs, first = both[family], both[best["family"]]
+        gap = theirs - first
+        noise = stdtrit(count - 1, 0.975) * gap.std() / math.sqrt(count) if theirs.max() < math.inf else 0.0
+        apart = theirs.min() > first.max() + negligible or (count >= EVERY and gap.min() > negligible)
+        if not apart and gap.mean() <= max(noise, negligible):
             tied.append(family)
     return tied
 
