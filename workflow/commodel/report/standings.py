@@ -23,7 +23,7 @@ def families(frame: pd.DataFrame) -> Table:
     for platform, first in best.items():
         if first is not None:
             part = judged[judged["platform"] == platform]
-            standing |= {(platform, family): "as good" for family in tied_families(part, first)}
+            standing |= {(platform, family): "not told apart" for family in tied_families(part, first)}
             standing |= {(platform, family): "same prices" for family in twins(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
@@ -35,7 +35,9 @@ def families(frame: pd.DataFrame) -> Table:
         Column("points", "points compared", "count"),
         Column("measured_points", "points measured", "count"),
         Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
-        Column("standing", "standing", "text", "as good: cannot be told apart from the best; same prices: as the best"),
+        Column(
+            "standing", "standing", "text", "not told apart: from the best, by these points; same prices: as the best"
+        ),
         Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
