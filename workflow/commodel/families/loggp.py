@@ -20,7 +20,8 @@ def fit(observed):
     size, body = trips.size, trips.body
     o_s, o_r = mean(trips.o_s[:, trips.short]), mean(trips.o_r[:, trips.short])
     overhead = max(o_s[0], o_r[0])
-    rest = network(trips, overhead, trips.one_way - trips.overheads)
+    # The overheads of the model, not those of each size: what a long message adds to them has to be in G.
+    rest = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
     L, g, G = rest.L, rest.g, rest.G
 
     def against_size(title, measured, fitted, form, terms):
