@@ -86,4 +86,7 @@ def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Sch
         return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
     if largest > high:
         return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
+    known = parameters.settings.get("ranks")
+    if known and pattern.ranks > int(known):
+        return f"extrapolated: {pattern.ranks} ranks, probed up to {known}"
     return "ok"

@@ -45,7 +45,8 @@ def fit(observed):
         curve("waiting for all", ("ranks", "time / s"), counts, waits[0], list(l_at.values()), f"l = {text}", 2),
     )
     values["gamma"] = local_work(observed)
-    return Fitted(values, (packet, packet), forms={"l": form}, notes=notes, unknown=unknown, curves=curves)
+    settings = {"ranks": int(counts[-1])}
+    return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, settings)
 
 
 def price(schedule, values):

@@ -53,7 +53,8 @@ def fit(observed):
     values["packet"] = np.full(len(values["U_r"]), PACKET)
     notes = {"packet": "taken from Ethernet, not measured"}
     sizes = (trips.size[0], trips.size[-1])
-    return Fitted(values, sizes, forms=forms, notes=notes, unknown=unknown, curves=tuple(curves), missing=missing)
+    settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
+    return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
 
 
 def _receive_gap(observed):

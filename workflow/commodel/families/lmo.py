@@ -44,8 +44,11 @@ def fit(observed):
         L, rest = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {f"L.{pair}": L, f"invbeta.{pair}": rest}
     values["gamma"] = local_work(observed)
-    sizes = triplets["bytes"]
-    return Fitted(values, (sizes.min(), sizes.max()), curves=tuple(curves), settings=observed.placement)
+    sizes, zero = triplets["bytes"], "not told apart from 0: the other values leave nothing for it"
+    unknown = {name: zero for name, draws in values.items() if draws[0] == 0 and name != "gamma"}
+    return Fitted(
+        values, (sizes.min(), sizes.max()), unknown=unknown, curves=tuple(curves), settings=observed.placement
+    )
 
 
 def price(schedule, values):

@@ -16,7 +16,8 @@ from commodel.fitting import Fitted
 def fit(observed):
     chain = tan.chain_experiment(observed)
     values = {"L": chain.L, "o": chain.a, "C": chain.C}
-    return Fitted(values, (chain.packet, chain.packet), unknown=chain.unknown, curves=(chain.evidence,))
+    unknown = {name.replace("a", "o"): reason for name, reason in chain.unknown.items()}
+    return Fitted(values, (chain.packet, chain.packet), unknown=unknown, curves=(chain.evidence,))
 
 
 def price(schedule, values):

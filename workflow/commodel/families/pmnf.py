@@ -65,7 +65,12 @@ def _regressed(ranks, size, y) -> Fitted:
             (f"c{number + 1}" for number in range(len(chosen))),
             f"these data cannot tell {alike - 1} other choice(s) of terms from this one",
         )
-    return Fitted(values, (float(size.min()), float(size.max())), notes=notes, curves=(evidence,))
+    sizes = float(size.min()), float(size.max())
+    for number, (_, _, k) in enumerate(chosen):
+        if k:
+            name = f"c{number + 1}"
+            notes[name] = "; ".join(text for text in (f"its unit is s/B^{k:g}", notes.get(name, "")) if text)
+    return Fitted(values, sizes, notes=notes, curves=(evidence,), settings={"ranks": int(ranks.max())})
 
 
 def _written(number, term) -> str:

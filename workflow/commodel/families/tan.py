@@ -27,7 +27,7 @@ class Chain:
     L: np.ndarray
     C: np.ndarray
     a: np.ndarray
-    unknown: dict[str, str]
+    unknown: dict[str, str]  # of C and a
     evidence: Curve
 
 
@@ -47,6 +47,9 @@ def chain_experiment(observed) -> Chain:
     else:
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
         unknown["C"] = "not told apart from o: chains of one height only were measured"
+    for name, draws in (("C", C), ("a", a)):
+        if draws[0] == 0:
+            unknown.setdefault(name, "not told apart from 0: the round trip explains the whole chain")
     evidence = line_curve("chain", ("height", "time / s"), height, overhead, C, a, "C + a·height")
     return Chain(packet, L, C, a, unknown, evidence)
 
@@ -56,7 +59,7 @@ def fit(observed):
     equation 1 evaluates it; the best shape by AICc."""
     chain = chain_experiment(observed)
     L, C, a, packet = chain.L, chain.C, chain.a, chain.packet
-    notes, unknown = {}, dict(chain.unknown)
+    notes, unknown = {}, {name.replace("a", "o.a"): reason for name, reason in chain.unknown.items()}
     fan = observed.cases("fan", direction="in", bytes=packet)
     handled = fan["n"] + 1.0
     contention = fan.seconds - (L + a)[:, None]

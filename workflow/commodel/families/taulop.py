@@ -4,7 +4,8 @@ A message within a node takes o₀(m) + 2·L₀(m, τ), in and out of a shared b
 RDMA, or o₁(m) + 2·L₀(m, τ) + L₁(m, τ) where it is copied at both ends. τ counts the transfers of one step on the same
 channel into the same node (or, by a setting, on the same channel anywhere, as in the paper's SUMMA example). Sends of a
 rank in one step follow one another; steps add up. o_c is the whole time of the shortest message, not a processor's
-share of it as in LogP; what grows with the size is in L.
+share of it as in LogP; what grows with the size is in L. Where messages of different length go on together (A2), the
+paper's T(m₂−m₁) reads as if the rest of the longer one paid an overhead of its own; here a message pays one.
 """
 
 import numpy as np
@@ -115,30 +116,37 @@ def expression(schedule, bytes, settings, pairs) -> list[Terms]:
 
 
 def _seconds(found, labels, values):
-    """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest
-    counts."""
-    columns = np.stack([found.count, found.channel, found.bytes, found.label])
+    """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest counts.
+    The overhead is in a group's first term, that of its longest message: the rest of a message is not sent anew."""
+    whole = np.full(len(found.bytes), -1)
+    whole[found.group] = np.add.reduceat(found.bytes, found.group)
+    columns = np.stack([found.count, found.channel, found.bytes, found.label, whole])
     kinds, which = np.unique(columns, axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
-    for number, (count, channel, size, label) in enumerate(kinds.T):
+    for number, (count, channel, size, label, message) in enumerate(kinds.T):
         several = [
-            _transmission(values, int(channel), labels[one], float(size), int(count)) for one in found.labels[label]
+            _transfers(values, int(channel), labels[one], float(size), int(count))
+            + (_overhead(values, int(channel), labels[one], float(message)) if message >= 0 else 0.0)
+            for one in found.labels[label]
         ]
         seconds[..., number] = np.max(several, axis=0)
     return seconds[..., which.ravel()]
 
 
-def _transmission(values, channel, label, size, count):
-    at = np.array([size])
+def _overhead(values, channel, label, size):
+    where = label.removesuffix(f".{SAME}") if channel == MEMORY else label
+    found = values.at(function(values, f"o_{channel}", where), np.array([size]))
+    return np.broadcast_to(found, (*values.lead, 1))[..., 0]
 
+
+def _transfers(values, channel, label, size, count):
     def transfer(kind, where):
-        return values.at(function(values, f"L_{kind}", where), at, count)
+        return values.at(function(values, f"L_{kind}", where), np.array([size]), count)
 
     if channel == MEMORY:
-        kind = label.removesuffix(f".{SAME}")
-        found = values.at(function(values, "o_0", kind), at) + 2 * transfer(MEMORY, kind)
+        found = 2 * transfer(MEMORY, label.removesuffix(f".{SAME}"))
     else:
-        found = values.at(function(values, "o_1", label), at) + transfer(NETWORK, label)
+        found = transfer(NETWORK, label)
         if values.settings.get("network", "rdma") == "copies":
             one, _, two = label.partition(".")
             found = found + transfer(MEMORY, one) + transfer(MEMORY, two)

@@ -28,7 +28,7 @@ GLOSSARY = (
     ),
     (
         "ahead alone",
-        "every other one is told apart: by over 1 % and the 95 % interval of the mean log difference, or worse everywhere",
+        "all others are told apart: by over 1 % and the 95 % interval of the mean log difference, or worse everywhere",
     ),
     ("same prices", "equal to 0.1 % at every point: one model under two names on that platform"),
     ("fan-in", "most messages that one rank receives in one step of the pattern"),
