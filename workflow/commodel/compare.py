@@ -102,6 +102,7 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         points=("mu", "size"),
         mu_mean=("mu", "mean"),
         mu_reached=("mu_reached", "mean"),
+        points_reached=("mu_reached", "count"),
         abs_error_median=("abs_error", "median"),
         bias=("relative_error", "median"),
         inside_share=("inside", "mean"),

@@ -8,6 +8,8 @@ from commodel.records import Curve
 from commodel.regression import aicc, line
 from commodel.stats import r_squared
 
+ROUNDING = 1e-15  # seconds: below it is nothing but the rounding of exact simulations
+
 
 def curve(
     title: str,
@@ -22,6 +24,7 @@ def curve(
     """The evidence of one regression with `terms` coefficients, in SI units. `refit(keep)` fits the kept samples only
     and returns its values at all of them: from it comes the error at samples that a fit has not seen."""
     x, measured, fitted = (np.asarray(column, dtype=float) for column in (x, measured, fitted))
+    measured, fitted = (np.where(np.abs(column) < ROUNDING, 0.0, column) for column in (measured, fitted))
     scale = np.where(measured == 0, 1.0, measured)
     relative = (fitted - measured) / scale
     aic = aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)

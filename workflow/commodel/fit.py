@@ -13,6 +13,7 @@ from commodel.leftout import left_out
 from commodel.probes import probe
 from commodel.records import ParameterSet, Plan
 
+TINY = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
 
@@ -56,6 +57,7 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
 
 def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
     """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
+    fitted = replace(fitted, values={key: np.where(np.abs(d) < TINY, 0.0, d) for key, d in fitted.values.items()})
     unknown = indistinct(fitted.values) | dict(fitted.unknown)
     values = {}
     for key, draws in fitted.values.items():

@@ -46,6 +46,12 @@ def totals(plan: Plan) -> list[str]:
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]
+    for platform in plan.platforms:
+        measured = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
+        for name in plan.probes.keys() - measured:
+            lines.append(
+                f"{platform} has no place for probe {name}; {', '.join(plan.probes[name])} may lack data there"
+            )
     return lines
 
 

@@ -99,7 +99,8 @@ def _row(prediction: Prediction, style: str) -> dict:
     names = {name: getattr(point, name) for name in ("operation", "algorithm", "topology", "layout", "ranks", "bytes")}
     times = {name: getattr(prediction, name) for name in ("seconds", "low", "high")}
     if style == "table":
-        times = {name: format_seconds(value) for name, value in times.items()}
+        exact = times["low"] == times["seconds"] == times["high"]  # values without intervals: so is the price
+        times = {name: "-" if exact and name != "seconds" else format_seconds(t) for name, t in times.items()}
         names = {name: value for name, value in names.items() if value != ""} | {"bytes": format_bytes(point.bytes)}
     elif style == "json":
         names |= {name: names[name] or None for name in ("algorithm", "topology")}

@@ -30,19 +30,25 @@ def fit(observed):
         size, second = one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = line(size, second, 1 / one.seconds[0] ** 2)
         own[kind] = C, t
-        values |= {f"C.{kind}": C, f"t.{kind}": t}
         curves.append(line_curve(f"what a second message adds, {kind}", LABELS, size, second, C, t, "C + t·m"))
     for kind in observed.types or ("node",):
         if kind not in own:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {kind}")
-    for pair, (size, half) in half_trips(observed).items():
+    trips = {pair: (*each, *line(*each, 1 / each[1][0] ** 2)) for pair, each in half_trips(observed).items()}
+    for pair, (_, _, whole, slope) in trips.items():
+        one, two = pair.split(".")
+        if two in (one, SAME):  # two equal processors cannot cost more than the whole message
+            own[one] = np.minimum(own[one][0], whole / 2), np.minimum(own[one][1], slope / 2)
+    for kind, (C, t) in own.items():
+        values |= {f"C.{kind}": C, f"t.{kind}": t}
+    for pair, (size, half, whole, slope) in trips.items():
         one, two = pair.split(".")
         (C_i, t_i), (C_j, t_j) = (own[kind] for kind in (one, one if two == SAME else two))
-        whole, slope = line(size, half, 1 / half[0] ** 2)
-        form = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
-        curves.append(line_curve(f"half a round trip, {pair}", LABELS, size, half, whole, slope, form))
         L, rest = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {f"L.{pair}": L, f"invbeta.{pair}": rest}
+        priced = C_i + L + C_j, t_i + rest + t_j
+        form = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
+        curves.append(line_curve(f"half a round trip, {pair}", LABELS, size, half, *priced, form))
     values["gamma"] = local_work(observed)
     sizes, zero = triplets["bytes"], "not told apart from 0: the other values leave nothing for it"
     unknown = {name: zero for name, draws in values.items() if draws[0] == 0 and name != "gamma"}

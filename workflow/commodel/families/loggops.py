@@ -18,7 +18,8 @@ from commodel.replay import Costs, finish_times
 from commodel.roundtrips import network, round_trips
 from commodel.units import format_bytes
 
-NEVER = float(1 << 62)  # bytes: no message asks first
+NEVER = np.inf  # bytes: no message asks first
+DROP = 0.8  # of the highest overhead so far: below, an overhead is another protocol's
 
 
 def fit(observed):
@@ -30,6 +31,8 @@ def fit(observed):
     least = mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of what asking takes
     S = last_before_jump(size, trips.one_way, least)
     told = size <= min(S, last_before_jump(size, trips.overheads, least))
+    highest = np.maximum.accumulate(trips.overheads[0])
+    told &= np.minimum.accumulate(trips.overheads[0] > DROP * highest)  # another protocol has other overheads
     o, O = line(body[told], trips.overheads[:, told] / 2, 1 / trips.overheads[0, told] ** 2)
     busy = o[:, None] + O[:, None] * body
     asking = np.where(size > S, 2 * (mean(travel[:, trips.short & told]) + o)[:, None], 0)
@@ -54,20 +57,15 @@ def fit(observed):
     notes, unknown = dict(rest.notes), dict(rest.unknown)
     if S < NEVER:
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
-    else:
-        unknown["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
     if missed := trips.misses(one_way):
         notes["O"] = f"one number for all sizes: with G and O {missed}"
-    values = {
-        "L": L,
-        "o": o,
-        "g": g,
-        "G": G,
-        "O": O,
-        "S": np.full(len(L), S),
-        "gamma": local_work(observed),
-    }
-    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves)
+    values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": local_work(observed)}
+    missing = {}
+    if S < NEVER:
+        values["S"] = np.full(len(L), S)
+    else:
+        missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
+    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves, missing=missing)
 
 
 def last_before_jump(size, time, least):
@@ -84,7 +82,8 @@ def last_before_jump(size, time, least):
 
 
 def price(schedule, values):
-    L, o, S = values["L"], values["o"], values["S"]
+    L, o = values["L"], values["o"]
+    S = values.numbers.get("S", NEVER)
     body = np.maximum(schedule.bytes - 1, 0)
     busy, travel = o + body * values["O"], body * values["G"]
     gap = values["g"] + travel
@@ -106,7 +105,7 @@ FAMILY = Family(
         Parameter("g", "s", "least time between the starts of two messages of one port"),
         Parameter("G", "s/B", "further time per byte"),
         Parameter("O", "s/B", "further overhead per byte, at either end", default=0.0),
-        Parameter("S", "B", "largest message that is sent without asking first", default=NEVER),
+        Parameter("S", "B", "largest message that is sent without asking first", optional=True),
         GAMMA,
     ),
     probes=("prtt", "work"),

@@ -39,6 +39,7 @@ def families(frame: pd.DataFrame) -> Table:
             "standing", "standing", "text", "not told apart: from the best, by these points; same prices: as the best"
         ),
         Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
+        Column("points_reached", "points in range", "count", "each family's own: compare means in range with care"),
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
         Column("inside_share", "inside interval [%]", "percent"),
