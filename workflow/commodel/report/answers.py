@@ -73,7 +73,7 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
     after = [f"{family} ({ratio(mu[family])})" for family in distinct(part, rows, 3)[1:]]
     line += f" {some(same)} {'price' if len(same) > 1 else 'prices'} the same." if same else ""
     line += f" Next: {comma(after)}." if after else ""
-    line += f" {some(tied)} cannot be told apart from it." if tied else ""
+    line += f" Not told apart from {best['family']} by these points: {some(tied)}." if tied else ""
     lines = [line]
     if len(rows) > 3:
         everyone = ", ".join(f"{row.family} {ratio(row.mu_mean)}" for row in rows.itertuples())
