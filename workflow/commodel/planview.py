@@ -48,10 +48,9 @@ def totals(plan: Plan) -> list[str]:
     lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]
     for platform in plan.platforms:
         measured = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
-        for name in plan.probes.keys() - measured:
-            lines.append(
-                f"{platform} has no place for probe {name}; {', '.join(plan.probes[name])} may lack data there"
-            )
+        for name in (name for name in plan.probes if name not in measured):
+            needing = ", ".join(plan.probes[name])
+            lines.append(f"platform {platform} has no place for probe {name}: {needing} may lack data there")
     return lines
 
 
