@@ -40,6 +40,11 @@ class RoundTrips:
     def short(self) -> np.ndarray:
         return self.size <= max(SHORT, self.size.min())
 
+    @property
+    def short_overheads(self) -> tuple[np.ndarray, np.ndarray]:
+        """LogGP's o_s and o_r, one for each draw."""
+        return mean(self.o_s[:, self.short]), mean(self.o_r[:, self.short])
+
     def misses(self, one_way: np.ndarray) -> str:
         """By how much a model's one-way times are off where they are off most; empty where that is not much."""
         missed = one_way / self.one_way[0] - 1

@@ -4,14 +4,11 @@ Overheads are vectors over node types, L, g and G matrices over pairs of types: 
 take their number squared. L is what is left of half a round trip when both overheads are taken off.
 """
 
-import numpy as np
-
 from commodel.curves import curve
 from commodel.families import GAMMA, Family, Parameter, local_work
+from commodel.families.loggp import played
 from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs
-from commodel.regression import mean
-from commodel.replay import Costs, finish_times
 from commodel.roundtrips import network, pair_probes, round_trips
 
 LABELS = ("message / B", "time / s")
@@ -47,11 +44,8 @@ def overheads(trips):
     own = {}
     for pair in sorted(trips, key=lambda pair: (pair.endswith(SAME), len(set(pair.split("."))))):
         one, two = pair.split(".")
-        seen = trips[pair]
-        both = mean(seen.o_s[:, seen.short]), mean(seen.o_r[:, seen.short])
-        own.setdefault(one, both)
-        if two != SAME:
-            own.setdefault(two, both)
+        for kind in (one, one if two == SAME else two):
+            own.setdefault(kind, trips[pair].short_overheads)
     return own
 
 
@@ -70,16 +64,9 @@ def pair_network(pair, seen, own):
 
 def price(schedule, values):
     pairs = Pairs(schedule, values.settings.get("types"))
-    body = pairs.numbers(values, "G") * np.maximum(schedule.bytes - 1, 0)
-    gap = pairs.numbers(values, "g") + body
-    costs = Costs(
-        send=pairs.of_sender(values, "o_s", schedule),
-        receive=pairs.of_receiver(values, "o_r", schedule),
-        wire=pairs.numbers(values, "L") + body,
-        gap_out=gap,
-        gap_in=gap,
-    )
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    own = {"o_s": pairs.of_sender(values, "o_s", schedule), "o_r": pairs.of_receiver(values, "o_r", schedule)}
+    between = {name: pairs.numbers(values, name) for name in ("L", "g", "G")}
+    return played(schedule, schedule.work_seconds(values["gamma"]), **own, **between)
 
 
 FAMILY = Family(

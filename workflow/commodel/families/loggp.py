@@ -10,7 +10,6 @@ import numpy as np
 from commodel.curves import curve
 from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.fitting import Fitted
-from commodel.regression import mean
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import network, round_trips
 
@@ -18,7 +17,7 @@ from commodel.roundtrips import network, round_trips
 def fit(observed):
     trips = round_trips(observed)
     size, body = trips.size, trips.body
-    o_s, o_r = mean(trips.o_s[:, trips.short]), mean(trips.o_r[:, trips.short])
+    o_s, o_r = trips.short_overheads
     overhead = max(o_s[0], o_r[0])
     # The overheads of the model, not those of each size: what a long message adds to them has to be in G.
     rest = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
@@ -43,10 +42,15 @@ def fit(observed):
 
 
 def price(schedule, values):
-    body = values["G"] * np.maximum(schedule.bytes - 1, 0)
-    gap = values["g"] + body
-    costs = Costs(send=values["o_s"], receive=values["o_r"], wire=values["L"] + body, gap_out=gap, gap_in=gap)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    numbers = {name: values[name] for name in ("L", "o_s", "o_r", "g", "G")}
+    return played(schedule, schedule.work_seconds(values["gamma"]), **numbers)
+
+
+def played(schedule, work, L, o_s, o_r, g, G):
+    """Finish times where every message has the given values: one for all, or one for each row."""
+    body = G * np.maximum(schedule.bytes - 1, 0)
+    costs = Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)
+    return finish_times(schedule, costs, work)
 
 
 FAMILY = Family(

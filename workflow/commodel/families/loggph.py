@@ -8,10 +8,9 @@ import numpy as np
 
 from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.families.hloggp import pair_network
+from commodel.families.loggp import played
 from commodel.fitting import Fitted
 from commodel.pairs import SAME, channel_values
-from commodel.regression import mean
-from commodel.replay import Costs, finish_times
 from commodel.roundtrips import pair_probes, round_trips
 
 CHANNELS = {"within": True, "between": False}
@@ -26,7 +25,7 @@ def fit(observed):
             continue
         several = []
         for pair, seen in mine.items():
-            own = mean(seen.o_s[:, seen.short]), mean(seen.o_r[:, seen.short])
+            own = seen.short_overheads
             found, evidence = pair_network(pair, seen, dict.fromkeys(pair.split("."), own))
             several.append({"o_s": own[0], "o_r": own[1], "L": found.L, "g": found.g, "G": found.G})
             notes |= {f"{name}.{channel}": note for name, note in found.notes.items()}
@@ -39,10 +38,8 @@ def fit(observed):
 
 
 def price(schedule, values):
-    o_s, o_r, L, g, G = (channel_values(schedule, values, name) for name in ("o_s", "o_r", "L", "g", "G"))
-    body = G * np.maximum(schedule.bytes - 1, 0)
-    costs = Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    numbers = {name: channel_values(schedule, values, name) for name in ("L", "o_s", "o_r", "g", "G")}
+    return played(schedule, schedule.work_seconds(values["gamma"]), **numbers)
 
 
 FAMILY = Family(
