@@ -60,3 +60,17 @@ double clock_resolution(void)
 }
 
 #endif
+
+void calibrate_repeats(int *repeats, void (*pass)(void *state), void *state)
+{
+  static const double least_seconds = 20e-6, least_resolutions = 1000;
+  if (COMMODEL_SIMULATED) return;
+  double wanted = clock_resolution() * least_resolutions;
+  if (wanted < least_seconds) wanted = least_seconds;
+  while (*repeats < 1 << 24) {
+    double start = clock_now();
+    pass(state);
+    if (clock_now() - start >= wanted) return;
+    *repeats *= 2;
+  }
+}

@@ -39,6 +39,8 @@ double clock_now(void);
 double clock_wait(double seconds); /* returns how long it really was */
 void clock_wait_until(double when);
 double clock_resolution(void);
+/* Doubles *repeats until `pass`, which repeats by it, lasts well above the resolution; not where time is simulated. */
+void calibrate_repeats(int *repeats, void (*pass)(void *state), void *state);
 
 /* ---- text.c: whole files, strict numbers, JSON strings ---- */
 char *read_text(const char *path, const char *what); /* dies by user_error when it cannot */

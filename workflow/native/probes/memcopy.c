@@ -22,7 +22,6 @@ static const Column columns[] = {
     {"path", "", "ctc, ctm or mtm", WORD},
     {"bytes", "B", "bytes copied", BYTES},
 };
-static const double least_seconds = 20e-6, least_resolutions = 1000;
 static const size_t least_region = (size_t)64 << 20, most_region = (size_t)1 << 30;
 
 typedef struct {
@@ -85,18 +84,6 @@ static void pass(void *state)
   for (int i = 0; i < s->repeats; i++) copy_bytes(next_place(&s->to), next_place(&s->from), s->bytes);
 }
 
-static void calibrate(State *s)
-{
-  double wanted = clock_resolution() * least_resolutions;
-  if (wanted < least_seconds) wanted = least_seconds;
-  while (s->repeats < 1 << 24) {
-    double start = clock_now();
-    pass(s);
-    if (clock_now() - start >= wanted) return;
-    s->repeats *= 2;
-  }
-}
-
 static void *prepare(const Case *c, Run *run)
 {
   State *s = allocate(1, sizeof *s);
@@ -107,7 +94,7 @@ static void *prepare(const Case *c, Run *run)
   if (s->rank != 0) return s;
   s->from = make_walk(s->bytes, path[0] == 'm');
   s->to = make_walk(s->bytes, path[2] == 'm');
-  if (!COMMODEL_SIMULATED) calibrate(s);
+  calibrate_repeats(&s->repeats, pass, s);
   run->repeats = s->repeats;
   return s;
 }

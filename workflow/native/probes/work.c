@@ -11,7 +11,6 @@
 
 enum { BYTES_COLUMN };
 static const Column columns[] = {{"bytes", "B", "size of each of the two arrays", BYTES}};
-static const double least_seconds = 20e-6, least_resolutions = 1000;
 
 typedef struct {
   int rank, repeats;
@@ -28,18 +27,6 @@ static void pass(void *state)
   for (int i = 0; i < s->repeats; i++) add_doubles(s->sum, s->addend, s->count);
 }
 
-static void calibrate(State *s)
-{
-  double wanted = clock_resolution() * least_resolutions;
-  if (wanted < least_seconds) wanted = least_seconds;
-  while (s->repeats < 1 << 24) {
-    double start = clock_now();
-    pass(s);
-    if (clock_now() - start >= wanted) return;
-    s->repeats *= 2;
-  }
-}
-
 static void *prepare(const Case *c, Run *run)
 {
   State *s = allocate(1, sizeof *s);
@@ -49,7 +36,7 @@ static void *prepare(const Case *c, Run *run)
   s->sum = allocate(s->count, sizeof(double));
   s->addend = allocate(s->count, sizeof(double));
   for (size_t i = 0; i < s->count; i++) s->sum[i] = s->addend[i] = 1; /* zeroed pages would all be one page */
-  if (!COMMODEL_SIMULATED && s->rank == 0) calibrate(s);
+  if (s->rank == 0) calibrate_repeats(&s->repeats, pass, s);
   run->repeats = s->repeats;
   return s;
 }
