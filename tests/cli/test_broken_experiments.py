@@ -28,6 +28,7 @@ PLATFORM = "launcher: local\nnodes: 1\ncores: 4\n"
 MUTATIONS = {  # (what is replaced, by what, line of the complaint, a word in it)
     "unknown platform": ("platform: local", "platform: locla", 2, "local"),
     "unknown family": ("[loggp]", "[logpg]", 3, "did you mean"),
+    "all beside a family": ("[loggp]", "[loggp, all]", 3, "wanted it alone"),
     "unknown probe": ("probes: auto", "probes: [pingpang]", 4, "pingpong"),
     "unknown operation": ("operation: bcast", "operation: brodcast", 7, "bcast"),
     "unknown algorithm": ("[linear,", "[lineer,", 8, "linear"),

@@ -193,7 +193,7 @@ def _setting(value: Any) -> Any:
 TITLE = kind(_title, type="string", maxLength=200)
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
 NAME = text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
-NODE_TYPE = text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and -, not 'same'", 21)
+NODE_TYPE = text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21)
 WORD = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
 HOST = text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
 PROGRAM = text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a program or its path, of A-Z, a-z, 0-9 and _ . / + -", 200)

@@ -80,6 +80,8 @@ def _families(experiment: Experiment) -> list[str]:
     if experiment.families == "all":
         return family_names()
     for index, name in enumerate(experiment.families):
+        if name == "all":
+            raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
         _at(experiment, ("families", index), family, name)
     return list(dict.fromkeys(experiment.families))
 
