@@ -12,7 +12,7 @@ from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
 from commodel.layouts import place
 from commodel.matrix import combinations
-from commodel.points import Setting, make_point, nodes_of
+from commodel.points import Setting, make_point
 from commodel.probes import Site, probe
 from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import read_json, write_text
@@ -141,7 +141,7 @@ def _batches(
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=durations.of_cases(cases))
     by_nodes: dict[int, list[Point]] = {}
     for point in points:
-        by_nodes.setdefault(nodes_of(point), []).append(point)
+        by_nodes.setdefault(point.nodes, []).append(point)
     for nodes, members in sorted(by_nodes.items()):
         seconds = durations.of_points(members)
         yield Batch(f"{name}-{nodes}n-{stamp}", name, nodes, points=tuple(members), seconds=seconds)

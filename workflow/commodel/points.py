@@ -89,7 +89,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
         asked = f"{ranks} ranks as {layout} need {needed} nodes of {per_node} cores"
         raise UserError(f"{asked}; {room}", key="topology" if topology else "ranks")
-    return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves, pattern)
+    return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves, needed, pattern)
 
 
 @contextmanager
@@ -124,7 +124,3 @@ def _full_layout(setting: Setting, spec: str, ranks: int, asked: int | None) -> 
         raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
     per_node = written or asked or -(-max(ranks, setting.spread) // setting.nodes)
     return f"{entry.name}:{per_node}", per_node
-
-
-def nodes_of(point: Point) -> int:
-    return -(-point.ranks // int(point.layout.partition(":")[2]))

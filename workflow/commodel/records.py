@@ -26,6 +26,7 @@ class Point:
     ranks: int
     bytes: int
     leaves: int = 0  # of the topology; 0 for an algorithm
+    nodes: int = 1  # that the layout spreads the ranks over
     pattern: str = ""  # digest of what builds the schedule: another algorithm under the same name is another point
 
     @property
