@@ -5,15 +5,28 @@ from commodel.records import Point
 from commodel.registry import discover
 from commodel.topologies import tree
 
+ENTRIES = discover("algorithms", "ALGORITHM")
+# What an algorithm does only when asked to, or where it has to be asked.
+ARGUMENTS = {
+    "[SEGMENT BYTES]": ("", "24"),
+    "[SEGMENT BYTES, else 8 KiB]": ("", "24"),
+    "[FIRST BYTES, else 1 KiB]": ("", "24"),
+    "[K, else 4]": ("", "2", "3"),
+    "[N, else 2]": ("", "1", "5"),
+    "W": ("1", "3", "7"),
+    "": ("",),
+}
+
+
+def spellings(entry: Algorithm) -> list[str]:
+    """An algorithm with each argument that the tests know."""
+    return [f"{entry.choice}:{text}" if text else entry.choice for text in ARGUMENTS[entry.argument]]
+
+
 ALGORITHMS = sorted(
-    (entry.operation, entry.choice)
-    for entry in discover("algorithms", "ALGORITHM").values()
-    if isinstance(entry, Algorithm)
+    (entry.operation, spec) for entry in ENTRIES.values() if isinstance(entry, Algorithm) for spec in spellings(entry)
 )
-SEGMENTED = [("bcast", "binomial:24")]  # what an algorithm does only when asked to
-TREE_OPERATIONS = sorted(
-    entry.operation for entry in discover("algorithms", "ALGORITHM").values() if isinstance(entry, TreeAlgorithm)
-)
+TREE_OPERATIONS = sorted(entry.operation for entry in ENTRIES.values() if isinstance(entry, TreeAlgorithm))
 TREES = ("flat:5", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2")
 
 
@@ -26,5 +39,5 @@ def point(operation, algorithm="", topology="", ranks=0, bytes=64, layout="block
 
 def catalogue(ranks: int, bytes: int) -> list[Point]:
     """All algorithms at a number of ranks, and all operations over all kinds of tree."""
-    found = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS + SEGMENTED]
+    found = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
     return found + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]

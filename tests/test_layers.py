@@ -6,9 +6,9 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     0: "errors process",
-    1: "sources holding registry units expressions yamltext toolchain tree records",
-    2: "descent fields stats functions segments window",
-    3: "experiments platforms tables schedule fitting regression values",
+    1: "sources holding registry units expressions yamltext toolchain tree records schedule",
+    2: "descent fields stats functions phases segments window",
+    3: "experiments operations platforms rounds tables fitting regression values",
     4: "concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "interchange matrix algorithms launchers probes families playfile",
     6: "leftout patterns points build provenance notation",

@@ -1,18 +1,22 @@
 """From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
 
 import hashlib
-import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
-from commodel.algorithms import algorithm, operation, over_tree
+from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree
 from commodel.config import Platform
 from commodel.errors import UserError
 from commodel.layouts import parse as parse_layout
+from commodel.operations import operation
 from commodel.records import Point, digest
+from commodel.sources import sources
 from commodel.topologies import tree
+
+BUILDING = ("phases", "rounds", "segments")  # what algorithms are made of
 
 
 @dataclass(frozen=True)
@@ -105,15 +109,22 @@ def _algorithm_facts(name: str, spec: str) -> str:
     """The digest of the algorithm's code."""
     entry, argument = algorithm(name, spec)
     entry.build(2, 1, argument)  # an argument that cannot be read is found now
-    return digest(inspect.getsource(inspect.getmodule(entry.build)), 8)
+    return digest(_code(entry), 8)
 
 
 @lru_cache
 def _tree_facts(name: str, spec: str) -> tuple[int, int, str]:
     """Nodes and leaves of a tree, and the digest of the tree itself and of the code that runs over it."""
-    code = inspect.getsource(inspect.getmodule(over_tree(name).build))
     found = tree(spec)
-    return found.nodes, found.leaves, digest([code, hashlib.blake2b(found.parent.tobytes()).hexdigest()], 8)
+    parents = hashlib.blake2b(found.parent.tobytes()).hexdigest()
+    return found.nodes, found.leaves, digest([_code(over_tree(name)), parents], 8)
+
+
+def _code(entry: Algorithm | TreeAlgorithm) -> list[str]:
+    """The file of an algorithm and those of what it is made of: they make its messages these messages."""
+    files = [Path(file) for file in sources(entry.build.__module__.partition(".")[2])]
+    made_of = [file for file in files if file.stem in BUILDING or file.parent.name == "algorithms"]
+    return [file.read_text(encoding="utf-8") for file in made_of if file.stem != "__init__"]
 
 
 @lru_cache(maxsize=65536)

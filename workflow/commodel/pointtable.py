@@ -1,7 +1,7 @@
 """Measured collectives from a table that a person or another tool wrote: points, and how long each took.
 
 Columns operation, algorithm or topology, ranks, bytes, seconds, and layout if ranks share nodes; any others are not
-looked at. `bytes` means what it means for the operation here (see `algorithms.OPERATIONS`): a block, not the whole
+looked at. `bytes` means what it means for the operation here (see `operations`): a block, not the whole
 result, of gather and allgather. Rows of one point are samples of it: its time is their median.
 """
 

@@ -5,7 +5,7 @@ In step s a rank posts its receives, posts its sends in row order, waits for all
 enters its next step when it has finished its last one. There is no barrier between steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -34,8 +34,22 @@ class Work:
     @classmethod
     def reduce(cls, step, rank, bytes) -> "Work":
         """Rank combines `bytes` bytes it has received into its own."""
+        return cls._of_bytes("reduce", step, rank, bytes)
+
+    @classmethod
+    def copy(cls, step, rank, bytes) -> "Work":
+        """Rank moves `bytes` bytes within its memory."""
+        return cls._of_bytes("copy", step, rank, bytes)
+
+    @classmethod
+    def _of_bytes(cls, kind: str, step, rank, bytes) -> "Work":
         step, rank, bytes = np.broadcast_arrays(np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float))
-        return cls(step, rank, np.zeros(step.shape, dtype=int), bytes, np.zeros(step.shape))
+        return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Work]") -> "Work":
+        columns = zip(*((part.step, part.rank, part.kind, part.bytes, part.seconds) for part in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns)) if parts else cls.empty()
 
     def in_order(self) -> "Work":
         order = np.argsort(self.step, kind="stable")
@@ -43,10 +57,20 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
+class Runs:
+    """What messages hold of the data that an operation moves: runs of addresses, in the order of the messages."""
+
+    row: np.ndarray  # the message of each run
+    first: np.ndarray  # address of its first byte
+    length: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Schedule:
     """Messages sorted by step, local work, where the ranks sit, and whose end counts (`root`; None: everyone's).
 
-    `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass.
+    `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass. `holds`
+    tells what the messages hold, for those who check; prices never ask.
     """
 
     ranks: int
@@ -57,19 +81,31 @@ class Schedule:
     work: Work
     node: np.ndarray
     root: int | None = None
+    holds: Callable[[], Runs] | None = None
 
     @classmethod
-    def of(cls, ranks: int, step, src, dst, bytes, *, work: Work | None = None, root: int | None = None) -> "Schedule":
+    def of(
+        cls,
+        ranks: int,
+        step,
+        src,
+        dst,
+        bytes,
+        *,
+        work: Work | None = None,
+        root: int | None = None,
+        holds: Callable[[], Runs] | None = None,
+    ) -> "Schedule":
         """A schedule from columns in any order; scalars stand for whole columns. One rank a node until placed."""
         step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
-        if len(step) > MAX_ROWS:
-            raise UserError(f"a schedule of {len(step):,} messages; the limit is {MAX_ROWS:,}")
+        check_rows(len(step))
         if np.any(step[1:] < step[:-1]):
             order = np.argsort(step, kind="stable")
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
+            holds = _reordered(holds, order) if holds else None
         work = Work.empty() if work is None else work.in_order()
-        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root)
+        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds)
 
     def placed(self, node: np.ndarray) -> "Schedule":
         return replace(self, node=np.asarray(node))
@@ -133,6 +169,23 @@ class Groups:
 
 def _differ(ordered: np.ndarray) -> np.ndarray:
     return ordered[1:] != ordered[:-1]
+
+
+def check_rows(count: int) -> None:
+    if count > MAX_ROWS:
+        raise UserError(f"a schedule of {count:,} messages; the limit is {MAX_ROWS:,}")
+
+
+def _reordered(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Runs]:
+    def reordered() -> Runs:
+        runs = holds()
+        place = np.empty(len(order), dtype=int)
+        place[order] = np.arange(len(order))
+        row = place[runs.row]
+        by_row = np.argsort(row, kind="stable")
+        return Runs(row[by_row], runs.first[by_row], runs.length[by_row])
+
+    return reordered
 
 
 def stack(schedules: Sequence[Schedule]) -> Schedule:

@@ -1,4 +1,4 @@
-"""Collective operations and the algorithms for them: each file builds one Schedule from ranks (or a tree) and bytes."""
+"""Algorithms for collective operations: each file builds one Schedule from ranks (or a tree) and bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,15 +8,8 @@ from commodel.registry import discover
 from commodel.schedule import Schedule
 from commodel.tree import Tree
 
-OPERATIONS = {  # what `bytes` means
-    "bcast": "the message that the root sends to all",
-    "gather": "the block that each rank sends to the root",
-    "reduce": "the vector that every rank contributes, and the root's result",
-    "allreduce": "the vector that every rank contributes, and everyone's result",
-    "allgather": "the block that each rank sends to all",
-    "barrier": "nothing: always 0",
-}
-ALIASES = {"broadcast": "bcast"}
+RANK_ORDER = "combines in the order of the ranks"  # an associative operation is enough
+ANY_ORDER = "combines in any order: the operation must commute"
 
 
 @dataclass(frozen=True)
@@ -28,10 +21,15 @@ class Algorithm:
     title: str
     build: Callable[[int, int, str], Schedule]
     argument: str = ""  # how the argument is written; empty where there is none
+    order: str = ""  # of a reduction: RANK_ORDER or ANY_ORDER
 
     @property
     def name(self) -> str:
         return f"{self.operation}-{self.choice}"
+
+    @property
+    def needs_argument(self) -> bool:
+        return bool(self.argument) and not self.argument.startswith("[")
 
 
 @dataclass(frozen=True)
@@ -41,18 +39,11 @@ class TreeAlgorithm:
     operation: str
     title: str
     build: Callable[[Tree, int], Schedule]
+    order: str = ""
 
     @property
     def name(self) -> str:
         return f"{self.operation}-tree"
-
-
-def operation(name: str) -> str:
-    """The operation's own name; `broadcast` is understood."""
-    name = ALIASES.get(name, name)
-    if name not in OPERATIONS:
-        raise UserError(f"unknown operation '{name}'; {suggest(name, OPERATIONS)}")
-    return name
 
 
 def choices(operation: str) -> dict[str, Algorithm]:
@@ -70,7 +61,17 @@ def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, known)}")
     if argument and not entry.argument:
         raise UserError(f"algorithm {operation} {entry.choice}: found argument '{argument}', it takes none")
+    if entry.needs_argument and not argument:
+        wanted = f"wanted {entry.choice}:{entry.argument}"
+        raise UserError(f"algorithm {operation} {entry.choice}: found no argument, {wanted}")
     return entry, argument.strip()
+
+
+def whole_number(text: str, least: int = 1) -> int:
+    """An argument that counts something."""
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= least):
+        raise UserError(f"found '{text}', wanted a whole number from {least}")
+    return int(text)
 
 
 def over_tree(operation: str) -> TreeAlgorithm:

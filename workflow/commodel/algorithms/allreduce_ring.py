@@ -1,19 +1,29 @@
-"""Ring: P-1 steps of reduce-scatter, then P-1 of allgather, one P-th of the vector at a time."""
+"""Ring: P − 1 steps of reduce-scatter, then P − 1 of allgather, one P-th of the vector at a time. With a segment size
+each such share is cut, and the reduce-scatter goes round once for every segment, as Open MPI's segmented ring does."""
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
-from commodel.schedule import Schedule, Work
-from commodel.segments import share
+from commodel.algorithms import ANY_ORDER, Algorithm
+from commodel.phases import sequence
+from commodel.rounds import ring, shares
+from commodel.schedule import Schedule
+from commodel.segments import segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    step, source = np.divmod(np.arange(2 * (ranks - 1) * ranks), ranks)
-    target = (source + 1) % ranks
-    sizes = share(bytes, ranks)[(source - step) % ranks]  # rank r sends chunk r - step
-    reducing = step < ranks - 1
-    work = Work.reduce(step[reducing], target[reducing], sizes[reducing])
-    return Schedule.of(ranks, step, source, target, sizes, work=work)
+    ends = shares(bytes, ranks)
+    longest = int(np.diff(ends).max())
+    segments = segment_sizes(longest, argument) if argument else np.array([longest])
+    starts = np.cumsum(segments) - segments
+    rounds = [ring(ends, combines=True, part=(start, length)) for start, length in zip(starts, segments, strict=True)]
+    return sequence(ranks, *rounds, ring(ends, ahead=1))
 
 
-ALGORITHM = Algorithm("allreduce", "ring", "reduce-scatter, then allgather, around the ring", build)
+ALGORITHM = Algorithm(
+    "allreduce",
+    "ring",
+    "reduce-scatter, then allgather, around the ring",
+    build,
+    argument="[SEGMENT BYTES]",
+    order=ANY_ORDER,
+)

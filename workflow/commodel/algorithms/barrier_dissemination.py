@@ -3,12 +3,13 @@
 import numpy as np
 
 from commodel.algorithms import Algorithm
+from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     step, source = np.divmod(np.arange((ranks - 1).bit_length() * ranks), ranks)
-    return Schedule.of(ranks, step, source, (source + (1 << step)) % ranks, 0)
+    return sequence(ranks, phase(step, source, (source + (1 << step)) % ranks, 0))
 
 
 ALGORITHM = Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", build)

@@ -4,14 +4,13 @@ other."""
 import numpy as np
 
 from commodel.algorithms import Algorithm
+from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     others = np.arange(1, ranks)
-    root = np.zeros_like(others)
-    step = np.repeat([0, 1], len(others))
-    return Schedule.of(ranks, step, np.concatenate([others, root]), np.concatenate([root, others]), 0)
+    return sequence(ranks, phase(0, others, 0, 0), phase(0, 0, others, 0))
 
 
 ALGORITHM = Algorithm("barrier", "linear", "everyone tells rank 0, rank 0 tells everyone", build)

@@ -3,13 +3,14 @@
 import numpy as np
 
 from commodel.algorithms import Algorithm
+from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     target = np.arange(1, ranks)
     step = np.frexp(target)[1] - 1  # the highest set bit: the round in which a rank is reached
-    return Schedule.of(ranks, step, target - (1 << step), target, bytes)
+    return sequence(ranks, phase(step, target - (1 << step), target, bytes))
 
 
 ALGORITHM = Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", build)

@@ -1,18 +1,17 @@
-"""Pipelined chain: the message is cut into segments that follow each other down a row of ranks."""
+"""Pipelined chain: the message is cut into segments that follow each other down a row of ranks. Open MPI calls it
+pipeline; its chain has several such rows."""
 
 import numpy as np
 
 from commodel.algorithms import Algorithm
+from commodel.phases import phase, segmented, sequence
 from commodel.schedule import Schedule
-from commodel.segments import segment_sizes
+from commodel.segments import PIPELINED, segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    sizes = segment_sizes(bytes, argument)
-    segment, hop = np.divmod(np.arange(len(sizes) * (ranks - 1)), max(ranks - 1, 1))
-    return Schedule.of(ranks, segment + hop, hop, hop + 1, sizes[segment])
+    hop = np.arange(ranks - 1)
+    return sequence(ranks, segmented(phase(hop, hop, hop + 1, bytes), segment_sizes(bytes, argument)))
 
 
-ALGORITHM = Algorithm(
-    "bcast", "chain", "segments follow each other down a row of ranks", build, argument="SEGMENT BYTES"
-)
+ALGORITHM = Algorithm("bcast", "chain", "segments follow each other down a row of ranks", build, argument=PIPELINED)

@@ -3,11 +3,12 @@
 import numpy as np
 
 from commodel.algorithms import Algorithm
+from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    return Schedule.of(ranks, 0, 0, np.arange(1, ranks), bytes)
+    return sequence(ranks, phase(0, 0, np.arange(1, ranks), bytes))
 
 
 ALGORITHM = Algorithm("bcast", "linear", "root sends to every rank in turn", build)

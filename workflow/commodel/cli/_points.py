@@ -5,8 +5,8 @@ from collections.abc import Callable
 import click
 
 from commodel.algorithms import choices
-from commodel.algorithms import operation as operation_named
 from commodel.errors import UserError
+from commodel.operations import operation as operation_named
 from commodel.points import Setting, make_point
 from commodel.records import Point
 from commodel.units import expand, parse_bytes, parse_count
@@ -40,7 +40,8 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
     if name != "barrier" and sizes is None:
         raise UserError(f"--bytes is missing; {name} needs a message size")
     ways = [{"topology": spec} for spec in topology]
-    ways = ways or [{"algorithm": spec} for spec in algorithm or choices(name)]
+    every = [spec for spec, entry in choices(name).items() if not entry.needs_argument]
+    ways = ways or [{"algorithm": spec} for spec in algorithm or every]
     counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
     lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
     setting = setting or Setting.unlimited()

@@ -1,0 +1,14 @@
+"""Tree barrier, as Open MPI's `tree`: signals go up a binomial tree to rank 0 and down again."""
+
+from commodel.algorithms import Algorithm
+from commodel.phases import sequence
+from commodel.rounds import knomial, whole
+from commodel.schedule import Schedule
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    down = whole(knomial(ranks), 0)
+    return sequence(ranks, down.backwards(), down)
+
+
+ALGORITHM = Algorithm("barrier", "binomial", "signals up a binomial tree and down again", build)

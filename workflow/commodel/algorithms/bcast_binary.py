@@ -1,0 +1,14 @@
+"""Pipelined binary tree: segments follow each other down a tree where every rank has two children."""
+
+from commodel.algorithms import Algorithm
+from commodel.phases import segmented, sequence
+from commodel.rounds import binary, whole
+from commodel.schedule import Schedule
+from commodel.segments import PIPELINED, segment_sizes
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    return sequence(ranks, segmented(whole(binary(ranks), bytes), segment_sizes(bytes, argument)))
+
+
+ALGORITHM = Algorithm("bcast", "binary", "segments follow each other down a binary tree", build, argument=PIPELINED)

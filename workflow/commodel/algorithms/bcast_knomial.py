@@ -1,0 +1,16 @@
+"""k-nomial tree, farthest first: in a round every rank that has the message sends it to K − 1 others."""
+
+from commodel.algorithms import Algorithm, whole_number
+from commodel.phases import sequence
+from commodel.rounds import knomial, whole
+from commodel.schedule import Schedule
+
+RADIX = 4  # Open MPI's
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    radix = whole_number(argument, least=2) if argument else RADIX
+    return sequence(ranks, whole(knomial(ranks, radix), bytes))
+
+
+ALGORITHM = Algorithm("bcast", "knomial", "k-nomial tree: K − 1 messages a round", build, argument="[K, else 4]")

@@ -1,0 +1,16 @@
+"""Pipelined binary tree: segments follow each other up a tree where every rank has two children."""
+
+from commodel.algorithms import ANY_ORDER, Algorithm
+from commodel.phases import segmented, sequence
+from commodel.rounds import binary, up
+from commodel.schedule import Schedule
+from commodel.segments import PIPELINED, segment_sizes
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    return sequence(ranks, segmented(up(binary(ranks), bytes), segment_sizes(bytes, argument)), root=0)
+
+
+ALGORITHM = Algorithm(
+    "reduce", "binary", "segments follow each other up a binary tree", build, argument=PIPELINED, order=ANY_ORDER
+)

@@ -1,0 +1,13 @@
+"""Binomial tree, nearest first: partial results cover rows of ranks."""
+
+from commodel.algorithms import RANK_ORDER, Algorithm
+from commodel.phases import sequence
+from commodel.rounds import knomial, up
+from commodel.schedule import Schedule
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    return sequence(ranks, up(knomial(ranks), bytes), root=0)
+
+
+ALGORITHM = Algorithm("reduce", "binomial", "binomial tree, nearest rank first", build, order=RANK_ORDER)

@@ -1,0 +1,18 @@
+"""In-order binary tree, pipelined: every rank combines what lies before it in the order of the ranks. The last rank
+gets the result and hands it to the root."""
+
+from commodel.algorithms import RANK_ORDER, Algorithm
+from commodel.phases import phase, segmented, sequence
+from commodel.rounds import in_order, up
+from commodel.schedule import Schedule
+from commodel.segments import PIPELINED, segment_sizes
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    upwards = segmented(up(in_order(ranks), bytes), segment_sizes(bytes, argument))
+    return sequence(ranks, upwards, phase(0, ranks - 1, 0, bytes), root=0)
+
+
+ALGORITHM = Algorithm(
+    "reduce", "in-order", "segments up a binary tree that keeps the order", build, argument=PIPELINED, order=RANK_ORDER
+)

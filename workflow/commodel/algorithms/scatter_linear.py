@@ -1,0 +1,15 @@
+"""The root sends each rank its block, one after the other."""
+
+import numpy as np
+
+from commodel.algorithms import Algorithm
+from commodel.phases import phase, sequence
+from commodel.schedule import Schedule
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    target = np.arange(1, ranks)
+    return sequence(ranks, phase(0, 0, target, bytes, lambda: target * bytes))
+
+
+ALGORITHM = Algorithm("scatter", "linear", "root sends to every rank in turn", build)
