@@ -74,13 +74,14 @@ def write_case_file(path, text):
 
 @pytest.fixture
 def write_schedule():
-    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds), empty where it does not apply."""
+    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds[, runs]), empty where it does not
+    apply."""
 
     def write(path, rows):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["step", "kind", "rank", "peer", "bytes", "seconds"])
-            writer.writerows(rows)
+            writer.writerow(["step", "kind", "rank", "peer", "bytes", "seconds", "runs"])
+            writer.writerows(row if len(row) == 7 else (*row, "") for row in rows)
 
     return write
 
@@ -115,12 +116,13 @@ def real(mpi_build, tmp_path):
 
 @pytest.fixture
 def simulated(smpi_build, tmp_path):
-    """simulated(ranks, program, cases, *options): on the simulated cluster that equals LogGP."""
+    """simulated(ranks, program, cases, *options): on the simulated cluster that equals LogGP, or nearly so with other
+    settings."""
     hosts = tmp_path / "hosts"
     hosts.write_text("".join(f"n{i}\n" for i in range(64)))
-    flags = [f"--cfg={flag}" for flag in LOGGP] + ["--log=root.thres:critical"]
 
-    def run(ranks, program, cases, *options, out="samples"):
+    def run(ranks, program, cases, *options, out="samples", settings=()):
+        flags = [f"--cfg={flag}" for flag in (*LOGGP, *settings)] + ["--log=root.thres:critical"]
         prefix = [
             find("smpirun"),
             "-np",

@@ -48,16 +48,19 @@ BROKEN_CASES = {
 }
 
 BROKEN_SCHEDULES = {
-    "header": (["step,kind"], ":1", "step,kind,rank,peer,bytes,seconds"),
-    "kind": (["0,sned,0,1,8,"], ":2", "found 'sned'"),
-    "rank": (["0,send,0,1,8,", "0,send,x,1,8,"], ":3", "column rank"),
-    "peer": (["0,send,0,,8,"], ":2", "column peer"),
-    "itself": (["0,send,1,1,8,"], ":2", "column peer"),
-    "bytes": (["0,send,0,1,3000000000,"], ":2", "2147483647"),
-    "seconds": (["0,compute,0,,,-1"], ":2", "column seconds"),
-    "unsorted": (["1,send,0,1,8,", "0,send,0,1,8,"], ":3", "sorted by step"),
+    "header": (["step,kind"], ":1", "step,kind,rank,peer,bytes,seconds,runs"),
+    "kind": (["0,sned,0,1,8,,"], ":2", "found 'sned'"),
+    "rank": (["0,send,0,1,8,,", "0,send,x,1,8,,"], ":3", "column rank"),
+    "peer": (["0,send,0,,8,,"], ":2", "column peer"),
+    "itself": (["0,send,1,1,8,,"], ":2", "column peer"),
+    "bytes": (["0,send,0,1,3000000000,,"], ":2", "2147483647"),
+    "seconds": (["0,compute,0,,,-1,"], ":2", "column seconds"),
+    "unsorted": (["1,send,0,1,8,,", "0,send,0,1,8,,"], ":3", "sorted by step"),
     "fields": (["0,send,0,1"], ":2", "found 4 fields"),
-    "too many ranks": (["0,send,0,7,8,"], "cases.csv:2", "at least 8 ranks"),
+    "runs": (["0,send,0,1,8,,4"], ":2", "column runs"),
+    "run length": (["0,send,0,1,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
+    "run address": (["0,send,0,1,8,,-4+8"], ":2", "column runs"),
+    "too many ranks": (["0,send,0,7,8,,"], "cases.csv:2", "at least 8 ranks"),
 }
 
 
@@ -81,7 +84,7 @@ def test_broken_case_file(real, tmp_path, name, write_schedule):
 @pytest.mark.parametrize("name", BROKEN_SCHEDULES)
 def test_broken_schedule(real, tmp_path, name):
     lines, place, reason = BROKEN_SCHEDULES[name]
-    header = [] if name == "header" else ["step,kind,rank,peer,bytes,seconds"]
+    header = [] if name == "header" else ["step,kind,rank,peer,bytes,seconds,runs"]
     (tmp_path / "schedule.csv").write_text("\n".join(header + lines) + "\n")
     cases = tmp_path / "cases.csv"
     cases.write_text("id,schedule,finish\na,schedule.csv,all\n")

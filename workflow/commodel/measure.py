@@ -18,6 +18,7 @@ from commodel.errors import UserError, one_line
 from commodel.holding import held
 from commodel.launchers import Job, Launcher, launcher
 from commodel.layouts import place
+from commodel.operations import OPERATIONS
 from commodel.patterns import schedule
 from commodel.playfile import write_play
 from commodel.probes import probe
@@ -200,8 +201,9 @@ def _prepared(row: dict) -> dict:
     """The row as the case file has it; the player's schedule is written out first."""
     if "point" not in row:
         return row
-    pattern = schedule(row["point"])
-    write_play(row["schedule"], pattern)
+    point = row["point"]
+    pattern = schedule(point)
+    write_play(row["schedule"], pattern, OPERATIONS[point.operation], point.bytes)
     return {
         "id": row["id"],
         "schedule": row["schedule"].name,

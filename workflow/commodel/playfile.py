@@ -5,36 +5,44 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from commodel.operations import Operation
 from commodel.schedule import KINDS, Schedule
 from commodel.tables import write_table
+
+COLUMNS = ("step", "kind", "rank", "peer", "bytes", "seconds", "runs")
 
 
 def messages(schedule: Schedule) -> pd.DataFrame:
     return pd.DataFrame({name: getattr(schedule, name) for name in ("step", "src", "dst", "bytes")})
 
 
-def write_play(path: Path, schedule: Schedule) -> None:
-    """step,kind,rank,peer,bytes,seconds: a step's messages in order, then its local work."""
+def write_play(path: Path, schedule: Schedule, operation: Operation, size: int) -> None:
+    """A step's messages in order, then its local work; at the end, for an operation that combines, where the exact
+    result must be. `runs` tells what a message holds, as ADDRESS+LENGTH;…"""
     work = schedule.work
-    sends = pd.DataFrame(
-        {
-            "step": schedule.step,
-            "kind": "send",
-            "rank": schedule.src,
-            "peer": schedule.dst,
-            "bytes": schedule.bytes,
-            "seconds": 0.0,
-        }
-    )
-    local = pd.DataFrame(
-        {
-            "step": work.step,
-            "kind": np.array(KINDS)[work.kind],
-            "rank": work.rank,
-            "peer": work.rank,
-            "bytes": work.bytes.astype(np.int64),
-            "seconds": work.seconds,
-        }
-    )
-    rows = pd.concat([sends, local]) if len(local) else sends
-    write_table(path, rows.sort_values("step", kind="stable"))
+    columns = [
+        (schedule.step, "send", schedule.src, schedule.dst, schedule.bytes, 0.0, _runs(schedule)),
+        (work.step, np.array(KINDS)[work.kind], work.rank, work.rank, work.bytes.astype(np.int64), work.seconds, ""),
+    ]
+    rows = pd.concat(pd.DataFrame(dict(zip(COLUMNS, part, strict=True))) for part in columns if len(part[0]))
+    rows = rows.sort_values("step", kind="stable") if len(columns[1][0]) else rows
+    write_table(path, pd.concat([rows, _results(schedule, operation, size, rows["step"].max() + 1)]))
+
+
+def _runs(schedule: Schedule) -> np.ndarray:
+    """What each message holds, as text; nothing where the schedule does not tell."""
+    texts = np.full(len(schedule.src), "", dtype=object)
+    if schedule.holds is None:
+        return texts
+    runs = schedule.holds()
+    for row, first, length in zip(runs.row.tolist(), runs.first.tolist(), runs.length.tolist(), strict=True):
+        texts[row] += f";{first}+{length}" if texts[row] else f"{first}+{length}"
+    return texts
+
+
+def _results(schedule: Schedule, operation: Operation, size: int, step: int) -> pd.DataFrame:
+    rows = []
+    for rank in range(schedule.ranks if operation.reduces and schedule.holds else 0):
+        for first, length in operation.wants(rank, schedule.ranks, size):
+            rows.append((step, "result", rank, rank, length, 0.0, f"{first}+{length}"))
+    return pd.DataFrame(rows, columns=COLUMNS)

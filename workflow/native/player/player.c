@@ -4,10 +4,11 @@
  * does its local work; it enters its next step when it has finished the last. There is no barrier between steps.
  * Seconds run from the common start until the last rank is done, or until rank R when finish is R.
  *
- * The first warm-up pass fills every message with a pattern and checks it on arrival; timed passes do neither.
+ * The first warm-up pass moves real data and checks them (payload.c); timed passes send what lies there.
  *
  *   mpiexec -n 16 player --cases cases.csv --out samples      cases.csv: id,schedule,finish
- *   schedule file: step,kind,rank,peer,bytes,seconds with kind send (rank to peer), reduce, copy or compute
+ *   schedule file: step,kind,rank,peer,bytes,seconds,runs with kind send (rank to peer), reduce, copy, compute, and at
+ *   the end result: where a sum must be in the end. runs: which data a message holds, ADDRESS+LENGTH;…
  */
 #include "schedule.h"
 
@@ -21,7 +22,10 @@ static const Column columns[] = {
 };
 
 typedef struct {
-  Op *ops;
+  Part part;
+  Op *ops; /* of the part */
+  int rank;
+  bool sums; /* the operation adds up data of all ranks */
   char **buffers; /* of every op: where its message lies; NULL for local work */
   Step *steps;
   int nsteps;
@@ -98,10 +102,13 @@ static void *prepare(const Case *c, Run *run)
 {
   State *s = allocate(1, sizeof *s);
   Schedule schedule = {0};
-  int count, own, busiest;
+  int own[2], most[2];
   if (run->rank == 0) schedule = read_schedule(c->fields[SCHEDULE_COLUMN].text);
-  s->ops = deal_schedule(&schedule, run->rank, run->ranks, &count);
+  s->part = deal_schedule(&schedule, run->rank, run->ranks);
   if (run->rank == 0) free_schedule(&schedule);
+  int count = s->part.count;
+  s->ops = s->part.ops;
+  s->rank = run->rank;
   s->steps = group_steps(s->ops, count, &s->nsteps);
   lay_out(s, count);
   fill_ones(s->sent, s->sent_bytes);
@@ -109,9 +116,11 @@ static void *prepare(const Case *c, Run *run)
   fill_ones(s->result, s->result_bytes);
 
   parse_finish(c->fields[FINISH_COLUMN].text, &run->finish);
-  own = count;
-  MPI_TRY(MPI_Allreduce(&own, &busiest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-  run->takes_part = count > 0 || run->finish == run->rank || busiest == 0; /* an empty schedule has all of them */
+  own[0] = count;
+  own[1] = s->part.results;
+  MPI_TRY(MPI_Allreduce(own, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+  run->takes_part = count > 0 || run->finish == run->rank || most[0] == 0; /* an empty schedule has all of them */
+  s->sums = most[1] > 0;
   return s;
 }
 
@@ -158,48 +167,33 @@ static void pass(void *state)
   }
 }
 
-/* Word w of message (src, dst, step, row): splitmix64 of its name and w. */
-static uint64_t pattern(int src, int dst, const Op *op, size_t w)
+static bool combines(const State *s, const Step *step)
 {
-  uint64_t z = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->step ^ (uint64_t)op->row << 32;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z += w * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
-static bool walk_pattern(char *buffer, int src, int dst, const Op *op, bool write)
-{
-  size_t bytes = (size_t)op->bytes;
-  for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-    uint64_t word = pattern(src, dst, op, at / sizeof(uint64_t));
-    size_t length = bytes - at < sizeof word ? bytes - at : sizeof word;
-    if (write)
-      memcpy(buffer + at, &word, length);
-    else if (memcmp(buffer + at, &word, length) != 0)
-      return false;
-  }
-  return true;
+  for (int i = step->works; i < step->end; i++)
+    if (s->ops[i].kind == REDUCE) return true;
+  return false;
 }
 
 static void first_pass(void *state)
 {
   State *s = state;
+  Payload *payload = open_payload(&s->part, s->rank, s->sums);
   for (const Step *step = s->steps; step < s->steps + s->nsteps; step++) {
     for (int i = step->first; i < step->sends; i++) memset(s->buffers[i], 0, (size_t)s->ops[i].bytes);
-    for (int i = step->sends; i < step->works; i++)
-      walk_pattern(s->buffers[i], s->ops[i].rank, s->ops[i].peer, &s->ops[i], true);
+    for (int i = step->sends; i < step->works; i++) pack(payload, &s->ops[i], s->buffers[i]);
     post_receives(s, step);
     post_sends(s, step);
     wait_all(s, step);
     for (int i = step->first; i < step->sends; i++) {
       const Op *op = &s->ops[i];
-      if (!walk_pattern(s->buffers[i], op->peer, op->rank, op, false))
+      if (!unpack(payload, op, s->buffers[i], combines(s, step)))
         DIE("message from rank %d to rank %d in step %d (line %d of the schedule, %d bytes) arrived with wrong content",
             op->peer, op->rank, op->step, op->row + 2, op->bytes);
     }
     do_work(s, step);
   }
+  if (!results_are_exact(payload)) DIE("rank %d ends with a result that is not the sum of all ranks' data", s->rank);
+  close_payload(payload);
   fill_ones(s->sent, s->sent_bytes);
   fill_ones(s->received, s->received_bytes);
   fill_ones(s->result, s->result_bytes);
@@ -208,7 +202,7 @@ static void first_pass(void *state)
 static void cleanup(void *state)
 {
   State *s = state;
-  free(s->ops);
+  free_part(&s->part);
   free(s->buffers);
   free(s->steps);
   free(s->requests);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char header[] = "step,kind,rank,peer,bytes,seconds";
-enum { STEP, KIND, RANK, PEER, SIZE, DURATION, FIELDS };
+static const char header[] = "step,kind,rank,peer,bytes,seconds,runs";
+enum { STEP, KIND, RANK, PEER, SIZE, DURATION, RUNS, FIELDS };
 
 typedef struct {
   const char *path;
@@ -28,11 +28,11 @@ static int whole(Place at, const char *column, const char *text, const char *wan
 static Op parse_row(Place at, char **fields)
 {
   static const struct { const char *name; OpKind kind; } kinds[] = {
-      {"send", SEND}, {"reduce", REDUCE}, {"copy", COPY}, {"compute", COMPUTE}};
+      {"send", SEND}, {"reduce", REDUCE}, {"copy", COPY}, {"compute", COMPUTE}, {"result", RESULT}};
   Op op = {.peer = -1, .kind = -1};
-  for (int k = 0; k < 4; k++)
+  for (int k = 0; k < 5; k++)
     if (strcmp(fields[KIND], kinds[k].name) == 0) op.kind = (int)kinds[k].kind;
-  if (op.kind < 0) wrong(at, "kind", fields[KIND], "send, reduce, copy or compute");
+  if (op.kind < 0) wrong(at, "kind", fields[KIND], "send, reduce, copy, compute or result");
   op.step = whole(at, "step", fields[STEP], "a whole number from 0");
   op.rank = whole(at, "rank", fields[RANK], "a rank, a whole number from 0");
   if (op.kind == SEND) {
@@ -49,6 +49,34 @@ static Op parse_row(Place at, char **fields)
   return op;
 }
 
+/* Runs are written ADDRESS+LENGTH;ADDRESS+LENGTH…; nothing where a file does not tell. */
+static void parse_runs(Place at, char *text, Op *op, Schedule *schedule)
+{
+  static const char form[] = "ADDRESS+LENGTH;… of as many bytes as the message has";
+  long long total = 0;
+  op->run = schedule->nruns;
+  for (char *next; text && *text; text = next) {
+    DataRun *run = &schedule->runs[schedule->nruns++];
+    if ((next = strchr(text, ';'))) *next++ = 0;
+    char *plus = strchr(text, '+');
+    if (!plus) wrong(at, "runs", text, form);
+    *plus = 0;
+    if (!parse_integer(text, &run->first) || run->first < 0) wrong(at, "runs", text, form);
+    run->length = whole(at, "runs", plus + 1, form);
+    total += run->length;
+  }
+  op->runs = schedule->nruns - op->run;
+  if (op->runs && total != op->bytes) wrong(at, "runs", "other bytes", form);
+}
+
+/* How many runs a file holds at most. */
+static size_t count_runs(const char *text)
+{
+  size_t found = 0;
+  for (const char *c = text; *c; c++) found += *c == '+';
+  return found;
+}
+
 Schedule read_schedule(const char *path)
 {
   char *text = read_text(path, "schedule"), *cursor = text, *fields[FIELDS], *line = next_line(&cursor);
@@ -58,7 +86,9 @@ Schedule read_schedule(const char *path)
   for (const char *c = cursor; *c; c++) lines += *c == '\n';
   if (lines > INT_MAX - 1) user_error("%s: found %zu rows, wanted at most 2147483646", path, lines);
 
-  Schedule schedule = {.rows = allocate(lines, sizeof(Op))};
+  size_t runs = count_runs(cursor);
+  if (runs > INT_MAX) user_error("%s: found %zu runs, wanted at most 2147483647", path, runs);
+  Schedule schedule = {.rows = allocate(lines, sizeof(Op)), .runs = allocate(runs, sizeof(DataRun))};
   Place at = {path, 1};
   while ((line = next_line(&cursor))) {
     at.line++;
@@ -66,6 +96,7 @@ Schedule read_schedule(const char *path)
     if (found != FIELDS) user_error("%s:%d: found %d fields, wanted %s", path, at.line, found, header);
     Op op = parse_row(at, fields);
     op.row = schedule.count;
+    parse_runs(at, fields[RUNS], &op, &schedule);
     if (op.row > 0 && op.step < schedule.rows[op.row - 1].step)
       wrong(at, "step", fields[STEP], "rows sorted by step");
     int top = op.rank > op.peer ? op.rank : op.peer;
@@ -76,59 +107,113 @@ Schedule read_schedule(const char *path)
   return schedule;
 }
 
-void free_schedule(Schedule *schedule) { free(schedule->rows); }
+void free_schedule(Schedule *schedule)
+{
+  free(schedule->rows);
+  free(schedule->runs);
+}
 
-/* Counting sort by rank; a message counts for both of its ends. */
-static Op *sort_by_rank(const Schedule *schedule, int ranks, int *counts, int *starts)
+/* The parts of all ranks one after the other: how many ops and runs each has, and where its first is. */
+typedef struct {
+  Op *ops;
+  DataRun *runs;
+  int *counts, *starts, *run_counts, *run_starts;
+} Deal;
+
+static void place(const Schedule *schedule, Deal *deal, Op op, int *next, int *next_run)
+{
+  const DataRun *runs = &schedule->runs[op.run];
+  int first = next_run[op.rank];
+  op.run = first - deal->run_starts[op.rank];
+  memcpy(&deal->runs[first], runs, (size_t)op.runs * sizeof *runs);
+  next_run[op.rank] += op.runs;
+  deal->ops[next[op.rank]++] = op;
+}
+
+static void add_up(const int *counts, int *starts, int ranks, const char *what)
 {
   long long total = 0;
-  for (int i = 0; i < schedule->count; i++) {
-    const Op *op = &schedule->rows[i];
-    counts[op->rank]++;
-    if (op->kind == SEND) counts[op->peer]++;
-  }
   for (int r = 0; r < ranks; r++) {
     starts[r] = (int)total;
     total += counts[r];
-    if (total > INT_MAX) user_error("schedule: found more than 2147483647 ends of messages, wanted fewer");
+    if (total > INT_MAX) user_error("schedule: found more than 2147483647 %s, wanted fewer", what);
   }
-  Op *sorted = allocate((size_t)total, sizeof *sorted);
-  int *next = allocate((size_t)ranks, sizeof *next);
-  memcpy(next, starts, (size_t)ranks * sizeof *next);
+  starts[ranks] = (int)total;
+}
+
+/* Counting sort by rank; a message counts for both of its ends. */
+static Deal sort_by_rank(const Schedule *schedule, int ranks)
+{
+  size_t room = (size_t)ranks + 1;
+  Deal deal = {.counts = allocate(room, sizeof(int)), .starts = allocate(room, sizeof(int)),
+               .run_counts = allocate(room, sizeof(int)), .run_starts = allocate(room, sizeof(int))};
+  for (int i = 0; i < schedule->count; i++) {
+    const Op *op = &schedule->rows[i];
+    int both = op->kind == SEND ? 2 : 1;
+    for (int end = 0; end < both; end++) {
+      int rank = end ? op->peer : op->rank;
+      deal.counts[rank]++;
+      deal.run_counts[rank] += op->runs;
+    }
+  }
+  add_up(deal.counts, deal.starts, ranks, "ends of messages");
+  add_up(deal.run_counts, deal.run_starts, ranks, "runs at both ends of messages");
+  deal.ops = allocate((size_t)deal.starts[ranks], sizeof *deal.ops);
+  deal.runs = allocate((size_t)deal.run_starts[ranks], sizeof *deal.runs);
+  int *next = allocate(room, sizeof *next), *next_run = allocate(room, sizeof *next_run);
+  memcpy(next, deal.starts, room * sizeof *next);
+  memcpy(next_run, deal.run_starts, room * sizeof *next_run);
   for (int i = 0; i < schedule->count; i++) {
     Op op = schedule->rows[i];
-    sorted[next[op.rank]++] = op;
+    place(schedule, &deal, op, next, next_run);
     if (op.kind != SEND) continue;
     Op arrival = op;
     arrival.kind = RECEIVE;
     arrival.rank = op.peer;
     arrival.peer = op.rank;
-    sorted[next[arrival.rank]++] = arrival;
+    place(schedule, &deal, arrival, next, next_run);
   }
   free(next);
-  return sorted;
+  free(next_run);
+  return deal;
 }
 
-Op *deal_schedule(const Schedule *schedule, int rank, int ranks, int *count)
+/* Every rank's own part of an array at rank 0. */
+static void *scatter(const void *all, int *counts, int *starts, size_t size, int *count)
 {
-  int *counts = NULL, *starts = NULL;
-  Op *sorted = NULL;
-  if (rank == 0) {
-    counts = allocate((size_t)ranks, sizeof *counts);
-    starts = allocate((size_t)ranks, sizeof *starts);
-    sorted = sort_by_rank(schedule, ranks, counts, starts);
-  }
   MPI_TRY(MPI_Scatter(counts, 1, MPI_INT, count, 1, MPI_INT, 0, MPI_COMM_WORLD));
-  Op *mine = allocate((size_t)*count, sizeof *mine);
+  void *mine = allocate((size_t)*count, size);
   MPI_Datatype type;
-  MPI_TRY(MPI_Type_contiguous((int)sizeof(Op), MPI_BYTE, &type));
+  MPI_TRY(MPI_Type_contiguous((int)size, MPI_BYTE, &type));
   MPI_TRY(MPI_Type_commit(&type));
-  MPI_TRY(MPI_Scatterv(sorted, counts, starts, type, mine, *count, type, 0, MPI_COMM_WORLD));
+  MPI_TRY(MPI_Scatterv(all, counts, starts, type, mine, *count, type, 0, MPI_COMM_WORLD));
   MPI_TRY(MPI_Type_free(&type));
-  free(counts);
-  free(starts);
-  free(sorted);
   return mine;
+}
+
+Part deal_schedule(const Schedule *schedule, int rank, int ranks)
+{
+  Deal deal = {0};
+  Part part = {.ranks = schedule->ranks};
+  int runs;
+  if (rank == 0) deal = sort_by_rank(schedule, ranks);
+  MPI_TRY(MPI_Bcast(&part.ranks, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  part.ops = scatter(deal.ops, deal.counts, deal.starts, sizeof(Op), &part.count);
+  part.runs = scatter(deal.runs, deal.run_counts, deal.run_starts, sizeof(DataRun), &runs);
+  while (part.count > 0 && part.ops[part.count - 1].kind == RESULT) part.count--, part.results++;
+  free(deal.ops);
+  free(deal.runs);
+  free(deal.counts);
+  free(deal.starts);
+  free(deal.run_counts);
+  free(deal.run_starts);
+  return part;
+}
+
+void free_part(Part *part)
+{
+  free(part->ops);
+  free(part->runs);
 }
 
 static int phase(const Op *op) { return op->kind == RECEIVE ? 0 : op->kind == SEND ? 1 : 2; }

@@ -1,0 +1,131 @@
+/* payload.c: the data that messages hold in the pass that is checked.
+ *
+ * An operation that only moves data: the byte at an address is a function of the address, so every message can be
+ * checked where it arrives. One that combines: every rank has a vector of its own, received bytes are added to it
+ * modulo 256, where order does not matter and any split into messages is exact, and the result must be the sum over all
+ * ranks. Where a schedule does not tell what its messages hold, a message holds a pattern of its own.
+ */
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD_BYTES = 8 };
+
+struct Payload {
+  const Part *part;
+  unsigned char *data; /* this rank's vector; NULL where data are only moved */
+};
+
+static uint64_t splitmix(uint64_t z)
+{
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+static unsigned char byte_of(uint64_t word, long long address)
+{
+  return (unsigned char)(word >> 8 * (address % WORD_BYTES));
+}
+
+/* The byte at an address of data that are only moved. */
+static unsigned char moved(long long address)
+{
+  return byte_of(splitmix((uint64_t)(address / WORD_BYTES) * 0x9e3779b97f4a7c15u + 1), address);
+}
+
+/* The byte at an address of a rank's vector: a factor of the rank's, one for each of eight addresses in turn, times an
+ * odd number of the address's. So the sum over ranks is the sum of their factors, times that number. */
+static unsigned char odd_number(long long address) { return moved(address) | 1; }
+
+static void add_factors(int rank, unsigned char factors[WORD_BYTES])
+{
+  uint64_t word = splitmix(((uint64_t)rank + 1) * 0xd1b54a32d192ed03u);
+  for (int i = 0; i < WORD_BYTES; i++) factors[i] = (unsigned char)(factors[i] + byte_of(word, i));
+}
+
+static void fill(unsigned char *data, long long bytes, const unsigned char factors[WORD_BYTES])
+{
+  for (long long a = 0; a < bytes; a++) data[a] = (unsigned char)(factors[a % WORD_BYTES] * odd_number(a));
+}
+
+Payload *open_payload(const Part *part, int rank, bool sums)
+{
+  Payload *payload = allocate(1, sizeof *payload);
+  payload->part = part;
+  if (!sums) return payload;
+  long long bytes = 0;
+  for (int i = 0; i < part->count + part->results; i++)
+    for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++) {
+      long long end = part->runs[r].first + part->runs[r].length;
+      if (end > bytes) bytes = end;
+    }
+  unsigned char factors[WORD_BYTES] = {0};
+  add_factors(rank, factors);
+  payload->data = allocate((size_t)bytes + 1, 1);
+  fill(payload->data, bytes, factors);
+  return payload;
+}
+
+/* A message whose content is not told: word w of message (src, dst, step, row). */
+static uint64_t pattern(const Op *op, size_t w)
+{
+  int src = op->kind == SEND ? op->rank : op->peer, dst = op->kind == SEND ? op->peer : op->rank;
+  uint64_t name = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->step ^ (uint64_t)op->row << 32;
+  return splitmix(splitmix(name) + w * 0x9e3779b97f4a7c15u);
+}
+
+void pack(const Payload *payload, const Op *op, char *message)
+{
+  size_t at = 0;
+  for (int r = op->run; r < op->run + op->runs; r++) {
+    DataRun run = payload->part->runs[r];
+    if (payload->data)
+      memcpy(message + at, payload->data + run.first, (size_t)run.length);
+    else
+      for (int i = 0; i < run.length; i++) message[at + (size_t)i] = (char)moved(run.first + i);
+    at += (size_t)run.length;
+  }
+  for (; at < (size_t)op->bytes; at++)
+    message[at] = (char)byte_of(pattern(op, at / WORD_BYTES), (long long)at);
+}
+
+bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
+{
+  size_t at = 0;
+  for (int r = op->run; r < op->run + op->runs; r++) {
+    DataRun run = payload->part->runs[r];
+    for (int i = 0; i < run.length; i++, at++) {
+      unsigned char found = (unsigned char)message[at];
+      if (payload->data) {
+        unsigned char *own = &payload->data[run.first + i];
+        *own = combines ? (unsigned char)(*own + found) : found;
+      } else if (found != moved(run.first + i)) {
+        return false;
+      }
+    }
+  }
+  for (; at < (size_t)op->bytes; at++)
+    if ((unsigned char)message[at] != byte_of(pattern(op, at / WORD_BYTES), (long long)at)) return false;
+  return true;
+}
+
+bool results_are_exact(const Payload *payload)
+{
+  const Part *part = payload->part;
+  unsigned char factors[WORD_BYTES] = {0};
+  if (part->results == 0) return true;
+  for (int rank = 0; rank < part->ranks; rank++) add_factors(rank, factors);
+  for (int i = part->count; i < part->count + part->results; i++)
+    for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++)
+      for (long long a = part->runs[r].first; a < part->runs[r].first + part->runs[r].length; a++)
+        if (payload->data[a] != (unsigned char)(factors[a % WORD_BYTES] * odd_number(a))) return false;
+  return true;
+}
+
+void close_payload(Payload *payload)
+{
+  free(payload->data);
+  free(payload);
+}
