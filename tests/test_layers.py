@@ -8,15 +8,16 @@ LEVELS = {
     0: "errors process",
     1: "sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "descent fields stats functions phases segments window",
-    3: "experiments operations platforms rounds tables fitting regression values",
+    3: "experiments operations platforms rounds tables fitting regression values vote",
     4: "concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "interchange matrix algorithms launchers probes families playfile",
-    6: "leftout patterns points build provenance notation",
+    6: "leftout patterns points build provenance notation candidates streams",
     7: "duration collect compare distributions fit predict pointtable",
-    8: "pointfit plan measure planview",
-    9: "report",
-    10: "cli",
-    11: "__main__",
+    8: "pointfit plan measure planview panel scoring",
+    9: "report advise",
+    10: "decisions evidence",
+    11: "cli",
+    12: "__main__",
 }
 LEVEL = {name: level for level, names in LEVELS.items() for name in names.split()}
 

@@ -7,9 +7,8 @@ import pandas as pd
 
 from commodel.patterns import fan_ins
 from commodel.records import Plan
-from commodel.stats import median_interval, worst_stop
+from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
 
-NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 TEXT = (
     "point",
     "platform",

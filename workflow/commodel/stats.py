@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import bdtr
 
+NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 
 

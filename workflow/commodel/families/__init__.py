@@ -56,7 +56,8 @@ class Family:
     price: Callable[[Schedule, Values], np.ndarray]  # finish time of every rank, last axis
     ignores: str
     uses_bytes: bool = True
-    pipelined: Callable[[Schedule, Values], np.ndarray] | None = None  # time between waves, if known
+    pipelined: Callable[[Schedule, Values], np.ndarray] | None = None  # time between waves, if it has an equation
+    independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     doubts: Callable[[Schedule, Values], str] | None = None  # why this price is shaky; empty: it is not
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to

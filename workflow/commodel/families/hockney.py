@@ -63,6 +63,7 @@ FAMILY = Family(
     probes=("pingpong", "work"),
     fit=fit,
     price=price,
+    independent=True,
     from_points={"alpha.a": 1e-5, "beta.a": 1e-9},
     ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",
 )

@@ -86,6 +86,7 @@ FAMILY = Family(
     probes=("triplet", "prtt", "pairprtt", "work"),
     fit=fit,
     price=price,
+    independent=True,
     from_points={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},
     ignores="contention in the network; that a port is busy while a message passes it",
 )

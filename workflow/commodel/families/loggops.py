@@ -111,6 +111,7 @@ FAMILY = Family(
     probes=("prtt", "work"),
     fit=fit,
     price=price,
+    independent=True,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},
     ignores="contention in the network; that the two overheads differ",
 )

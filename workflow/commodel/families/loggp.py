@@ -70,6 +70,7 @@ FAMILY = Family(
     probes=("prtt", "work"),
     fit=fit,
     price=price,
+    independent=True,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the network; overheads that grow with the message",
 )

@@ -50,6 +50,7 @@ FAMILY = Family(
     probes=("prtt", "work"),
     fit=fit,
     price=price,
+    independent=True,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6},
     ignores="the size of a message; contention in the network",
     uses_bytes=False,

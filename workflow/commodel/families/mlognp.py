@@ -74,6 +74,7 @@ FAMILY = Family(
     probes=("memcopy", "pingpong", "work"),
     fit=fit,
     price=price,
+    independent=True,
     doubts=doubts,
     ignores="that the transfers of a message overlap; contention for memory and network; data that are not contiguous",
 )

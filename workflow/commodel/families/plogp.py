@@ -73,5 +73,6 @@ FAMILY = Family(
     probes=("prtt", "work"),
     fit=fit,
     price=price,
+    independent=True,
     ignores="that the latency may change with the size; contention in the network",
 )

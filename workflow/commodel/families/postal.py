@@ -51,6 +51,7 @@ FAMILY = Family(
     probes=("pingpong", "prtt", "work"),
     fit=fit,
     price=price,
+    independent=True,
     doubts=doubts,
     from_points={"lam": 10.0, "g": 1e-6},
     ignores="the size of a message; that messages keep processors busy; contention in the network",

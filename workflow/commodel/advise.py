@@ -1,0 +1,164 @@
+"""Advice on a job: every way to do it priced by every family there is a set for, and their vote, with how sure it is.
+
+Two goals: the time of one wave, and the time between waves of a stream. What was measured on the platform weighs the
+families; beyond what was measured intervals widen, and a note says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from commodel.candidates import algorithms, trees
+from commodel.errors import UserError
+from commodel.families.cluster import gather_bounds
+from commodel.panel import ask, estimate
+from commodel.patterns import schedule
+from commodel.points import Setting, make_point
+from commodel.records import ParameterSet, Point
+from commodel.units import format_bytes
+from commodel.vote import Trust, ballot, front, trusts
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done: over so many leaves of a tree, or so many ranks."""
+
+    operation: str
+    bytes: int
+    leaves: int = 0
+    ranks: int = 0
+
+    @property
+    def text(self) -> str:
+        over = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
+        return f"{self.operation} over {over}, {format_bytes(self.bytes)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What advice rests on: parameter sets of one platform, where that is, and what was measured and held out there."""
+
+    sets: Sequence[ParameterSet]
+    setting: Setting
+    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Candidates from the cheapest on; how much each family's word counted; what the reader should know."""
+
+    job: Job
+    rows: pd.DataFrame
+    trust: dict[str, Trust]
+    notes: list[str]
+
+
+def advise(job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = ()) -> Advice:
+    """The ranking of all ways to do a job; `only` names those to look at."""
+    sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
+    if not sets:
+        raise UserError("no family has values: give --params, or a platform that an experiment has run on")
+    points, lacking = _points(job, evidence, sets, layouts, only)
+    panel = ask(sets, [schedule(point) for point in points])
+    voters = list(panel.prices)
+    if not voters:
+        why = "; ".join(f"{name}: {reason}" for name, reason in panel.silent.items())
+        raise UserError(f"no family prices all candidates: {why}")
+    trust = trusts(voters, _on_platform(evidence), job.operation)
+    beyond = _doublings(points, evidence)
+    outcome = ballot(panel.prices, trust, beyond)
+    between = panel.period({name: trust[name].weight for name in voters})
+    rows = pd.DataFrame(
+        {
+            "choice": [point.choice for point in points],
+            "layout": [point.layout for point in points],
+            "ranks": [point.ranks for point in points],
+            **{key: getattr(outcome, key) for key in ("seconds", "low", "high", "behind", "as_good", "votes")},
+            "period": between,
+            "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
+            "doubt": panel.doubts,
+        }
+    ).sort_values("seconds", kind="stable", ignore_index=True)
+    notes = [f"{lacking} more need more room than there is"] if lacking else []
+    notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
+    return Advice(job, rows, trust, notes + _about_evidence(evidence, trust, float(np.max(beyond))))
+
+
+def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
+    """The candidates that fit, each once, and how many do not."""
+    setting = evidence.setting
+    if job.leaves:
+        ways = [{"topology": spec} for spec in only or trees(job.leaves, _latencies(job, sets))]
+    else:
+        windows = [gather_bounds(sets["cluster"], job.ranks, job.bytes)["window"]] if "cluster" in sets else []
+        specs = only or algorithms(job.operation, job.ranks, job.bytes, windows)
+        ways = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
+    found, lacking = {}, 0
+    for way in ways:
+        for layout in layouts or ("block", "cyclic"):
+            combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **way}
+            try:
+                point = make_point(setting, combination)
+            except UserError as error:
+                if layouts or only or error.key not in ("ranks", "topology"):
+                    raise
+                lacking += 1
+                continue
+            # With one rank a node all layouts are alike.
+            found.setdefault((point.choice, point.layout if point.nodes < point.ranks else ""), point)
+    if not found:
+        raise UserError(f"{job.text}: no way to do it fits platform '{setting.name}'")
+    return list(found.values()), lacking
+
+
+def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
+    """Of a message, in units of the time until the next can start, as each family prices one and two children."""
+    found = []
+    for parameters in sets.values():
+        try:
+            one, two = (estimate(parameters, schedule(_flat(job, count))) for count in (1, 2))
+        except UserError:
+            continue
+        if 0 < two - one < np.inf and one / (two - one) < 1e4:
+            found.append(float(f"{one / (two - one):.3g}"))
+    return sorted(set(found))
+
+
+def _flat(job: Job, leaves: int) -> Point:
+    combination = {"operation": job.operation, "topology": f"flat:{leaves}", "bytes": job.bytes}
+    return make_point(Setting.unlimited(), combination)
+
+
+def _on_platform(evidence: Evidence) -> pd.DataFrame:
+    if evidence.held_out.empty:
+        return pd.DataFrame(columns=["family", "operation", "group", "predicted", "measured", "mu", "status"])
+    return evidence.held_out
+
+
+def _doublings(points: Sequence[Point], evidence: Evidence) -> np.ndarray:
+    """How many times the ranks or the bytes of each candidate double beyond what was measured."""
+    rows = evidence.held_out
+    if rows.empty:
+        return np.zeros(len(points))
+    found = np.zeros(len(points))
+    for name, least in (("ranks", 1), ("bytes", 1)):
+        asked = np.array([max(getattr(point, name), least) for point in points], dtype=float)
+        low, high = max(rows[name].min(), least), max(rows[name].max(), least)
+        found += np.maximum(np.log2(asked / high), 0) + np.maximum(np.log2(low / asked), 0)
+    return found
+
+
+def _about_evidence(evidence: Evidence, trust: dict[str, Trust], beyond: float) -> list[str]:
+    notes = []
+    if not any(one.points for one in trust.values()):
+        unweighted = "nothing measured here says how far off these families are"
+        notes.append(f"{unweighted}: all count alike, and intervals are of the parameters only")
+    if beyond > 0.05:
+        ranks, bytes = (int(evidence.held_out[name].max()) for name in ("ranks", "bytes"))
+        reach = f"measured were up to {ranks} ranks and {format_bytes(bytes)}"
+        notes.append(f"EXTRAPOLATED: {reach}, this is {beyond:.1f} doublings beyond; intervals are widened for that")
+    if any(parameters.simulated for parameters in evidence.sets):
+        notes.append("SIMULATED: the parameters were fitted to a simulated platform")
+    return notes

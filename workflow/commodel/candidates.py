@@ -1,0 +1,92 @@
+"""The ways to do a job that advice looks at: every tree of some kinds with so many leaves, every algorithm with its
+arguments."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from commodel.algorithms import Algorithm, choices
+from commodel.errors import UserError
+from commodel.topologies import tree
+from commodel.units import format_bytes
+
+MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
+RADICES = range(2, 9)
+SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
+COUNTS = tuple(1 << power for power in range(12))
+
+
+def trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
+    """Trees with so many leaves, each once: flat, all balanced ones, two levels split as evenly as can be, k-nomial,
+    and for each latency (of a message, in units of the time until the next can start) the postal-optimal one."""
+    specs = [f"flat:{leaves}", *_spread(list(balanced(leaves))), *_spread(list(two_levels(leaves)))]
+    specs += [spec for radix in RADICES if (spec := grown(lambda n, k=radix: f"knomial:{k}@{n}", leaves))]
+    units = [f"{max(latency, 1.0):.6g}" for latency in latencies]
+    specs += [spec for unit in units if (spec := grown(lambda n, unit=unit: f"postal:{unit}@{n}", leaves))]
+    found: dict[bytes, str] = {}
+    for spec in specs:
+        found.setdefault(tree(spec).parent.tobytes(), spec)
+    return list(found.values())
+
+
+def _spread(specs: list[str]) -> list[str]:
+    picks = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
+    return [specs[pick] for pick in picks]
+
+
+def balanced(leaves: int) -> Iterator[str]:
+    """All products of two and more fan-outs, in every order."""
+    for factors in _factors(leaves):
+        if len(factors) > 1:
+            yield "balanced:" + "x".join(map(str, factors))
+
+
+def _factors(number: int) -> Iterator[tuple[int, ...]]:
+    yield (number,)
+    for first in range(2, number // 2 + 1):
+        if number % first == 0:
+            for rest in _factors(number // first):
+                yield (first, *rest)
+
+
+def two_levels(leaves: int) -> Iterator[str]:
+    """Every number of inner nodes, each with as many leaves as the others or one less."""
+    for inner in range(2, leaves // 2 + 1):
+        each, more = divmod(leaves, inner)
+        if more:
+            yield f"groups:{each + 1}x{more},{each}x{inner - more}"
+
+
+def grown(spec: Callable[[int], str], leaves: int) -> str | None:
+    """The smallest tree of a kind that has so many leaves, where each further node adds a leaf or none. None where no
+    tree of this size can be built."""
+    low, high = leaves + 1, 2 * leaves
+    try:
+        while tree(spec(high)).leaves < leaves:
+            low, high = high + 1, 2 * high
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if tree(spec(middle)).leaves >= leaves else (middle + 1, high)
+        return spec(low) if tree(spec(low)).leaves == leaves else None
+    except UserError:
+        return None
+
+
+def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
+    """Every algorithm for an operation, with all arguments that could make a difference; `windows` are those that a
+    windowed gather could have."""
+    return [spec for entry in choices(operation).values() for spec in _spellings(entry, ranks, bytes, windows)]
+
+
+def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
+    if "SEGMENT" in entry.argument or "FIRST" in entry.argument:
+        longest = bytes // ranks if entry.operation == "allreduce" else bytes
+        values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest]
+    elif entry.argument == "W":
+        values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
+    elif entry.argument:
+        values = [count for count in RADICES if count < ranks]
+    else:
+        values = []
+    plain = [] if entry.needs_argument else [entry.choice]
+    return plain + [f"{entry.choice}:{value}" for value in values]

@@ -1,0 +1,72 @@
+"""commodel advise: which tree, layout or algorithm for a job, by the vote of all fitted families."""
+
+from pathlib import Path
+
+import click
+
+from commodel.advise import Job
+from commodel.advise import advise as rank
+from commodel.cli._advice import sentences, show_advice, show_score, write_decisions
+from commodel.decisions import decide
+from commodel.errors import UserError
+from commodel.evidence import of_files, of_platform, only_platform
+from commodel.operations import operation as operation_named
+from commodel.units import expand, parse_bytes, parse_count
+
+
+@click.command()
+@click.option("--operation", help="bcast, reduce, allreduce, … (`commodel algorithms`).")
+@click.option("--leaves", help="For a tree overlay network: its number of leaves.")
+@click.option("--ranks", help="For a collective: number of ranks; 16, or 2,4,8, or 2:64:*2.")
+@click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4.")
+@click.option("--layout", "layouts", multiple=True, help="block:Q, cyclic:Q, …; repeated.  [default: block and cyclic]")
+@click.option("--only", multiple=True, metavar="CHOICE", help="Only these algorithms or topologies; repeated.")
+@click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets of one platform.")
+@click.option("--platform", help="Whose fitted values and measured errors to use: a platform that was run on.")
+@click.option("--experiment", help="Which experiment's results.  [default: the last one on that platform]")
+@click.option("--score", is_flag=True, help="What following the vote would have cost at the points measured.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Decision table to write: .csv, .xlsx, or .conf (Open MPI)."
+)
+@click.option("--top", default=12, show_default=True, help="How many choices to show.")
+@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def advise(params, platform, experiment, layouts, only, score, out, top, style, **asked) -> None:
+    """Rank all ways to do a job: latency and, for streams of waves, the time between them.
+
+    \b
+    commodel advise --operation reduce --leaves 128 --bytes 1KiB --platform tree-256
+    commodel advise --operation allreduce --ranks 2:64:*2 --bytes 8:1MiB:*4 --platform mine --out rules.conf
+    """
+    results = Path("results")
+    if params:
+        evidence = of_files(params, platform)
+    else:
+        if not (platform or experiment):
+            raise UserError("give --params FILE…, or --platform or --experiment of a run")
+        evidence, folder = of_platform(platform or only_platform(experiment, results), results, experiment)
+        click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
+    if score:
+        show_score(evidence, style)
+        return
+    jobs = _jobs(**asked)
+    if out or len(jobs) > 1:
+        write_decisions(decide(jobs, evidence, layouts, only), out, style)
+        return
+    advice = rank(jobs[0], evidence, layouts, only)
+    show_advice(advice, top, style)
+    if style == "table":
+        click.echo("\n" + "\n".join(sentences(advice)))
+
+
+def _jobs(operation, leaves, ranks, sizes) -> list[Job]:
+    if not operation:
+        raise UserError("--operation is missing")
+    if bool(leaves) == bool(ranks):
+        raise UserError("give --leaves of a tree or --ranks of a collective, one of the two")
+    name = operation_named(operation)
+    if name != "barrier" and sizes is None:
+        raise UserError(f"--bytes is missing; {name} needs a message size")
+    lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
+    counts = expand(leaves or ranks, parse_count)
+    over = "leaves" if leaves else "ranks"
+    return [Job(name, size, **{over: count}) for count in counts for size in lengths]

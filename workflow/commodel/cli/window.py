@@ -1,0 +1,29 @@
+"""commodel window: how many ranks may send to one at once, by the cluster model's equations."""
+
+from pathlib import Path
+
+import click
+
+from commodel.cli._output import show
+from commodel.errors import UserError
+from commodel.families.cluster import gather_bounds
+from commodel.tables import read_parameters
+from commodel.units import expand, parse_bytes, parse_count
+
+
+@click.command()
+@click.option("--params", type=click.Path(path_type=Path), required=True, help="Parameter set of family cluster.")
+@click.option("--ranks", required=True, help="Number of ranks, the receiver among them: 16, or 2:64:*2.")
+@click.option("--bytes", "sizes", required=True, help="What each sends: 1KiB, or 8:1MiB:*4.")
+@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def window(params: Path, ranks: str, sizes: str, style: str) -> None:
+    """Compute the window of a gather that loses nothing and keeps its receiver busy.
+
+    \b
+    commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
+    """
+    parameters = read_parameters(params)
+    if parameters.family != "cluster":
+        raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
+    jobs = [(count, size) for count in expand(ranks, parse_count) for size in expand(sizes, parse_bytes)]
+    show([{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs], style)

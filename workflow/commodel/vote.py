@@ -1,0 +1,125 @@
+"""Several families vote on a choice, each with the weight that its errors at held-out points of the platform give it.
+
+The common price is the weighted geometric mean of the families' prices. A family's weight is 1/e², e being the root
+mean square of ln(predicted/measured) at held-out points; where nothing was measured all count alike. Families err
+alike (none sees what all leave out), so their errors are taken to add up, not to cancel.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from commodel.stats import NEGLIGIBLE
+
+FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
+SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
+SURE = 1.96  # standard deviations
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How much a family's word counts. `error` is of a price, `contrast` of the ratio of two alternatives' prices, both
+    as standard deviations of a logarithm, NaN where nothing was measured."""
+
+    weight: float
+    error: float
+    contrast: float
+    points: int
+
+
+def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[str, Trust]:
+    """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
+    where there are enough."""
+    rows = held_out[held_out["mu"].notna() & np.isfinite(held_out["mu"]) & (held_out["status"] == "ok")]
+    errors = {}
+    for name in families:
+        mine = rows[rows["family"] == name]
+        same = mine[mine["operation"] == operation]
+        errors[name] = same if len(same) >= FEWEST else mine
+    known = {name: part for name, part in errors.items() if len(part)}
+    if not known:
+        return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
+    found = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
+    weights = {name: 1 / max(error, SMALLEST) ** 2 for name, (error, _, _) in found.items()}
+    total = sum(weights.values())
+    silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
+    return {name: Trust(weights[name] / total, *found[name]) if name in found else silent for name in families}
+
+
+def _error(rows: pd.DataFrame) -> float:
+    return float(np.sqrt(np.mean(np.log(rows["predicted"] / rows["measured"]) ** 2)))
+
+
+def _contrast(rows: pd.DataFrame) -> float:
+    """Within a group of alternatives a common error says nothing against the choice: what is left without it, for the
+    difference of two."""
+    ratio = np.log(rows["predicted"] / rows["measured"])
+    groups = ratio.groupby(rows["group"])
+    rest = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
+    freedom = len(rest) - rest.groupby(rows["group"]).ngroups
+    squares = np.sum(rest**2) / freedom if freedom > 0 else np.mean(ratio**2)
+    return float(np.sqrt(2 * squares))
+
+
+@dataclass(frozen=True, eq=False)
+class Ballot:
+    """The outcome, one entry a candidate: common price with its interval, the share of the weights whose families put
+    it first, and how its price compares with the cheapest one's."""
+
+    seconds: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    votes: np.ndarray
+    behind: np.ndarray  # price over that of the best, minus 1
+    as_good: np.ndarray  # cannot be told apart from the best
+
+    @property
+    def best(self) -> int:
+        return int(self.seconds.argmin())
+
+
+def ballot(prices: Mapping[str, np.ndarray], trust: Mapping[str, Trust], doublings: float | np.ndarray = 0.0) -> Ballot:
+    """`prices` of each family: (draws, candidates), the first draw the estimate. `doublings` says how many times beyond
+    what was measured a size or a number of ranks doubles: variances grow by as many times."""
+    voters = [name for name in prices if trust[name].weight > 0]
+    total = sum(trust[name].weight for name in voters)
+    weights = {name: trust[name].weight / total for name in voters}
+    draws = max(len(prices[name]) for name in voters)
+    logs = sum(weights[name] * _resampled(np.log(prices[name]), draws) for name in voters)
+    best = int(logs[0].argmin())
+    away = logs - logs[:, [best]]
+    grown = np.sqrt(1 + np.broadcast_to(doublings, logs.shape[1:]))
+    error, contrast = (
+        grown * np.nan_to_num(sum(weights[name] * getattr(trust[name], what) for name in voters))
+        for what in ("error", "contrast")
+    )
+    spread = np.hypot(logs[1:].std(axis=0) if draws > 1 else 0.0, error)
+    doubt = np.hypot(away[1:].std(axis=0) if draws > 1 else 0.0, contrast)
+    votes = np.zeros(logs.shape[1])
+    for name in voters:
+        first = prices[name][0] <= prices[name][0].min() * (1 + 1e-9)
+        votes += weights[name] * first / first.sum()
+    close = away[0] <= np.maximum(SURE * doubt, np.log1p(NEGLIGIBLE))
+    seconds = np.exp(logs[0])
+    return Ballot(
+        seconds, seconds * np.exp(-SURE * spread), seconds * np.exp(SURE * spread), votes, np.expm1(away[0]), close
+    )
+
+
+def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
+    """The estimate, then as many draws as asked; a family without draws is sure of itself."""
+    if len(logs) == 1:
+        return np.repeat(logs, draws, axis=0)
+    return np.concatenate([logs[:1], logs[1 + np.arange(draws - 1) % (len(logs) - 1)]])
+
+
+def front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
+    """Which candidates nothing beats in both: the Pareto front of latency and time between waves."""
+    order = np.lexsort((period, seconds))
+    least, kept = np.inf, np.zeros(len(seconds), dtype=bool)
+    for place in order:
+        kept[place] = period[place] < least
+        least = min(least, period[place])
+    return kept
