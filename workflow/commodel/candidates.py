@@ -1,7 +1,7 @@
 """The ways to do a job that advice looks at: every tree of some kinds with so many leaves, every algorithm with its
 arguments."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,9 +20,10 @@ def trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
     """Trees with so many leaves, each once: flat, all balanced ones, two levels split as evenly as can be, k-nomial,
     and for each latency (of a message, in units of the time until the next can start) the postal-optimal one."""
     specs = [f"flat:{leaves}", *_spread(list(balanced(leaves))), *_spread(list(two_levels(leaves)))]
-    specs += [spec for radix in RADICES if (spec := grown(lambda n, k=radix: f"knomial:{k}@{n}", leaves))]
-    units = [f"{max(latency, 1.0):.6g}" for latency in latencies]
-    specs += [spec for unit in units if (spec := grown(lambda n, unit=unit: f"postal:{unit}@{n}", leaves))]
+    for radix in RADICES:
+        specs += grown(f"knomial:{radix}@", leaves)
+    for latency in latencies:
+        specs += grown(f"postal:{max(latency, 1.0):.6g}@", leaves)
     found: dict[bytes, str] = {}
     for spec in specs:
         found.setdefault(tree(spec).parent.tobytes(), spec)
@@ -57,19 +58,24 @@ def two_levels(leaves: int) -> Iterator[str]:
             yield f"groups:{each + 1}x{more},{each}x{inner - more}"
 
 
-def grown(spec: Callable[[int], str], leaves: int) -> str | None:
-    """The smallest tree of a kind that has so many leaves, where each further node adds a leaf or none. None where no
-    tree of this size can be built."""
-    low, high = leaves + 1, 2 * leaves
-    try:
-        while tree(spec(high)).leaves < leaves:
+def grown(kind: str, leaves: int) -> list[str]:
+    """The smallest and the largest tree of a kind with so many leaves: each further node adds a leaf or none. None
+    where no tree of this size can be built."""
+
+    def first_with(wanted: int) -> int:
+        low, high = wanted + 1, 2 * wanted
+        while tree(f"{kind}{high}").leaves < wanted:
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if tree(spec(middle)).leaves >= leaves else (middle + 1, high)
-        return spec(low) if tree(spec(low)).leaves == leaves else None
+            low, high = (low, middle) if tree(f"{kind}{middle}").leaves >= wanted else (middle + 1, high)
+        return low
+
+    try:
+        ends = sorted({first_with(leaves), first_with(leaves + 1) - 1})
     except UserError:
-        return None
+        return []
+    return [f"{kind}{nodes}" for nodes in ends]
 
 
 def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:

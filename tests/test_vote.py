@@ -1,0 +1,115 @@
+"""The vote of several families: weights from held-out errors, an outcome that says what cannot be told apart."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.vote import FEWEST, Trust, ballot, front, trusts
+
+
+def rows(family, ratios, operation="reduce", groups=None, status="ok"):
+    """Held-out rows of one family whose price is so many times what was measured."""
+    groups = groups or list(range(len(ratios)))
+    measured = 1e-5 * (1 + np.arange(len(ratios)))
+    frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "group": groups})
+    return frame.assign(family=family, operation=operation, status=status, mu=np.maximum(ratios, 1 / np.array(ratios)))
+
+
+def test_a_family_that_errs_twice_as_much_counts_a_quarter():
+    held_out = pd.concat([rows("one", np.exp([0.1, -0.1] * 3)), rows("two", np.exp([0.2, -0.2] * 3))])
+    found = trusts(["one", "two"], held_out, "reduce")
+    assert found["one"].weight == pytest.approx(0.8)
+    assert found["two"].weight == pytest.approx(0.2)
+    assert found["two"].error == pytest.approx(0.2)
+
+
+def test_enough_points_of_the_operation_decide_alone():
+    held_out = pd.concat([rows("one", [1.1] * FEWEST), rows("one", [9.0] * 50, operation="bcast")])
+    assert trusts(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.1))
+    assert trusts(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST - 1 + 50
+
+
+def test_prices_beyond_what_a_family_knows_do_not_count():
+    held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, status="extrapolated: far")])
+    assert trusts(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
+
+
+def test_where_nothing_was_measured_all_count_alike():
+    nothing = rows("other", [1.0])
+    found = trusts(["one", "two"], nothing, "reduce")
+    assert [found[name].weight for name in ("one", "two")] == [0.5, 0.5]
+    assert np.isnan(found["one"].error)
+
+
+def test_a_factor_that_all_alternatives_share_says_nothing_against_a_choice():
+    groups = [0, 0, 0, 1, 1, 1]
+    held_out = rows("one", [2.0, 2.0, 2.0, 0.5, 0.5, 0.5], groups=groups)
+    found = trusts(["one"], held_out, "reduce")["one"]
+    assert found.error == pytest.approx(np.log(2))
+    assert found.contrast == pytest.approx(0, abs=1e-12)
+
+
+def test_contrast_recovers_the_spread_of_a_ratio():
+    """Errors of 0.1 each, so the logarithm of a ratio errs by 0.1·√2."""
+    rng = np.random.default_rng(3)
+    held_out = rows("one", np.exp(0.7 + 0.1 * rng.standard_normal(4000)), groups=list(np.repeat(range(1000), 4)))
+    assert trusts(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
+
+
+SURE = Trust(0.75, 0.0, 0.0, 9), Trust(0.25, 0.0, 0.0, 9)
+
+
+def test_the_common_price_is_the_weighted_geometric_mean():
+    prices = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
+    found = ballot(prices, dict(zip(prices, SURE, strict=True)))
+    assert found.seconds.tolist() == pytest.approx([2.0, 4.0])
+    assert found.votes.tolist() == pytest.approx([0.75, 0.25])
+    assert found.best == 0
+    assert found.behind.tolist() == pytest.approx([0, 1])
+    assert found.as_good.tolist() == [True, False]
+
+
+def test_what_families_usually_get_wrong_makes_neighbours_as_good():
+    prices = {"one": np.array([[1.0, 1.1, 2.0]])}
+    found = ballot(prices, {"one": Trust(1.0, 0.3, 0.1, 20)})
+    assert found.as_good.tolist() == [True, True, False]
+    assert found.high[0] == pytest.approx(np.exp(1.96 * 0.3))
+
+
+def test_beyond_what_was_measured_intervals_widen():
+    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": Trust(1.0, 0.1, 0.0, 20)}
+    found = ballot(prices, trust, np.array([0.0, 3.0]))
+    widths = np.log(found.high / found.low)
+    assert widths[1] == pytest.approx(2 * widths[0])
+
+
+prices_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
+
+
+@given(prices_of, st.floats(0.01, 100), st.integers(1, 40))
+def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, factor, draws):
+    rng = np.random.default_rng(1)
+    noisy = np.array(first) * np.exp(0.1 * rng.standard_normal((draws, len(first))))
+    trust = dict(zip(("one", "two"), SURE, strict=True))
+    plain = ballot({"one": noisy, "two": np.array([first])}, trust)
+    scaled = ballot({"one": noisy, "two": np.array([first]) * factor}, trust)
+    assert np.allclose(plain.behind, scaled.behind)
+    assert np.allclose(plain.votes, scaled.votes)
+    assert plain.votes.sum() == pytest.approx(1)
+    assert plain.behind.min() == 0
+    assert plain.as_good[plain.best]
+    assert np.all(plain.low <= plain.seconds * (1 + 1e-12))
+    assert np.all(plain.high >= plain.seconds * (1 - 1e-12))
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=12))
+def test_the_front_holds_what_nothing_beats(pairs):
+    seconds, period = np.array(pairs, dtype=float).T
+    found = front(seconds, period)
+    for place, kept in enumerate(found):
+        no_worse = (seconds <= seconds[place]) & (period <= period[place])
+        better = no_worse & ((seconds < seconds[place]) | (period < period[place]))
+        twins = no_worse & ~better & (np.arange(len(pairs)) < place)
+        assert kept == (not better.any() and not twins.any())
