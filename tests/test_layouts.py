@@ -1,31 +1,219 @@
-"""Layouts place every rank on one node, and no node gets more than it may."""
+"""Layouts place every rank on one node, no node gets more than it may, and a full spec needs no platform."""
+
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.layouts import parse, place
+from commodel.layouts import Site, full, kinds_of, named, place
+from commodel.points import Setting, full_layout, make_point
 from commodel.registry import discover
 
+Q = st.integers(1, 12)
+SPECS = {  # what one may write for every layout that fits any number of ranks up to 200
+    "block": st.builds("block:{}".format, Q),
+    "cyclic": st.builds("cyclic:{}".format, Q),
+    "block-cyclic": st.builds(lambda size, blocks: f"block-cyclic:{size * blocks}x{size}", Q, Q),
+    "random": st.builds("random:{}@{}".format, Q, st.integers(0, 99)),
+    "kinds": st.builds("kinds:{}core+{}accelerator@3,0@2,{}core@300".format, Q, Q, Q),
+}
+SITE = Site(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
 
-@given(st.sampled_from(sorted(discover("layouts", "LAYOUT"))), st.integers(1, 200), st.integers(1, 20))
-def test_nodes_are_filled_within_their_limit(name, ranks, per_node):
-    node = place(f"{name}:{per_node}", ranks)
-    counts = np.bincount(node)
-    assert len(node) == ranks
+
+def message(call, *arguments) -> str:
+    with pytest.raises(UserError) as caught:
+        call(*arguments)
+    text = caught.value.format_message()
+    assert "\n" not in text
+    return text
+
+
+@pytest.fixture
+def ranks_file(tmp_path):
+    def write(text: str) -> str:
+        (tmp_path / "ranks.txt").write_text(text)
+        return f"file:{tmp_path / 'ranks.txt'}"
+
+    return write
+
+
+def test_every_layout_is_known_here():
+    assert set(discover("layouts", "LAYOUT")) == {*SPECS, "file"}
+
+
+@given(st.one_of(SPECS.values()), st.integers(1, 200))
+def test_every_rank_sits_on_one_node(spec, ranks):
+    node = place(spec, ranks)
+    assert node.shape == (ranks,)
+    assert node.min() >= 0
+    assert full(spec, SITE) == spec  # nothing is left open, whatever the platform
+    assert place(spec, ranks).tolist() == node.tolist()
+
+
+@given(st.sampled_from(sorted(set(SPECS) - {"kinds"})).flatmap(SPECS.get), st.integers(1, 200))
+def test_nodes_are_filled_within_their_limit(spec, ranks):
+    layout, arguments = named(spec)
+    per_node, counts = layout.per_node(arguments), np.bincount(place(spec, ranks))
     assert len(counts) == -(-ranks // per_node)
     assert counts.min() >= 1
     assert counts.max() <= per_node
 
 
-def test_block_and_cyclic_as_the_readme_says():
+def test_as_the_docstrings_say():
     assert place("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
     assert place("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
+    assert place("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    spec = full("kinds:fat=4core+1accelerator,thin=2core", SITE)
+    assert spec == "kinds:4core+1accelerator@4,2core@4"
+    assert place(spec, 24).tolist() == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5 + [4, 4, 5, 5]
+    assert kinds_of(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
+    assert full("kinds:thin=2core", SITE) == "kinds:0@4,2core@4"
+    assert place("kinds:0@4,2core@4", 3).tolist() == [4, 4, 5]
+    assert kinds_of("block:2", 4) is None
 
 
-@pytest.mark.parametrize("spec", ["blok:2", "block:0", "block:-1", "block:two", "cyclic:1.5"])
+@given(Q, st.integers(1, 200))
+def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
+    assert place(f"block-cyclic:{per_node}x{per_node}", ranks).tolist() == place(f"block:{per_node}", ranks).tolist()
+    assert place(f"block-cyclic:{per_node}x1", ranks).tolist() == place(f"cyclic:{per_node}", ranks).tolist()
+
+
+def test_random_is_a_permutation_of_block_and_repeatable():
+    assert sorted(place("random:4@1", 30)) == sorted(place("block:4", 30))
+    assert place("random:4@1", 30).tolist() == place("random:4@1", 30).tolist()
+    assert place("random:4@1", 30).tolist() != place("random:4@2", 30).tolist()
+
+
+def test_what_is_left_open_comes_from_the_site():
+    assert full("block", SITE) == "block:4"
+    assert full("cyclic:2", SITE) == "cyclic:2"
+    assert full("cyclic", SITE, asked=4) == "cyclic:4"
+    assert "do not agree" in message(full, "block:2", SITE, 4)
+    assert "do not agree" in message(full, "random:2@1", SITE, 4)
+    assert "ranks_per_node" in message(full, "kinds:fat=2core", SITE, 2)
+
+
+def test_rank_files(ranks_file):
+    rankfile = ranks_file("# mine\nrank 1=x slot=0\nrank 0=y slot=0:1-2\nrank 2=x slot=1\n")
+    assert place(rankfile, 3).tolist() == [1, 0, 0]  # as they appear
+    assert place(ranks_file("y\n\nx\ny\n"), 3).tolist() == [0, 1, 0]
+    assert place(ranks_file("3\n0\n3\n"), 3).tolist() == [3, 0, 3]
+    assert place(ranks_file("rank 0=+n2 slots=1\nrank 1=+n0 slots=1\n"), 2).tolist() == [2, 0]
+
+
+def test_hosts_that_the_platform_knows_are_its_nodes(ranks_file):
+    spec = full(ranks_file("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), SITE)
+    assert spec.endswith("ranks.txt@2,0")
+    assert place(spec, 3).tolist() == [2, 0, 2]
+    assert full(spec, SITE) == spec
+    assert "ranks.txt:2: found host 'e'" in message(full, ranks_file("a\ne\n"), SITE)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "word"),
+    [
+        ("rank 0=a slot=0\nrank 0=b slot=0\n", 2, "first on line 1"),
+        ("rank 0=a slot=0\nrank 2=b slot=0\n", 2, "none 1"),
+        ("rank 0=a slot=0\nb\n", 2, "in every line"),
+        ("a\n\nrank 1=b\n", 3, "in every line"),
+        ("a\n$(id)\n", 2, "$(id)"),
+        ("rank x=a\n", 1, "wanted"),
+        ("a\n1\n", 2, "by number"),
+        ("99999999\n0\n", 1, "99999999"),
+        ("\n", None, "no ranks"),
+        ("a\nb\nc\n", None, "found 3 ranks, wanted 2"),
+    ],
+)
+def test_a_broken_rank_file_says_where(text, line, word, ranks_file):
+    spec = ranks_file(text)
+    said = message(place, spec, 2)
+    assert word in said
+    path = spec.partition(":")[2]
+    assert said.startswith(f"{path}:{line}: " if line else f"{path}: ")
+
+
+def test_a_changed_rank_file_is_another_point(ranks_file):
+    def point():
+        return make_point(Setting.unlimited(), {"operation": "barrier", "algorithm": "linear", "ranks": 4} | layout)
+
+    layout = {"layout": ranks_file("0\n0\n1\n1\n")}
+    first = point()
+    ranks_file("0\n1\n1\n0\n\n")
+    full_layout.cache_clear()  # as a new run would
+    assert point().layout == first.layout
+    assert point().id != first.id
+    assert first.nodes == 2
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *["blok:2", "block:0", "block:-1", "block:two", "cyclic:1.5", "block-cyclic:4", "block-cyclic:4x3"],
+        *[
+            "block-cyclic:",
+            "random:2",
+            "random:2@x",
+            "random:@1",
+            "file:/no/such/file",
+            "file:",
+            "kinds:",
+            "kinds:4core",
+        ],
+        *["kinds:4cor@2", "kinds:core@2", "kinds:4core@0", "kinds:fat=4core", "kinds:1core@1", "kinds:0@4"],
+    ],
+)
 def test_a_wrong_layout_is_one_line(spec):
-    with pytest.raises(UserError):
-        parse(spec)
+    message(place, spec, 4)
+
+
+@pytest.mark.parametrize("spec", ["kinds:fit=4core", "kinds:fat=4core,fat=2core", "kinds:fat=4core,2core"])
+def test_types_that_a_platform_does_not_have(spec):
+    message(full, spec, SITE)
+
+
+def platform(tmp_path, text: str) -> Setting:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return Setting.of("mine", load_platform(path))
+
+
+def test_a_layout_has_to_fit_the_platform(tmp_path):
+    setting = platform(tmp_path, "launcher: slurm\nnodes: 4\ncores: 4\ntypes: {fat: 2, thin: 2}\n")
+
+    def layout(spec, ranks):
+        wanted = {"operation": "barrier", "algorithm": "linear", "ranks": ranks, "layout": spec}
+        point = make_point(setting, wanted)
+        return point.layout, point.nodes
+
+    assert layout("kinds:fat=3core+1accelerator,thin=2core", 10) == ("kinds:3core+1accelerator@2,2core@2", 3)
+    assert layout("kinds:thin=2core", 2) == ("kinds:0@2,2core@2", 3)
+    assert layout("random:2@1", 8) == ("random:2@1", 4)
+    assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in message(layout, "kinds:fat=5core", 6)
+    assert "need 5 nodes" in message(layout, "random:2@1", 10)
+    assert "room for 8" in message(layout, "kinds:fat=4core", 9)
+
+
+def test_a_launcher_is_not_asked_for_what_it_cannot_place(tmp_path):
+    setting = platform(tmp_path, "launcher: slurm\nnodes: 4\ncores: 4\n")
+    assert full_layout(setting, "random:2@1", 4).layout == "random:2@1"  # to be priced only
+    assert full_layout(setting.measured_by("slurm"), "block-cyclic:4x2", 4).nodes == 1
+    assert "launcher 'slurm' cannot place" in message(full_layout, setting.measured_by("slurm"), "random:2@1", 4)
+    assert full_layout(setting.measured_by("hosts"), "random:2@1", 4).nodes == 2
+
+
+def test_nodes_are_known_by_name(tmp_path):
+    hosts = platform(tmp_path, "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [x, y, z]}\n")
+    assert hosts.hosts == ("x", "y")
+    (tmp_path / "ranks.txt").write_text("y\nx\n")
+    assert full_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith("ranks.txt@1,0")
+
+
+@given(st.sampled_from([*SPECS, "file"]), st.text("0123456789@x:,.=+ coreatnl", max_size=9) | st.text(max_size=9))
+@settings(deadline=None)
+def test_no_text_gives_a_traceback(name, text):
+    with suppress(UserError):
+        assert len(place(full(f"{name}:{text}", SITE), 5)) == 5

@@ -6,7 +6,7 @@ import numpy as np
 from commodel.cli._output import show
 from commodel.config import find, load_platform
 from commodel.errors import UserError
-from commodel.layouts import kinds, place
+from commodel.layouts import kinds_of, place
 from commodel.points import Setting, full_layout
 
 
@@ -34,7 +34,7 @@ def layout(spec: str, ranks: int, platform: str | None, style: str) -> None:
     placed = full_layout(setting, spec, ranks)
     if misfit := placed.misfit(setting):
         raise UserError(f"{ranks} ranks as {misfit}")
-    nodes, kind = place(placed.layout, ranks), kinds(placed.layout, ranks)
+    nodes, kind = place(placed.layout, ranks), kinds_of(placed.layout, ranks)
     if style == "line":
         click.echo(line(nodes, kind))
     else:

@@ -55,7 +55,7 @@ def place(spec: str, ranks: int) -> np.ndarray:
     return layout.place(layout.full(arguments, Site()), ranks)
 
 
-def kinds(spec: str, ranks: int) -> np.ndarray | None:
+def kinds_of(spec: str, ranks: int) -> np.ndarray | None:
     """What every rank runs on under a full spec, where it says so."""
     layout, arguments = named(spec)
     return layout.kinds(arguments, ranks) if layout.kinds else None

@@ -43,9 +43,12 @@ def place(arguments: str, ranks: int) -> np.ndarray:
     match = NODES.fullmatch(arguments)
     path = match[1] if match else arguments
     lines = _read(path)
+    hosts = _hosts(lines)
+    for host, line in hosts.items():
+        if NUMBER.fullmatch(host) and int(host) >= MAX_COUNT:
+            raise UserError(f"found node {host}, wanted one below {MAX_COUNT}", file=path, line=line)
     if len(lines) != ranks:
         raise UserError(f"found {len(lines)} ranks, wanted {ranks}", file=path)
-    hosts = _hosts(lines)
     if match:
         nodes = dict(zip(hosts, map(int, match[2].split(",")), strict=False))
     else:
