@@ -1,5 +1,6 @@
 """Layouts place every rank on one node, no node gets more than it may, and a full spec needs no platform."""
 
+import re
 from contextlib import suppress
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from commodel.config import load_platform
 from commodel.errors import UserError
 from commodel.layouts import Site, full, kinds_of, named, place
+from commodel.measure import Start
+from commodel.plan import make_plan
 from commodel.points import Setting, full_layout, make_point
 from commodel.registry import discover
 
@@ -203,6 +206,38 @@ def test_a_launcher_is_not_asked_for_what_it_cannot_place(tmp_path):
     assert full_layout(setting.measured_by("slurm"), "block-cyclic:4x2", 4).nodes == 1
     assert "launcher 'slurm' cannot place" in message(full_layout, setting.measured_by("slurm"), "random:2@1", 4)
     assert full_layout(setting.measured_by("hosts"), "random:2@1", 4).nodes == 2
+
+
+def test_the_planner_refuses_what_slurm_cannot_place(tmp_path):
+    for name in ("platforms", "experiments"):
+        (tmp_path / "params" / name).mkdir(parents=True)
+    (tmp_path / "params/platforms/big.yaml").write_text("launcher: slurm\nnodes: 4\ncores: 4\n")
+    experiment = tmp_path / "params/experiments/mine.yaml"
+    text = "platform: big\nfamilies: [hockney]\nmatrix:\n  - axes:\n      operation: barrier\n      ranks: 8\n"
+    text += "      algorithm: linear\n      layout: [block-cyclic:4x2, LAYOUT]\n"
+    experiment.write_text(text.replace("LAYOUT", "cyclic"))
+    assert {point.layout for point in make_plan("mine", tmp_path).points} == {"block-cyclic:4x2", "cyclic:2"}
+    experiment.write_text(text.replace("LAYOUT", "random:2@1"))
+    said = message(make_plan, "mine", tmp_path)
+    assert "mine.yaml:8: " in said
+    assert "launcher 'slurm' cannot place 'random:2@1'" in said
+
+
+def test_a_start_of_any_layout_has_a_file_name_of_its_own():
+    layouts = [
+        "block:2",
+        "cyclic:2",
+        "block-cyclic:4x2",
+        "random:2@1",
+        "random:2@11",
+        "file:a/b",
+        "file:a_b",
+        "kinds:1core@2",
+    ]
+    names = {Start("player", 4, layout, (), ()).name for layout in layouts}
+    assert len(names) == len(layouts)
+    assert all(re.fullmatch("[a-z0-9-]+", name) for name in names)
+    assert "player-4r-block2" in names
 
 
 def test_nodes_are_known_by_name(tmp_path):
