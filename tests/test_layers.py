@@ -7,10 +7,10 @@ PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     0: "errors process",
     1: "sources holding registry units expressions yamltext toolchain tree records schedule",
-    2: "descent fields stats functions phases segments window",
+    2: "descent fields stats functions phases segments soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values vote",
     4: "concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
-    5: "interchange matrix algorithms launchers probes families playfile",
+    5: "interchange treedrawing matrix algorithms launchers probes families playfile",
     6: "leftout patterns points build provenance notation candidates streams",
     7: "duration collect compare distributions fit predict pointtable",
     8: "pointfit plan measure planview panel scoring",

@@ -72,3 +72,11 @@ def one_number(text: str, form: str) -> int:
     if len(numbers) != 1:
         raise UserError(f"found '{text}', wanted {form}")
     return numbers[0]
+
+
+def sized(text: str, form: str) -> tuple[str, int]:
+    """What stands before the '@', and the number of nodes after it."""
+    before, at, nodes = text.partition("@")
+    if not at:
+        raise UserError(f"found '{text}', wanted {form}")
+    return before, one_number(nodes, form)

@@ -32,7 +32,8 @@ class Trust:
 def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[str, Trust]:
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
-    rows = held_out[held_out["mu"].notna() & np.isfinite(held_out["mu"]) & (held_out["status"] == "ok")].reset_index(drop=True)
+    finite = held_out["mu"].notna() & np.isfinite(held_out["mu"])
+    rows = held_out[finite & (held_out["status"] == "ok")].reset_index(drop=True)
     errors = {}
     for name in families:
         mine = rows[rows["family"] == name]

@@ -3,7 +3,10 @@
 import click
 
 from commodel.topologies import tree
+from commodel.treedrawing import svg
 from commodel.treetext import STYLES
+
+STYLES = STYLES | {"svg": svg}
 
 
 @click.command()
@@ -14,8 +17,8 @@ from commodel.treetext import STYLES
     type=click.Choice(list(STYLES)),
     default="summary",
     show_default=True,
-    help="mrnet: the file format of MRNet; csv: node,parent.",
+    help="mrnet: the file format of MRNet; csv: node,parent; text and svg: drawings.",
 )
 def topology(spec: str, style: str) -> None:
-    """Show the tree that SPEC names: flat:16, kary:2^4, balanced:4x4, binomial:5, groups:6,6,5, chain:3, file:PATH."""
+    """Show the tree that SPEC names, such as kary:2^4 or groups:6,6,5; `commodel topologies` lists the forms."""
     click.echo(STYLES[style](tree(spec)))

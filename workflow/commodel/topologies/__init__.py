@@ -16,8 +16,18 @@ class Topology:
     build: Callable[[str], Tree]  # from what stands after the colon
 
 
+MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # how MRNet's generator calls them
+
+
+def own_spelling(spec: str) -> str:
+    """MRNet's b:F^D, b:AxB, k:K@N and g:… as they are called here; any other spec as it is."""
+    name, colon, arguments = spec.partition(":")
+    names = MRNET.get(name.strip())
+    return f"{names[-1] if 'x' in arguments else names[0]}:{arguments}" if names and colon else spec
+
+
 @lru_cache(maxsize=256)
 def tree(spec: str) -> Tree:
     """The tree that a spec names, or a UserError that says what is wrong with it."""
-    name, _, arguments = spec.partition(":")
+    name, _, arguments = own_spelling(spec).partition(":")
     return lookup("topologies", "TOPOLOGY", name.strip()).build(arguments.strip())

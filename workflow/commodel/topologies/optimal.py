@@ -1,0 +1,26 @@
+"""The tree over which a broadcast is optimal for given L, o and g of LogP, times such as 5us (Karp, Sahay, Santos and
+Schauser, SPAA 1993): a message is there L + 2·o after its start, and the next may start max(g, o) later."""
+
+from fractions import Fraction
+
+from commodel.errors import UserError
+from commodel.soonest import soonest
+from commodel.topologies import Topology
+from commodel.tree import Tree, sized
+from commodel.units import parse_seconds
+
+FORM = "optimal:L,o,g@NODES"
+
+
+def build(text: str) -> Tree:
+    written, nodes = sized(text, FORM)
+    times = written.split(",")
+    if len(times) != 3:
+        raise UserError(f"found 'optimal:{text}', wanted {FORM} with times such as 5us")
+    L, o, g = (Fraction(str(parse_seconds(time.strip()))) for time in times)
+    if not L + 2 * o:
+        raise UserError(f"found 'optimal:{text}', wanted L or o above 0")
+    return soonest(nodes, L + 2 * o, max(g, o))
+
+
+TOPOLOGY = Topology(name="optimal", form=FORM, title="optimal broadcast tree under LogP", build=build)

@@ -1,0 +1,21 @@
+"""The uniform random recursive tree of N nodes: each node hangs under one of those before it, any as likely as another.
+The same seed gives the same tree."""
+
+import numpy as np
+
+from commodel.topologies import Topology
+from commodel.tree import Tree, check_size, one_number
+from commodel.units import parse_count
+
+FORM = "random:NODES@SEED"
+
+
+def build(text: str) -> Tree:
+    written, _, seed = text.partition("@")
+    nodes = one_number(written, FORM)
+    check_size(nodes)
+    numbers = np.random.Generator(np.random.PCG64(parse_count(seed, 0, 2**63 - 1)))
+    return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
+
+
+TOPOLOGY = Topology(name="random", form=FORM, title="random recursive tree", build=build)
