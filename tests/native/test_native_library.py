@@ -3,7 +3,7 @@
 import pytest
 
 US = 1e-6
-OPERATIONS = "bcast scatter gather reduce allreduce reduce-scatter allgather alltoall".split()
+OPERATIONS = ["bcast", "scatter", "gather", "reduce", "allreduce", "reduce-scatter", "allgather", "alltoall"]
 SIZES = (0, 1, 8, 13, 4096, 100_000)  # whole doubles and not, shares that differ, above and below thresholds
 HOP = 13 * US  # the simulated LogGP: L + o_s + o_r
 G_BYTE = 1e-10

@@ -11,8 +11,12 @@ from commodel.algorithms import algorithm, operation, over_tree
 from commodel.config import Platform
 from commodel.errors import UserError
 from commodel.layouts import parse as parse_layout
-from commodel.records import Point, digest
+from commodel.records import LIBRARY, Point, digest
 from commodel.topologies import tree
+
+# What MPI has a collective for, as workflow/native/player/library.c knows it.
+COLLECTIVES = ("bcast", "scatter", "gather", "reduce", "allreduce", "reduce-scatter", "allgather", "alltoall")
+COLLECTIVES += ("barrier",)
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,18 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves, needed, pattern)
 
 
+def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
+    """For every group of alternatives, and each layout in it, the MPI library's own collective. In place of a tree that
+    is a collective of the front end and the back ends, one rank more than there are leaves: it needs no inner nodes."""
+    seen = set()
+    for point in points:
+        if point.operation in COLLECTIVES and (point.group, point.layout) not in seen:
+            seen.add((point.group, point.layout))
+            ranks = point.leaves + 1 if point.leaves else point.ranks
+            same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
+            yield replace(make_point(setting, same | {"algorithm": LIBRARY}), leaves=point.leaves)
+
+
 @contextmanager
 def _about(key: str) -> Iterator[None]:
     try:
@@ -102,7 +118,11 @@ def _about(key: str) -> Iterator[None]:
 
 @lru_cache
 def _algorithm_facts(name: str, spec: str) -> str:
-    """The digest of the algorithm's code."""
+    """The digest of the algorithm's code; empty for the library, whose code is not ours."""
+    if spec == LIBRARY:
+        if name not in COLLECTIVES:
+            raise UserError(f"found '{spec}', but MPI has no {name}")
+        return ""
     entry, argument = algorithm(name, spec)
     entry.build(2, 1, argument)  # an argument that cannot be read is found now
     return digest(inspect.getsource(inspect.getmodule(entry.build)), 8)
