@@ -45,10 +45,14 @@ def families(frame: pd.DataFrame) -> Table:
         Column("inside_share", "inside interval [%]", "percent"),
         Column("groups", "jobs", "count", "with at least two alternatives"),
         Column("right", "picks best [%]", "percent"),
+        Column("tied", "of ties [%]", "percent", "jobs where its pick is the first of alternatives it prices the same"),
         Column("regret_mean", "mean regret [%]", "percent"),
         Column("regret_max", "max regret [%]", "percent"),
+        Column("over_library", "pick / library [×]", "times", "geometric mean; below 1: faster than the library's own"),
+        Column("over_fastest", "pick / fastest [×]", "times", "geometric mean over the fastest measured, library too"),
     ]
     merit = {"mu_mean": 1, "abs_error_median": 1, "inside_share": -1, "right": -1, "regret_mean": 1, "regret_max": 1}
+    merit |= {"over_library": 1, "over_fastest": 1}
     places, marks = [column.key for column in columns], set()
     for platform, part in rows.groupby("platform"):
         ranked = part[part["points"] >= COVER * part["points"].max()]
