@@ -139,7 +139,7 @@ def test_no_family_is_without_a_name(report, studied):
 
 
 def test_what_a_family_s_picks_are_to_the_library(report, studied):
-    families = table(report, "Summary", "Families")
+    families = table(report, "Summary", "Choosing")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
     found = dict(zip(keys, families.column("over_library"), strict=True))
     for key, mine in studied[studied["chosen"]].groupby(["platform", "family"]):

@@ -143,7 +143,7 @@ def summary(frame: pd.DataFrame, simulated: set[str]) -> Section:
     uses, classes = favoured(frame), ahead(judged)
     blocks = [*answers(frame, uses, classes, simulated)]
     if not frame.empty:
-        blocks += [standings.families(priced), *charts.predicted_measured(judged)]
+        blocks += [*standings.families(priced), *charts.predicted_measured(judged)]
         if (found := leads(classes, simulated)) is not None:
             blocks.append(found)
         blocks += [standings.classes(classes, simulated), use_table(frame, uses)]

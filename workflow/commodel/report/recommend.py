@@ -18,7 +18,8 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
     """The fastest measured alternative of every job, neighbouring byte sizes with the same winner taken together, and
     how much slower the library's own choice is; `own` where that is the winner."""
     once = comparison[comparison["measured"].notna()].drop_duplicates("point")
-    once = once.assign(own=is_library(once)).sort_values([*JOB, "bytes", "measured", "way"], kind="stable")
+    once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
+    once = once.sort_values([*JOB[:-1], "count", "size", "bytes", "measured", "way"], kind="stable")
     columns = [*JOB, "bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]
     rows = []
     for job, entries in groupby(once[columns].to_dict("records"), key=lambda row: [row[key] for key in JOB]):
