@@ -59,6 +59,8 @@ def test_use_says_what_is_gained_over_the_library(report):
     lines = sentences(report, "What to use")
     (line,) = [line for line in lines if line.startswith("ether16, allreduce over 64 ranks")]
     assert line.count("2.00× faster than the library's own") >= 1
+    (line,) = [line for line in lines if line.startswith("ether16, reduce over 32 leaves")]
+    assert "; as fast as the library's own)" in line or "tied with library" in line
     (line,) = [line for line in lines if line.startswith("ether16, bcast over 64 ranks")]
     assert "block: library from 1\N{NO-BREAK SPACE}B to 64\N{NO-BREAK SPACE}KiB (2.00× faster than" in line
     assert "the library's own" not in line

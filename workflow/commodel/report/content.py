@@ -7,7 +7,7 @@ import pandas as pd
 from commodel.records import ParameterSet
 from commodel.report import charts, evidence, latency, library, parameters, standings, verdicts
 from commodel.report.answers import answers, leads
-from commodel.report.frames import PLATFORM, is_library, prepare, scaled
+from commodel.report.frames import PLACE, PLATFORM, is_library, prepare, scaled
 from commodel.report.ranking import ahead
 from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
@@ -163,7 +163,7 @@ def use_table(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     columns = [
         *PLATFORM,
         Column("operation", "operation"),
-        Column("place", "layout", "text", "any layout: it is part of the choice, and named with it"),
+        PLACE,
         Column("size", "size"),
         Column("span", "message sizes"),
         Column("use", "fastest"),

@@ -16,6 +16,7 @@ TEXTS = (
     *("status", "stop", "measurement"),
 )
 
+PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
 
 

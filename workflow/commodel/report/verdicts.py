@@ -5,7 +5,7 @@ import pandas as pd
 
 from commodel.compare import clearly_faster, summarize
 from commodel.report import library
-from commodel.report.frames import PLATFORM, families_of, is_library, scaled
+from commodel.report.frames import PLACE, PLATFORM, families_of, is_library, scaled
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
 from commodel.report.words import count
 from commodel.units import format_bytes
@@ -86,7 +86,9 @@ def picks(rows: list[dict], families: list[str]) -> Section:
 
 JOB = [
     *PLATFORM,
-    *(Column(key, key) for key in ("operation", "place", "size")),
+    Column("operation", "operation"),
+    PLACE,
+    Column("size", "size"),
     Column("bytes", "bytes [B]", "count"),
     Column("count", "schedules", "count", "alternatives beside the library"),
     Column("best", "fastest schedule"),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from commodel.compare import NEGLIGIBLE
 from commodel.units import format_bytes
 
 
@@ -30,7 +31,11 @@ def gain(row) -> str:
         text = f"{times(row.gain_low, row.gain_high)} faster than {row.next}"
         text += "" if row.clear == row.sizes else f", clear at {row.clear} of {row.sizes} sizes"
     said = row.own or not math.isfinite(row.over_low) or row.next_own
-    return text if said else f"{text}; {times(row.over_low, row.over_high)} faster than the library's own"
+    if said:
+        return text
+    if row.over_high <= 1 + NEGLIGIBLE:
+        return f"{text}; as fast as the library's own"
+    return f"{text}; {times(row.over_low, row.over_high)} faster than the library's own"
 
 
 def times(low: float, high: float) -> str:
