@@ -224,3 +224,13 @@ def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
     pattern = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 16, "--bytes", size)
     (found,) = predict("--family", "cluster", "--params", published, *pattern)
     assert found["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("verb", ["predict", "schedule"])
+def test_the_library_is_measured_and_not_priced(verb):
+    pattern = ["--operation", "gather", "--algorithm", "library", "--ranks", "16", "--bytes", "8"]
+    family = ["--family", "hockney", *sets(alpha="10us", beta="2ns")] if verb == "predict" else []
+    result = CliRunner().invoke(main, [verb, *family, *pattern])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "'library' is the MPI library's own gather: it is measured, not priced" in result.stderr

@@ -26,6 +26,7 @@ COLUMNS = {
     "flood": ["senders", "packets", "bytes"],
     "work": ["bytes"],
     "player": ["schedule", "finish"],
+    "library": ["operation", "bytes"],
 }
 
 
@@ -33,7 +34,7 @@ def contract(text, program):
     told = json.loads(text)
     assert set(told) == {"name", "title", "kind", "columns", "min_ranks", "counts", "compiler", "flags", "mpi"}
     assert told["name"] == program
-    assert told["kind"] == ("player" if program == "player" else "probe")
+    assert told["kind"] == ("player" if program in ("player", "library") else "probe")
     assert [column["name"] for column in told["columns"]] == COLUMNS[program]
     assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in told["columns"])
     assert told["min_ranks"] >= 1

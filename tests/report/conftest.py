@@ -64,7 +64,7 @@ def make_comparison(seed=7):
         measured = truth * random.lognormal(0, 0.03)
         missing = platform == "ether16" and operation == "allreduce" and ranks == 64 and size >= 65536
         name = f"{platform}|{operation}|{choice}|{layout}|{ranks}|{size}"
-        job = f"{leaves} leaves" if leaves else f"{ranks} ranks"
+        job, room = (f"{leaves} leaves", "1 a node") if leaves else (f"{ranks} ranks", f"{ranks} nodes")
         point = {
             "point": hashlib.blake2b(name.encode(), digest_size=6).hexdigest(),
             "platform": platform,
@@ -77,7 +77,8 @@ def make_comparison(seed=7):
             "ranks": ranks,
             "leaves": leaves,
             "bytes": size,
-            "group": f"{platform} {operation} {job} {size} B {layout}",
+            "room": room,
+            "group": f"{platform} {operation} {job} {size} B {room}",
             "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
         }
         half = random.uniform(0.002, 0.02)
@@ -128,7 +129,8 @@ def judge(frame):
     frame["relative_error"] = (frame["predicted"] - frame["measured"]) / frame["measured"]
     frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
     frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    frame["chosen"], frame["best"], frame["regret"] = False, False, np.nan
+    frame["chosen"], frame["tie"], frame["best"], frame["regret"] = False, False, False, np.nan
+    frame["library"], frame["fastest"] = np.nan, frame.groupby("group")["measured"].transform("min")
     both = frame["predicted"].notna() & frame["measured"].notna()
     for _, group in frame[both & frame["held_out"]].groupby(["group", "family"]):
         if len(group) > 1:

@@ -16,7 +16,11 @@ def test_the_whole_way_on_a_platform_that_is_loggp(project):
     assert "loggp-64 (simulated)" in run.stdout
     assert "reports/small/index.html" in run.stdout
     comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
-    assert len(comparison) == 2 * 10
+    assert len(comparison) == 2 * 10 + 6
+    own = comparison[comparison["algorithm"] == "library"]
+    assert own["family"].isna().all()
+    assert own["measured"].min() >= 10e-6  # not even the library beats the wire
+    assert set(own["ranks"]) == {8, 16, 5}  # also what a tree of 4 leaves does without inner nodes
     loggp = comparison[(comparison["family"] == "loggp") & (comparison["bytes"] == 8) & (comparison["ranks"] == 16)]
     assert len(loggp) == 2
     assert loggp["mu"].max() < 1.01
@@ -40,7 +44,7 @@ def test_the_whole_way_on_a_platform_that_is_loggp(project):
 def test_a_second_run_does_nothing(project):
     project.commodel("run", "small", "-q")
     before = project.raw_files()
-    assert len(before) == 10 + 23
+    assert len(before) == 10 + 6 + 23
     report = project.folder / "reports/small/index.html"
     written = report.stat().st_mtime_ns
     project.commodel("run", "small", "-q")
@@ -56,7 +60,7 @@ def test_a_new_point_measures_only_that_point(project):
     project.commodel("run", "small", "-q")
     after = project.raw_files()
     assert {name: after[name] for name in before} == before
-    assert len(after) == len(before) + 4
+    assert len(after) == len(before) + 4 + 2
 
 
 def test_a_killed_batch_goes_on_where_it_stopped(project):
@@ -67,7 +71,7 @@ def test_a_killed_batch_goes_on_where_it_stopped(project):
     arguments = ["measure", "--in", "results/small/plan.json", "--batch", batch["name"], "--out", out]
     project.commodel(*arguments)
     files = sorted(project.raw_files())
-    assert len(files) == 4
+    assert len(files) == 4 + 2
     (project.folder / out / files[0]).unlink()
     (project.folder / out / f".{files[1]}.tmp").write_text("half a line")  # what a kill leaves behind
     before = project.raw_files()

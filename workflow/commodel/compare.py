@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 
 from commodel.patterns import fan_ins
-from commodel.records import Plan
+from commodel.records import LIBRARY, Plan
 from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
 
+EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
+UNPRICED = "library: measured, not priced"
 TEXT = (
     "point",
     "platform",
@@ -17,6 +19,7 @@ TEXT = (
     "topology",
     "choice",
     "layout",
+    "room",
     "group",
     "family",
     "status",
@@ -26,11 +29,14 @@ TEXT = (
 
 
 def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """One row a point and family; a point that was not measured keeps its rows and says so."""
+    """One row a point and family; a point that was not measured keeps its rows and says so. The library's points have
+    one row each, of no family."""
     points = pd.DataFrame([_measured_columns(plan, point) for point in plan.points])
-    points["fan_in"] = points["point"].map(fan_ins(plan.points))
+    points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
     measured = _measurements(observations)
     frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
+    frame["family"] = frame["family"].fillna("")
+    frame["status"] = np.where(frame["algorithm"] == LIBRARY, UNPRICED, frame["status"].fillna(""))
     frame["samples"] = frame["samples"].fillna(0).astype(int)
     frame["invalid"] = frame["invalid"].fillna(0).astype(int)
     frame["stop"] = frame["stop"].fillna("")
@@ -40,11 +46,12 @@ def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -
     frame["mu"] = np.maximum(ratio, 1 / ratio)
     frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     frame["held_out"] = _held_out(frame)
-    return _with_choices(frame)
+    return _with_library(_with_choices(frame))
 
 
 def _measured_columns(plan: Plan, point) -> dict:
-    names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes", "group")
+    names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
+    names += ("room", "group")
     simulated = plan.platforms[point.platform]["simulated"]
     return {"point": point.id, **{name: getattr(point, name) for name in names}, "simulated": simulated}
 
@@ -77,17 +84,31 @@ def _held_out(frame: pd.DataFrame) -> pd.Series:
 
 
 def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
-    """Selection: in each group of alternatives what was fastest, what each family would choose, what that costs. A
-    family does not choose among points that its fit has seen."""
+    """Selection: in each group of alternatives what was fastest of those that the family prices, what it would choose,
+    what that costs. A family does not choose among points that its fit has seen. Of equal prices, such as those of two
+    layouts by a family that does not look at where ranks sit, the first in the plan counts as chosen, and `tie` says
+    that it was no choice."""
     both = frame["measured"].notna() & frame["predicted"].notna() & frame["held_out"]
     per_group = frame[both].groupby(["family", "group"])
     alternatives = per_group["point"].transform("count").reindex(frame.index, fill_value=0)
     contest = both & (alternatives > 1)
     fastest = per_group["measured"].transform("min").reindex(frame.index)
-    preferred = per_group["predicted"].transform("idxmin").reindex(frame.index)  # a tie goes to the first in the matrix
+    lowest = per_group["predicted"].transform("min").reindex(frame.index)
+    cheapest = frame[both & (frame["predicted"] <= lowest * (1 + EQUAL))].groupby(["family", "group"])["predicted"]
+    preferred = cheapest.cumcount().eq(0).reindex(frame.index, fill_value=False)
     frame["best"] = contest & (frame["measured"] == fastest)
-    frame["chosen"] = contest & (preferred == frame.index)
+    frame["chosen"] = contest & preferred
+    frame["tie"] = frame["chosen"] & cheapest.transform("size").gt(1).reindex(frame.index, fill_value=False)
     frame["regret"] = np.where(frame["chosen"], frame["measured"] / fastest - 1, np.nan)
+    return frame
+
+
+def _with_library(frame: pd.DataFrame) -> pd.DataFrame:
+    """The time of the library's own choice in each group, at the layout that suits it best, and the fastest time that
+    was measured there at all."""
+    own = frame[frame["algorithm"] == LIBRARY].groupby("group")["measured"].min()
+    frame["library"] = frame["group"].map(own).astype(float)
+    frame["fastest"] = frame.groupby("group")["measured"].transform("min")
     return frame
 
 
@@ -115,14 +136,30 @@ def clearly_faster(first: Mapping, second: Mapping) -> bool:
 
 
 def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """How often a family's choice is the fastest one measured, or as good: their intervals overlap, or it is less than
-    1 % slower."""
+    """How often a family's choice is the fastest one measured of those that it prices, or as good: their intervals
+    overlap, or it is less than 1 % slower. What its choice costs over that one; and, as geometric means, over the
+    library's own choice (below 1: it is faster) and over the fastest one measured, the library's included."""
     key = ["family", "group"]
     best = comparison[comparison["best"]].drop_duplicates(key).set_index(key)["measured_high"].rename("best_high")
     chosen = comparison[comparison["chosen"]].join(best, on=key)
     tied = (chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE)
-    chosen = chosen.assign(right=tied)
+    over = {name: np.log(chosen["measured"] / chosen[other]) for name, other in OVER.items()}
+    chosen = chosen.assign(right=tied, **over)
     found = chosen.groupby(by, sort=False)
     return found.agg(
-        groups=("right", "size"), right=("right", "mean"), regret_mean=("regret", "mean"), regret_max=("regret", "max")
+        groups=("right", "size"),
+        right=("right", "mean"),
+        tied=("tie", "mean"),
+        regret_mean=("regret", "mean"),
+        regret_max=("regret", "max"),
+        over_library=("over_library", geometric),
+        over_fastest=("over_fastest", geometric),
     ).reset_index()
+
+
+OVER = {"over_library": "library", "over_fastest": "fastest"}
+
+
+def geometric(logarithms: pd.Series) -> float:
+    """The geometric mean: it does not matter which of the two is divided by the other."""
+    return float(np.exp(logarithms.mean()))

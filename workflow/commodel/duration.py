@@ -23,7 +23,7 @@ class Durations:
     def __init__(self, platform: Platform, measure: dict):
         self.simulated = launcher(platform.launcher).simulated
         self.measure = measure
-        latency, bandwidth = GUESS[platform.launcher]
+        self.guess = latency, bandwidth = GUESS[platform.launcher]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.parameters = ParameterSet("hockney", "", "guess", values)
         self.lines: dict[tuple, tuple[float, float]] = {}
@@ -43,6 +43,8 @@ class Durations:
 
     def _once(self, point: Point) -> tuple[float, float]:
         """Seconds and messages of one run of a point. Ranks are rounded up, so that there are few shapes to price."""
+        if not point.priced:
+            return self._unknown(point)
         ranks = point.ranks if point.topology else min(1 << (point.ranks - 1).bit_length(), LARGEST)
         shape = (point.operation, point.algorithm, point.topology, ranks)
         if shape not in self.lines:
@@ -50,6 +52,14 @@ class Durations:
         (low, messages), (high, more_messages) = self.lines[shape]
         part, scale = point.bytes / MIB, max(point.ranks / ranks, 1)
         return scale * (low + (high - low) * part), scale * (messages + (more_messages - messages) * part)
+
+    def _unknown(self, point: Point) -> tuple[float, float]:
+        """Of the library: log2 P steps, each with as much as a rank ends with; everyone with everyone for alltoall."""
+        steps = (point.ranks - 1).bit_length()
+        held = point.bytes * (point.ranks if point.operation in ("gather", "scatter", "allgather", "alltoall") else 1)
+        latency, bandwidth = self.guess
+        messages = point.ranks * (point.ranks if point.operation == "alltoall" else steps)
+        return steps * (latency + held / bandwidth), messages
 
     def _price(self, point: Point, ranks: int, size: int) -> tuple[float, float]:
         pattern = schedule(replace(point, layout="", ranks=ranks, bytes=size))

@@ -124,6 +124,9 @@ class Experiment(Part):
     probe_bytes: axis(SIZE, units.parse_bytes) = Field(
         tuple(4**power for power in range(9)), description="message sizes of the probes"
     )
+    library: fields.FLAG = Field(
+        True, description="measure the MPI library's own collective beside every group of alternatives"
+    )
     matrix: tuple[Block, ...] = Field((), description="what to measure and predict")
 
     def block_platform(self, block: Block) -> str:

@@ -190,6 +190,13 @@ def _setting(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"found {shown(value)}, wanted true or false")
+    return value
+
+
+FLAG = kind(_flag, of=bool, type="boolean")
 TITLE = kind(_title, type="string", maxLength=200)
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
 NAME = text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)

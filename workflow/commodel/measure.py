@@ -144,11 +144,19 @@ def _starts(batch: Batch, work: Path) -> Iterator[Start]:
         yield Start(*key, tuple({"id": case.id, **case.settings} for case in cases))
     by_place = sorted(batch.points, key=lambda point: (point.ranks, point.layout))
     for (ranks, layout), points in groupby(by_place, key=lambda point: (point.ranks, point.layout)):
-        yield Start("player", ranks, layout, (), tuple(_play_row(point, work) for point in points))
+        members = list(points)
+        if played := [_play_row(point, work) for point in members if point.priced]:
+            yield Start("player", ranks, layout, (), tuple(played))
+        if own := [_library_row(point) for point in members if not point.priced]:
+            yield Start("library", ranks, layout, (), tuple(own))
 
 
 def _play_row(point: Point, work: Path) -> dict[str, object]:
     return {"id": point.id, "schedule": work / f"{point.id}.play", "point": point}
+
+
+def _library_row(point: Point) -> dict[str, object]:
+    return {"id": point.id, "operation": point.operation, "bytes": point.bytes}
 
 
 def _unmeasured(start: Start, folder: Path) -> Start:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from commodel.algorithms import algorithm, over_tree
+from commodel.errors import UserError
 from commodel.layouts import place
-from commodel.records import Point
+from commodel.records import LIBRARY, Point
 from commodel.schedule import Schedule
 from commodel.topologies import tree
 
@@ -14,6 +15,8 @@ TOGETHER = 20_000  # sizes × messages of one shape, so that an array of all dra
 
 
 def schedule(point: Point) -> Schedule:
+    if not point.priced:
+        raise UserError(f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not priced or drawn")
     if point.topology:
         pattern = over_tree(point.operation).build(tree(point.topology), point.bytes)
     else:

@@ -12,7 +12,7 @@ from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
 from commodel.layouts import place
 from commodel.matrix import combinations
-from commodel.points import Setting, make_point
+from commodel.points import Setting, library_beside, make_point
 from commodel.probes import Site, probe
 from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import read_json, write_text
@@ -31,9 +31,14 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
             platforms[wanted] = _platform(experiment, block, root)
     if only and not platforms:
         raise UserError(f"no block of {path} runs on platform '{only}'")
-    points = list(dict.fromkeys(_points(experiment, platforms)))
+    points = list(_points(experiment, platforms))
     if not points:
         raise experiment.error(("matrix",), "no point is left to measure")
+    if experiment.library:
+        for name, platform in platforms.items():
+            mine = [point for point in points if point.platform == name]
+            points += library_beside(Setting.of(name, platform), mine)
+    points = list(dict.fromkeys(points))
     probes = _probes(experiment, families)
     measure = experiment.measure.model_dump()
     batches = []

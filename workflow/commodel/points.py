@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.launchers import launcher
 from commodel.layouts import Site, full, named, place
 from commodel.operations import operation
-from commodel.records import Point, digest
+from commodel.records import LIBRARY, Point, digest
 from commodel.sources import sources
 from commodel.topologies import own_spelling, tree
 
@@ -103,6 +103,23 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, leaves, placed.nodes, pattern)
 
 
+def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
+    """For every group of alternatives, and each layout in it, the MPI library's own collective. In place of a tree that
+    is a collective of the front end and the back ends, one rank more than there are leaves: it needs no inner nodes."""
+    seen = set()
+    for point in points:
+        if (point.group, point.layout) in seen:
+            continue
+        seen.add((point.group, point.layout))
+        ranks = point.leaves + 1 if point.leaves else point.ranks
+        same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
+        try:
+            own = make_point(setting, same | {"algorithm": LIBRARY})
+        except UserError:
+            continue  # a rank file for all nodes of a tree says nothing about so many fewer
+        yield replace(own, leaves=point.leaves)
+
+
 @contextmanager
 def _about(key: str) -> Iterator[None]:
     try:
@@ -113,7 +130,9 @@ def _about(key: str) -> Iterator[None]:
 
 @lru_cache
 def _algorithm_facts(name: str, spec: str) -> str:
-    """The digest of the algorithm's code."""
+    """The digest of the algorithm's code; empty for the library, whose code is not ours."""
+    if spec == LIBRARY:
+        return ""
     entry, argument = algorithm(name, spec)
     entry.build(2, 1, argument)  # an argument that cannot be read is found now
     return digest(_code(entry), 8)

@@ -11,7 +11,7 @@ from statistics import median
 
 from commodel.errors import UserError
 from commodel.points import Setting, make_point
-from commodel.records import Point
+from commodel.records import LIBRARY, Point
 from commodel.tables import read_rows
 from commodel.units import parse_bytes, parse_count, parse_seconds
 
@@ -31,6 +31,10 @@ def read_points(path: Path) -> tuple[list[Point], list[float]]:
     for line, row in read_rows(path, ("operation", "seconds")):
         try:
             point = make_point(Setting.unlimited(), _combination(row))
+            if not point.priced:
+                raise UserError(
+                    f"found '{LIBRARY}', whose messages no family knows: leave the row out", key="algorithm"
+                )
             seconds = _read(row, "seconds", parse_seconds)
             if not seconds:
                 raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")

@@ -25,7 +25,7 @@ def predict(
     entry = family(parameters.family)
     if pipelined and entry.pipelined is None:
         raise UserError(f"family {entry.name} says nothing about a stream of waves")
-    points = list(points)
+    points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
     if not parameters.values and not strict:
         reason = next(iter(parameters.missing.values()), "no values")
         return [Prediction(entry.name, point, nan, nan, nan, f"not fitted: {reason}") for point in points]

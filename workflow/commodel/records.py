@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 
 from commodel.errors import UserError, suggest
 
+LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
+
 
 def digest(thing: object, length: int = 12) -> str:
     """Content hash of anything JSON can hold; equal content, equal digest, on every machine."""
@@ -25,14 +27,14 @@ class Point:
     layout: str
     ranks: int
     bytes: int
-    leaves: int = 0  # of the topology; 0 for an algorithm
+    leaves: int = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
     nodes: int = 1  # that the layout spreads the ranks over
     pattern: str = ""  # digest of what builds the schedule: another algorithm under the same name is another point
 
     @property
     def id(self) -> str:
         how = f"{self.operation}|{self.algorithm}|{self.topology}|{self.pattern}"
-        text = f"{self.platform}|{how}|{self.layout}|{self.ranks}|{self.bytes}"
+        text = f"{self.platform}|{how}|{self.layout}|{self.ranks}|{self.leaves}|{self.bytes}"
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     @property
@@ -40,10 +42,25 @@ class Point:
         return self.algorithm or self.topology
 
     @property
+    def priced(self) -> bool:
+        """Whether there is a schedule to price: what the library does is its own affair."""
+        return self.algorithm != LIBRARY
+
+    @property
+    def room(self) -> str:
+        """What is given beside the size of a job. Algorithms: so many nodes, however ranks are laid out on them.
+        Trees: so many ranks a node; inner nodes take room of their own, and how much is part of the choice."""
+        if self.leaves:
+            return f"{self.layout.partition(':')[2] or 1} a node"
+        return f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
+
+    @property
     def group(self) -> str:
-        """Points of one group do the same job and differ only in how: what a user can choose between."""
-        size = f"{self.leaves} leaves" if self.topology else f"{self.ranks} ranks"
-        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.layout}"
+        """Points of one group do the same job and differ only in how: what a user can choose between. That is the
+        algorithm and the layout, over the same ranks on the same number of nodes; the tree, whatever inner nodes it
+        needs, and the layout, over the same leaves with the same ranks a node."""
+        size = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
+        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.room}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from the other jobs alone, beside the fastest alternative measured and beside th
 import numpy as np
 import pandas as pd
 
+from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE
 from commodel.vote import trusts
 
-LIBRARY = "library"
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
 COLUMNS += ("measured", "fastest", "library", "regret", "right")
 

@@ -3,6 +3,8 @@
 import pandas as pd
 
 from commodel.compare import selection
+from commodel.report import library
+from commodel.report.frames import is_library
 from commodel.report.ranking import (
     FAIR,
     ahead_counts,
@@ -15,14 +17,10 @@ from commodel.report.ranking import (
     twins,
 )
 from commodel.report.shape import Answer
-from commodel.report.words import comma, count, gain, percent, ratio, size, some, span, tally
+from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds
 
 MOST = 8  # sentences to one question; the tables have the rest
-
-
-def origin(platform: str, simulated: set[str]) -> str:
-    return f"{platform} (simulated)" if platform in simulated else platform
 
 
 def answers(comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame, simulated: set[str]) -> list[Answer]:
@@ -34,7 +32,7 @@ def answers(comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame,
                 "What is missing", ("The comparison holds no points: nothing was planned, or nothing was compared.",)
             )
         ]
-    judged = comparison[comparison["held_out"]]
+    judged = comparison[comparison["held_out"] & ~is_library(comparison)]
     trusted = {
         platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
     }
@@ -46,7 +44,7 @@ def answers(comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame,
                 part, trusted[platform], origin(platform, simulated), classes[classes["platform"] == platform]
             )
         ],
-        "What to use": choices(uses, simulated),
+        "What to use": [*choices(uses, simulated), *library.sentences(library.against(comparison), simulated)],
         "How sure this is": [
             line
             for platform, part in comparison.groupby("platform")
@@ -112,10 +110,10 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
     for (platform, operation), part in uses.groupby(["platform", "operation"]):
         largest = max(part["size"], key=lambda job: int(job.split()[0]))
         job = part[part["size"] == largest]
-        job = job[job["layout"] == job["layout"].iloc[0]]
+        job = job[job["place"] == job["place"].iloc[0]]
         runs = [f"{row.use} {span(row.first, row.last)} ({gain(row)})" for row in job.itertuples()]
         lines.append(
-            f"{origin(platform, simulated)}, {operation} over {largest}, {job['layout'].iloc[0]}: {'; '.join(runs)}."
+            f"{origin(platform, simulated)}, {operation} over {largest}, {job['place'].iloc[0]}: {'; '.join(runs)}."
         )
     if len(lines) > MOST:
         lines = [*lines[:MOST], f"{len(lines) - MOST} more operations: see the table."]
@@ -149,18 +147,26 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
         return []
     pick = selection(part[part["family"] == family], ["family"]).iloc[0]
     right, jobs = percent(pick["right"]), count(pick["groups"], "job")
-    line = f"choosing by {family} finds the fastest alternative (or a tie) in {right} of {jobs}"
+    line = f"choosing by {family} finds the fastest schedule (or a tie) in {right} of {jobs}"
+    if (over := pick["over_library"]) > 0:
+        gains = f"{1 / over:.2f}× faster than" if over < 1 else f"{over:.2f}× the time of"
+        line += f", on average {gains} the library's own choice"
     if not pick["regret_max"] > 0:
         return [f"{line}; the choice costs nothing"]
     line += f"; the choice costs {percent(pick['regret_mean'])} on average, {percent(pick['regret_max'])} at worst"
     row = mine.sort_values("regret", ascending=False, na_position="last").iloc[0]
-    return [f"{line} ({row['choice']} for {row['operation']}, {row['size']}, {size(row['bytes'])})"]
+    return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {size(row['bytes'])})"]
 
 
 def missing(comparison: pd.DataFrame, simulated: set[str]) -> list[str]:
     once, lines = comparison.drop_duplicates("point"), []
     for platform in sorted(simulated & set(once["platform"])):
         lines.append(f"{platform} is simulated: its measurements come from a simulator, not from hardware.")
+    for platform in sorted(simulated & set(once.loc[is_library(once), "platform"])):
+        lines.append(
+            f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
+            "`default` unless the platform sets it); a real library may choose better or worse."
+        )
     unmeasured = once[once["measured"].isna()]
     if len(unmeasured):
         reasons = [reason.removeprefix("not measured").lstrip(": ") for reason in unmeasured["measurement"]]
@@ -176,6 +182,7 @@ def missing(comparison: pd.DataFrame, simulated: set[str]) -> list[str]:
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
+    comparison = comparison[~is_library(comparison)]  # from here on prices
     seen = comparison[~comparison["held_out"]]
     if len(seen):
         said = f"{len(seen)} of {count(len(comparison), 'price')} not held out: the family's own fit has seen the point"

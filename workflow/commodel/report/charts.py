@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from commodel.records import Curve, ParameterSet
+from commodel.report.frames import is_library
 from commodel.report.ranking import best_family, distinct, ranked
 from commodel.report.recommend import JOB
 from commodel.report.shape import MICRO, Axis, Chart, Series, plain
@@ -63,9 +64,9 @@ def time_over_bytes(frame: pd.DataFrame) -> list[Chart]:
         jobs = []
         for job, some in part[(part["measured"] > 0) & (part["bytes"] > 0)].groupby(JOB):
             once = some.drop_duplicates("point")
-            if once["choice"].nunique() > 1 and once["bytes"].nunique() > 2:
+            if once["way"].nunique() > 1 and once["bytes"].nunique() > 2:
                 at = once.groupby("bytes")["measured"]
-                winners = once.loc[at.idxmin(), "choice"].nunique()
+                winners = once.loc[at.idxmin(), "way"].nunique()
                 jobs.append((-winners, -(at.max() / at.min()).max(), job, some))
         jobs.sort(key=lambda entry: entry[:3])
         charts += [time_chart(job, some, best_family(some)) for _, _, job, some in jobs[:INTERESTING]]
@@ -75,15 +76,17 @@ def time_over_bytes(frame: pd.DataFrame) -> list[Chart]:
 def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = job
     lines, prices = [], []
-    for place, choice in enumerate(sorted(part["choice"].unique())):
-        some = part[part["choice"] == choice]
+    own = set(part.loc[is_library(part), "way"])
+    ways = sorted(part["way"].unique(), key=lambda way: (way in own, way))  # the library last, and grey
+    for place, way in enumerate(ways):
+        some = part[part["way"] == way]
         once = some.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(once["bytes"].astype(float))
         ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
-        lines.append(Series(choice, sizes, times(once["measured"]), "both", place, **ends))
-        if best is not None:
+        lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if own == {way} else place, **ends))
+        if best is not None and way not in own:
             price = some[(some["family"] == best["family"]) & (some["predicted"] > 0)].sort_values("bytes")
-            name = f"{choice}, {best['family']} price"
+            name = f"{way}, {best['family']} price"
             prices.append(Series(name, tuple(price["bytes"].astype(float)), times(price["predicted"]), "dashed", place))
     return Chart(
         f"Time {' '.join(job)}",

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from commodel.records import ParameterSet
-from commodel.report import charts, evidence, latency, parameters, standings, verdicts
+from commodel.report import charts, evidence, latency, library, parameters, standings, verdicts
 from commodel.report.answers import answers, leads
-from commodel.report.frames import PLATFORM, prepare, scaled
+from commodel.report.frames import PLACE, PLATFORM, is_library, prepare, scaled
 from commodel.report.ranking import ahead
 from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
@@ -37,14 +37,18 @@ GLOSSARY = (
     ("inside", "share of measured medians that lie in the family's 95 % interval; 95 % would be right"),
     (
         "picks best",
-        "share of jobs for which the family's cheapest alternative is the fastest one measured, or tied with it",
+        "share of jobs for which the family's cheapest schedule is the fastest one measured, or tied with it",
     ),
-    ("regret", "measured time of the picked alternative over the fastest one measured, minus 1"),
+    ("of ties", "share of jobs where it prices several schedules the same, as two layouts; the first of them counts"),
+    ("regret", "measured time of the picked schedule over the fastest one measured, minus 1"),
+    ("pick / library", "measured time of the picked schedule over that of the library, geometric mean"),
     (
         "clear",
         "the 95 % intervals of the fastest and the next alternative do not overlap, and they are more than 1 % apart",
     ),
-    ("job", "points that do the same work and differ in algorithm or topology only"),
+    ("job", "points that do the same work and differ in algorithm, topology or layout only"),
+    ("schedule", "an alternative that is played, and priced, message by message"),
+    ("library", "an alternative that is not: the MPI library's own collective, by whatever algorithm it chooses"),
     ("skew", "how far apart the ranks entered a sample, median"),
 )
 
@@ -78,7 +82,7 @@ def build(
         Section(
             "Comparison", "One row per point and family: the price beside the measurement.", (comparison_table(frame),)
         ),
-        verdicts.errors(frame[frame["held_out"]]),
+        verdicts.errors(frame[frame["held_out"] & ~is_library(frame)]),
         *verdicts.choices(frame),
         *([parameters.models(families)] if families else []),
         parameters.parameters(parameter_sets, definitions or {}),
@@ -97,6 +101,8 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
     shown["regret"] = shown["regret"].astype(object).where(frame["chosen"], None)
     shown["inside"] = shown["inside"].astype(object).where(frame["mu"].notna(), None)
+    for key in ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "held_out"):
+        shown[key] = shown[key].astype(object).where(~is_library(frame), None)
     times = [
         Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number")
         for key in ("measured", "predicted")
@@ -115,7 +121,8 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         Column("mu", "μ", "ratio", scale=MU),
         Column("inside", "inside", "flag", "the measured median lies in the predicted interval"),
         Column("chosen", "chosen", "flag", "the family would choose this alternative"),
-        Column("best", "best", "flag", "fastest measured in its job"),
+        Column("tie", "tie", "flag", "chosen as the first of alternatives that the family prices the same"),
+        Column("best", "best", "flag", "fastest measured in its job, of those that the family prices"),
         Column("regret", "regret [%]", "percent"),
         Column("held_out", "held out", "flag", "the family's own fit has not seen this point"),
         Column("status", "price status"),
@@ -131,15 +138,18 @@ def comparison_table(frame: pd.DataFrame) -> Table:
 
 
 def summary(frame: pd.DataFrame, simulated: set[str]) -> Section:
-    judged = frame[frame["held_out"]]
+    priced = frame[~is_library(frame)]
+    judged = priced[priced["held_out"]]
     uses, classes = favoured(frame), ahead(judged)
     blocks = [*answers(frame, uses, classes, simulated)]
     if not frame.empty:
-        blocks += [standings.families(frame), *charts.predicted_measured(judged)]
+        blocks += [*standings.families(priced), *charts.predicted_measured(judged)]
         if (found := leads(classes, simulated)) is not None:
             blocks.append(found)
         blocks += [standings.classes(classes, simulated), use_table(frame, uses)]
-        if lines := charts.time_over_bytes(judged):
+        if len(rows := library.against(frame)):
+            blocks.append(library.overview(rows, simulated))
+        if lines := charts.time_over_bytes(frame[frame["held_out"]]):
             blocks += [Answer("Time over message size", (TIMES,)), *lines]
     words = Answer("How to read this", tuple(f"{term}: {meaning}." for term, meaning in GLOSSARY))
     return Section("Summary", "", (*blocks, words))
@@ -152,12 +162,16 @@ def use_table(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
     columns = [
         *PLATFORM,
-        *(Column(key, key) for key in ("operation", "layout", "size")),
+        Column("operation", "operation"),
+        PLACE,
+        Column("size", "size"),
         Column("span", "message sizes"),
         Column("use", "fastest"),
         Column("next", "next best"),
         Column("gain_low", "next / fastest, min [×]", "times"),
         Column("gain_high", "next / fastest, max [×]", "times"),
+        Column("over_low", "library / fastest, min [×]", "times", "1: the library's own choice is the fastest"),
+        Column("over_high", "library / fastest, max [×]", "times"),
         Column("slowest", "slowest / fastest, max [×]", "times"),
         Column("clearly", "clear at (sizes)"),
     ]

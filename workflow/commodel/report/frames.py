@@ -3,22 +3,27 @@
 import numpy as np
 import pandas as pd
 
+from commodel.records import LIBRARY
 from commodel.report.shape import MICRO, Column, plain
 
-FLAGS = ("simulated", "inside", "chosen", "best", "held_out")
+FLAGS = ("simulated", "inside", "chosen", "best", "tie", "held_out")
 WHOLE = ("ranks", "leaves", "bytes", "fan_in", "samples", "invalid")
-SECONDS = ("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high", "skew")
+SECONDS = ("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high")
+SECONDS += ("library", "fastest", "skew")
 SHARES = ("relative_error", "regret")
 TEXTS = (
-    *("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "group", "family"),
+    *("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "room", "group", "family"),
     *("status", "stop", "measurement"),
 )
 
+PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparison with honest types, whatever a CSV file made of them, sorted, with the two labels reports need."""
+    """The comparison with honest types, whatever a CSV file made of them, sorted, with the labels that reports need:
+    `size` of the job, `kind` of the choice, and `way`, the choice by a name that tells it from the others of its job.
+    Where these differ in layout too the way names it and `place` says what is given instead, else the layout."""
     frame = comparison.copy()
     for key in TEXTS:
         texts = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
@@ -31,9 +36,19 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in WHOLE:
         frame[key] = frame[key].fillna(0).astype(np.int64)
     frame["size"] = [f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks" for row in frame.itertuples()]
-    frame["kind"] = np.where(frame["topology"] != "", "topology", "algorithm")
-    order = ["platform", "operation", "layout", "ranks", "bytes", "choice", "family"]
+    kinds = [is_library(frame), frame["topology"] != ""]
+    frame["kind"] = np.select(kinds, ["library", "topology"], "algorithm").astype(object)
+    job = ["platform", "operation", "size", "room"]
+    several = frame.groupby(job)["layout"].transform("nunique") > 1
+    frame["place"] = ("any layout, " + frame["room"]).where(several, frame["layout"])
+    frame["way"] = (frame["choice"] + ", " + frame["layout"]).where(several, frame["choice"])
+    order = ["platform", "operation", "place", "ranks", "bytes", "way", "family"]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
+
+
+def is_library(frame: pd.DataFrame) -> pd.Series:
+    """Which rows are the MPI library's own collectives: measured, and priced by no family."""
+    return frame["algorithm"] == LIBRARY
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +57,7 @@ def scaled(frame: pd.DataFrame) -> pd.DataFrame:
     for key in SECONDS:
         if key in shown:
             shown[key] = shown[key] * MICRO
-    for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "regret_mean", "regret_max"):
+    for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
         if key in shown:
             shown[key] = shown[key].astype(float) * 100
     return shown.assign(simulated=["simulated" if flag else "no" for flag in shown["simulated"]])

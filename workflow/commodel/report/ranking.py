@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from commodel.compare import NEGLIGIBLE, summarize
+from commodel.compare import summarize
 from commodel.report.words import ratio, some
+from commodel.stats import NEGLIGIBLE
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
 COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them

@@ -10,8 +10,9 @@ from commodel.report.ranking import COVER, FEWEST, best_family, in_order, tied_f
 from commodel.report.shape import MU, Column, Table, table
 
 
-def families(frame: pd.DataFrame) -> Table:
-    """Family × figures of merit, the best one of each platform marked, the best family first."""
+def families(frame: pd.DataFrame) -> tuple[Table, Table]:
+    """Family × figures of merit, of its prices and of its picks: the best one of each platform marked, the family that
+    predicts best first."""
     by = ["platform", "family"]
     judged = frame[frame["held_out"]]
     every = frame.loc[frame["family"] != "", [*by, "simulated"]].drop_duplicates(by)
@@ -19,6 +20,10 @@ def families(frame: pd.DataFrame) -> Table:
     rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
     rows = in_order(rows, ("platform",))
     best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
+    return predicting(rows, judged, frame, best), choosing(rows, best)
+
+
+def predicting(rows: pd.DataFrame, judged: pd.DataFrame, frame: pd.DataFrame, best: dict) -> Table:
     standing = {}
     for platform, first in best.items():
         if first is not None:
@@ -43,23 +48,42 @@ def families(frame: pd.DataFrame) -> Table:
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
         Column("inside_share", "inside interval [%]", "percent"),
-        Column("groups", "jobs", "count", "with at least two alternatives"),
+    ]
+    marks = best_marked(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "inside_share": -1, "bias": 1}, best)
+    note = "Best value of each platform marked, among families that price at least 80 % of the points."
+    return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=marks)
+
+
+def choosing(rows: pd.DataFrame, best: dict) -> Table:
+    columns = [
+        *PLATFORM,
+        Column("family", "family"),
+        Column("groups", "jobs", "count", "with at least two schedules that it prices"),
         Column("right", "picks best [%]", "percent"),
+        Column("tied", "of ties [%]", "percent", "jobs where its pick is the first of alternatives it prices the same"),
         Column("regret_mean", "mean regret [%]", "percent"),
         Column("regret_max", "max regret [%]", "percent"),
+        Column("over_library", "pick / library [×]", "times", "geometric mean; below 1: faster than the library's own"),
+        Column("over_fastest", "pick / fastest [×]", "times", "geometric mean over the fastest measured, library too"),
     ]
-    merit = {"mu_mean": 1, "abs_error_median": 1, "inside_share": -1, "right": -1, "regret_mean": 1, "regret_max": 1}
+    merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
+    note = "What comes of picking the schedule that the family prices lowest, beside the fastest one and the library."
+    marks = best_marked(rows, columns, merit, best)
+    return table("Choosing", "How well each family chooses", columns, rows, note=note, fixed=3, marks=marks)
+
+
+def best_marked(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
+    """Places of each platform's best values, and of the name of its best family; -1: more is better."""
     places, marks = [column.key for column in columns], set()
     for platform, part in rows.groupby("platform"):
         ranked = part[part["points"] >= COVER * part["points"].max()]
         if (first := best.get(platform)) is not None:
             marks |= {(row, places.index("family")) for row in part.index[part["family"] == first["family"]]}
-        for key, sense in [*merit.items(), ("bias", 1)]:
+        for key, sense in merit.items():
             value = (ranked[key].abs() if key == "bias" else ranked[key]) * sense
             if len(ranked) > 1 and value.min() < math.inf:
                 marks |= {(row, places.index(key)) for row in value.index[value == value.min()]}
-    note = "Best value of each platform marked, among families that price at least 80 % of the points."
-    return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=frozenset(marks))
+    return frozenset(marks)
 
 
 def classes(found: pd.DataFrame, simulated: set[str]) -> Table:

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare import clearly_faster, summarize
-from commodel.report.frames import PLATFORM, families_of, scaled
+from commodel.report import library
+from commodel.report.frames import PLACE, PLATFORM, families_of, is_library, scaled
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
 from commodel.report.words import count
 from commodel.units import format_bytes
@@ -59,9 +60,13 @@ def selection(rows: list[dict], alone: int, families: list[str]) -> Section:
         Column(
             "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
         ),
+        *library.COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
-    note = "Jobs with at least two measured alternatives. Regret 0: picked the fastest one; n/a: it could not choose."
+    note = (
+        "Jobs with at least two measured alternatives, the library's own collective being one. Regret 0: the family "
+        "picked the fastest schedule, of those that it prices the same the first; n/a: it had nothing to choose."
+    )
     if alone:
         note += f" Left out: {count(alone, 'job')} with fewer."
     regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
@@ -74,45 +79,54 @@ def picks(rows: list[dict], families: list[str]) -> Section:
     differing = [
         row | {key: "" for key in (f"pick {family}" for family in families) if row[key] == row["best"]} for row in rows
     ]
-    note = "Blank: the family picks the alternative that was the fastest one measured; n/a: it could not choose."
+    note = "Blank: the family picks the alternative that was the fastest schedule measured; n/a: it could not choose."
     made = table("Picks", "What each family would choose instead", columns, job_frame(differing, columns), fixed=6)
     return Section("Picks", note, (made,))
 
 
 JOB = [
     *PLATFORM,
-    *(Column(key, key) for key in ("operation", "layout", "size")),
+    Column("operation", "operation"),
+    PLACE,
+    Column("size", "size"),
     Column("bytes", "bytes [B]", "count"),
-    Column("count", "alternatives", "count"),
-    Column("best", "fastest measured"),
+    Column("count", "schedules", "count", "alternatives beside the library"),
+    Column("best", "fastest schedule"),
 ]
 
 
 def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
-    """A row for each job with at least two measured alternatives, and how many jobs have fewer."""
+    """A row for each job with at least two measured alternatives, one of them at least a schedule, and how many jobs
+    have fewer."""
     known = frame[frame["measured"].notna()]
     points = known.drop_duplicates("point").groupby("group")["point"].size()
     known = known[known["group"].isin(points.index[points > 1])]
-    alone = frame["group"].nunique() - known["group"].nunique()
+    schedules = known[~is_library(known)]
+    alone = frame["group"].nunique() - schedules["group"].nunique()
     by_group: dict[str, list[dict]] = {}
-    for row in known.to_dict("records"):
+    for row in schedules.to_dict("records"):
         by_group.setdefault(row["group"], []).append(row)
+    own = library.against(known).set_index("group")
     rows = []
-    for part in by_group.values():
-        order = sorted({row["point"]: row for row in part}.values(), key=lambda row: (row["measured"], row["choice"]))
-        first, second = order[0], order[1]
-        row = {key: first[key] for key in ("platform", "simulated", "operation", "layout", "size", "bytes")} | {
+    for group, part in by_group.items():
+        order = sorted({row["point"]: row for row in part}.values(), key=lambda row: (row["measured"], row["way"]))
+        first, *others = order
+        row = {key: first[key] for key in ("platform", "simulated", "operation", "place", "size", "bytes")} | {
             "count": len(order),
-            "best": first["choice"],
+            "best": first["way"],
             "measured": first["measured"] * MICRO,
-            "next": second["choice"],
-            "margin": 100 * (second["measured"] / first["measured"] - 1),
-            "clear": clearly_faster(first, second),
+            "next": None,
+            "margin": None,
+            "clear": None,
         }
+        if others:
+            row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
+            row |= {"clear": clearly_faster(first, others[0])}
+        row |= library.beside(own.loc[group] if group in own.index else None)
         chosen = {each["family"]: each for each in part if each["chosen"]}
         for family in families:
-            pick = chosen.get(family, {"choice": np.nan, "regret": np.nan})  # no price for two of its alternatives
-            row |= {f"pick {family}": pick["choice"], f"regret {family}": pick["regret"] * 100}
+            pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives
+            row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}
         rows.append(row)
     return rows, alone
 

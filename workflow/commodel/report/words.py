@@ -5,7 +5,12 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
+
+
+def origin(platform: str, simulated: set[str]) -> str:
+    return f"{platform} (simulated)" if platform in simulated else platform
 
 
 def span(first: int, last: int) -> str:
@@ -18,13 +23,24 @@ def size(number: int) -> str:
 
 
 def gain(row) -> str:
-    """How much faster than the next best, and whether the intervals of the two medians part."""
+    """How much faster than the next best, and whether the intervals of the two medians part. Then what it gains over
+    the library's own choice, where that is not the next best itself."""
     if row.clear == 0:
-        return f"tied with {row.next}"
-    low, high = f"{row.gain_low:.2f}", f"{row.gain_high:.2f}"
-    text = f"{low}×" if low == high else f"{low}–{high}×"
-    text += f" faster than {row.next}"
-    return text if row.clear == row.sizes else f"{text}, clear at {row.clear} of {row.sizes} sizes"
+        text = f"tied with {row.next}"
+    else:
+        text = f"{times(row.gain_low, row.gain_high)} faster than {row.next}"
+        text += "" if row.clear == row.sizes else f", clear at {row.clear} of {row.sizes} sizes"
+    said = row.own or not math.isfinite(row.over_low) or row.next_own
+    if said:
+        return text
+    if row.over_high <= 1 + NEGLIGIBLE:
+        return f"{text}; as fast as the library's own"
+    return f"{text}; {times(row.over_low, row.over_high)} faster than the library's own"
+
+
+def times(low: float, high: float) -> str:
+    low, high = f"{low:.2f}", f"{high:.2f}"
+    return f"{low}×" if low == high else f"{low}–{high}×"
 
 
 def tally(words: Iterable[str], most: int = 4) -> str:

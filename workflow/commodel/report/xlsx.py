@@ -24,7 +24,7 @@ from commodel.tables import whole
 CREATED = datetime(2000, 1, 1)  # fixed, so that the same report is the same file
 MAX_ROWS = 1_048_576
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
-TEXT_WIDTH = 120  # characters of a sentence across columns
+TEXT_WIDTH = 150  # characters of a sentence across columns
 INK, RULE = "#1F3A4D", "#D5DBE0"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
@@ -54,6 +54,7 @@ class Workbook:
         if self.report.charts:
             sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
             self.chart_data.write(sheet, self.form(bold=True))
+            sheet.print_area(0, 0, 2, 9)  # its numbers are for the charts, not for paper
         self.book.close()
 
     def form(self, **properties) -> object:

@@ -4,7 +4,7 @@ import re
 
 from commodel.report.shape import COLOURS, Scale, Table, show
 
-WIDEST = 40  # characters of a column
+WIDEST = 52  # characters of a column
 
 
 def colour_scale(scale: Scale) -> dict:

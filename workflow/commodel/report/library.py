@@ -1,0 +1,105 @@
+"""What choosing for oneself gains over what the MPI library chooses by itself, job by job. The library's time is that
+at the layout which suits it best, so that a gain is never that of a better layout alone."""
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare import clearly_faster, geometric
+from commodel.report.frames import PLATFORM, is_library
+from commodel.report.shape import MICRO, Column, Table, table
+from commodel.report.words import count, origin, size
+
+OUTCOMES = ("faster", "tied", "slower")
+
+
+def against(comparison: pd.DataFrame) -> pd.DataFrame:
+    """A row for each job where a schedule and the library were measured: the fastest schedule beside the library."""
+    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = once.sort_values(["measured", "way"], kind="stable")
+    own = is_library(once)
+    libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
+    rows = [
+        {key: row[key] for key in ("platform", "operation", "place", "size", "bytes", "group", "way", "measured")}
+        | {"library": other["measured"], "outcome": outcome(row, other)}
+        for row in once[~own].drop_duplicates("group").to_dict("records")
+        if (other := libraries.get(row["group"])) is not None
+    ]
+    columns = ["platform", "operation", "place", "size", "bytes", "group", "way", "measured", "library", "outcome"]
+    found = pd.DataFrame(rows, columns=columns)
+    return found.assign(gain=found["library"].astype(float) / found["measured"].astype(float))
+
+
+def outcome(schedule: dict, library: dict) -> str:
+    """What the schedule is to the library: faster or slower beyond doubt, or tied."""
+    return "faster" if clearly_faster(schedule, library) else "slower" if clearly_faster(library, schedule) else "tied"
+
+
+def sentences(rows: pd.DataFrame, simulated: set[str]) -> list[str]:
+    """One for each platform: how often a schedule beats the library, and by how much."""
+    lines = []
+    for platform, part in rows.groupby("platform"):
+        of = {name: part[part["outcome"] == name] for name in OUTCOMES}
+        won, lost = of["faster"], of["slower"]
+        line = f"{origin(platform, simulated)}: the fastest schedule beats the library's own choice in "
+        line += f"{len(won)} of {count(len(part), 'job')}"
+        if len(won):
+            top = won.loc[won["gain"].idxmax()]
+            line += f" (by {mean(won['gain']):.2f}× on average, {top['gain']:.2f}× at most: {top['way']} for "
+            line += f"{top['operation']} over {top['size']}{at(top['bytes'])})"
+        line += f", is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
+        if len(lost):
+            line += f"; in {len(lost)} the library is best (by {1 / mean(lost['gain']):.2f}× on average)"
+        lines.append(f"{line}.")
+    return lines
+
+
+def at(bytes: int) -> str:
+    return f" at {size(bytes)}" if bytes else ""
+
+
+def mean(gains: pd.Series) -> float:
+    return geometric(np.log(gains))
+
+
+def overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
+    """By platform and operation: how often, and how far, the fastest schedule is ahead of the library."""
+    lines = []
+    for (platform, operation), part in rows.groupby(["platform", "operation"]):
+        top = part.loc[part["gain"].idxmax()]
+        lines.append(
+            {"platform": platform, "simulated": "simulated" if platform in simulated else "no", "operation": operation}
+            | {"jobs": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
+            | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
+            | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
+        )
+    columns = [
+        *PLATFORM,
+        Column("operation", "operation"),
+        Column("jobs", "jobs", "count"),
+        Column("faster", "schedule is faster", "count", "beyond doubt: intervals part, and by more than 1 %"),
+        Column("tied", "tied", "count"),
+        Column("slower", "library is faster", "count", "beyond doubt: intervals part, and by more than 1 %"),
+        Column("mean", "library / fastest schedule, mean [×]", "times", "geometric mean; above 1: the schedule wins"),
+        Column("least", "min [×]", "times"),
+        Column("most", "max [×]", "times"),
+        Column("top", "largest gain"),
+    ]
+    shown = pd.DataFrame(lines, columns=[column.key for column in columns])
+    note = "The fastest schedule measured in each job beside the MPI library's own collective. Above 1: choosing pays."
+    marks = frozenset((row, 7) for row, one in enumerate(shown.itertuples()) if one.mean > 1)
+    return table("Library", "What choosing gains over the library", columns, shown, note=note, fixed=3, marks=marks)
+
+
+def beside(row: pd.Series | None) -> dict[str, object]:
+    """Columns of one job for the Selection sheet; NaN where the library was not measured."""
+    if row is None:
+        return {"library": np.nan, "gain": np.nan, "outcome": np.nan}
+    words = {"faster": "schedule", "tied": "tied", "slower": "library"}
+    return {"library": row["library"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
+
+
+COLUMNS = [
+    Column("library", "library's time [µs]", "number", "the MPI library's own collective"),
+    Column("gain", "library / fastest schedule [×]", "times", "above 1: the schedule is faster than the library"),
+    Column("outcome", "faster of the two"),
+]

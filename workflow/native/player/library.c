@@ -1,0 +1,260 @@
+/* library: times the MPI library's own collectives, whatever algorithms it chooses for them.
+ *
+ * `bytes` is the message of bcast; one rank's block of scatter, gather and allgather; the block that each rank sends
+ * to each other of alltoall; the vector that every rank contributes of reduce, allreduce and reduce-scatter, of which
+ * the latter leaves bytes/ranks on each rank, the larger shares first; 0 of barrier. Rank 0 is the root. Sums are of
+ * doubles where every share is whole doubles, else of unsigned bytes, which libraries may add more slowly.
+ *
+ * Seconds run from the common start until the last rank is done, of gather and reduce until the root is. The first
+ * warm-up pass fills what is sent with a pattern and checks what arrives; sums of it are exact.
+ *
+ *   mpiexec -n 16 library --cases cases.csv --out samples      cases.csv: id,operation,bytes
+ */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPERATION_COLUMN, BYTES_COLUMN };
+static const Column columns[] = {
+    {"operation", "", "bcast, scatter, gather, reduce, allreduce, reduce-scatter, allgather, alltoall or barrier", WORD},
+    {"bytes", "B", "a message, a block or a vector, as the operation has it", BYTES},
+};
+
+typedef struct State State;
+
+/* What a rank holds before and after: nothing, one block or vector, a block for each rank, its share of a vector. */
+typedef enum { NOTHING, ONE, ONE_EACH, SHARE } Holding;
+
+typedef struct {
+  const char *name;
+  Holding root_sends, others_send, root_receives, others_receive;
+  bool sums, ends_at_root;
+  void (*call)(State *s);
+} Operation;
+
+struct State {
+  const Operation *operation;
+  int rank, ranks;
+  int count;   /* of one block or vector, in elements */
+  int *shares; /* of every rank, in elements */
+  MPI_Datatype type;
+  char *sent, *received;
+  size_t sent_bytes, received_bytes;
+};
+
+static void call_bcast(State *s)
+{
+  MPI_TRY(MPI_Bcast(s->rank ? s->received : s->sent, s->count, s->type, 0, MPI_COMM_WORLD));
+}
+
+static void call_scatter(State *s)
+{
+  MPI_TRY(MPI_Scatter(s->sent, s->count, s->type, s->received, s->count, s->type, 0, MPI_COMM_WORLD));
+}
+
+static void call_gather(State *s)
+{
+  MPI_TRY(MPI_Gather(s->sent, s->count, s->type, s->received, s->count, s->type, 0, MPI_COMM_WORLD));
+}
+
+static void call_reduce(State *s)
+{
+  MPI_TRY(MPI_Reduce(s->sent, s->received, s->count, s->type, MPI_SUM, 0, MPI_COMM_WORLD));
+}
+
+static void call_allreduce(State *s)
+{
+  MPI_TRY(MPI_Allreduce(s->sent, s->received, s->count, s->type, MPI_SUM, MPI_COMM_WORLD));
+}
+
+static void call_reduce_scatter(State *s)
+{
+  MPI_TRY(MPI_Reduce_scatter(s->sent, s->received, s->shares, s->type, MPI_SUM, MPI_COMM_WORLD));
+}
+
+static void call_allgather(State *s)
+{
+  MPI_TRY(MPI_Allgather(s->sent, s->count, s->type, s->received, s->count, s->type, MPI_COMM_WORLD));
+}
+
+static void call_alltoall(State *s)
+{
+  MPI_TRY(MPI_Alltoall(s->sent, s->count, s->type, s->received, s->count, s->type, MPI_COMM_WORLD));
+}
+
+static void call_barrier(State *s)
+{
+  (void)s;
+  MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static const Operation operations[] = {
+    {"bcast", ONE, NOTHING, NOTHING, ONE, false, false, call_bcast},
+    {"scatter", ONE_EACH, NOTHING, ONE, ONE, false, false, call_scatter},
+    {"gather", ONE, ONE, ONE_EACH, NOTHING, false, true, call_gather},
+    {"reduce", ONE, ONE, ONE, NOTHING, true, true, call_reduce},
+    {"allreduce", ONE, ONE, ONE, ONE, true, false, call_allreduce},
+    {"reduce-scatter", ONE, ONE, SHARE, SHARE, true, false, call_reduce_scatter},
+    {"allgather", ONE, ONE, ONE_EACH, ONE_EACH, false, false, call_allgather},
+    {"alltoall", ONE_EACH, ONE_EACH, ONE_EACH, ONE_EACH, false, false, call_alltoall},
+    {"barrier", NOTHING, NOTHING, NOTHING, NOTHING, false, false, call_barrier},
+};
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+
+static const Operation *find_operation(const char *name)
+{
+  for (const Operation *o = operations; o < operations + OPERATIONS; o++)
+    if (strcmp(o->name, name) == 0) return o;
+  return NULL;
+}
+
+static void check(const Case *c, int ranks)
+{
+  (void)ranks;
+  const Field *fields = c->fields;
+  const Operation *operation = find_operation(fields[OPERATION_COLUMN].text);
+  if (!operation) case_error(c, "operation", fields[OPERATION_COLUMN].text, columns[OPERATION_COLUMN].meaning);
+  if (operation->call == call_barrier && fields[BYTES_COLUMN].count != 0)
+    case_error(c, "bytes", fields[BYTES_COLUMN].text, "0: a barrier has no message");
+}
+
+/* Bytes of rank r's share of a vector, the larger shares first. */
+static size_t share(size_t bytes, int ranks, int r)
+{
+  return bytes / (size_t)ranks + ((size_t)r < bytes % (size_t)ranks);
+}
+
+static bool whole_doubles(const State *s, size_t bytes)
+{
+  bool whole = bytes % sizeof(double) == 0;
+  for (int r = 0; whole && s->operation->root_receives == SHARE && r < s->ranks; r++)
+    whole = share(bytes, s->ranks, r) % sizeof(double) == 0;
+  return whole;
+}
+
+static size_t held(const State *s, Holding holding, size_t bytes)
+{
+  switch (holding) {
+  case ONE: return bytes;
+  case ONE_EACH: return bytes * (size_t)s->ranks;
+  case SHARE: return share(bytes, s->ranks, s->rank);
+  case NOTHING: break;
+  }
+  return 0;
+}
+
+/* Byte i of the block that rank src sends to rank dst. */
+static char block_byte(int src, int dst, size_t i)
+{
+  uint32_t z = (uint32_t)src * 0x9e3779b1u ^ (uint32_t)dst * 0x85ebca77u ^ (uint32_t)i * 0xc2b2ae3du;
+  return (char)((z ^ z >> 15) * 0x2c1b3c6du >> 24);
+}
+
+/* Element i of rank r's vector is weight(r) + i % 53: small, so that a sum of doubles is exact, one of bytes modulo
+ * 256. A vector missing, taken twice or out of place shows. */
+static unsigned weight(int r)
+{
+  return (unsigned)r % 61 + 1;
+}
+
+static void put(State *s, char *buffer, size_t i, unsigned long value)
+{
+  if (s->type == MPI_DOUBLE)
+    ((double *)(void *)buffer)[i] = (double)value;
+  else
+    buffer[i] = (char)(value & 0xff);
+}
+
+static bool is(const State *s, const char *buffer, size_t i, unsigned long value)
+{
+  if (s->type == MPI_DOUBLE) return ((const double *)(const void *)buffer)[i] == (double)value;
+  return (unsigned char)buffer[i] == (value & 0xff);
+}
+
+static size_t elements(const State *s, size_t bytes)
+{
+  return s->type == MPI_DOUBLE ? bytes / sizeof(double) : bytes;
+}
+
+static void fill_sent(State *s)
+{
+  size_t count = elements(s, s->sent_bytes), block = (size_t)s->count;
+  bool each = s->operation->others_send == ONE_EACH || s->operation->root_sends == ONE_EACH;
+  for (size_t i = 0; i < count; i++)
+    if (s->operation->sums)
+      put(s, s->sent, i, weight(s->rank) + i % 53);
+    else
+      s->sent[i] = block_byte(s->rank, each ? (int)(i / block) : 0, i % block);
+}
+
+static void check_received(const State *s)
+{
+  size_t count = elements(s, s->received_bytes), block = (size_t)s->count, first = 0;
+  unsigned long weights = 0;
+  bool from_all = s->operation->root_receives == ONE_EACH, to_each = s->operation->root_sends == ONE_EACH;
+  for (int r = 0; r < s->ranks; r++) weights += weight(r);
+  for (int r = 0; s->operation->root_receives == SHARE && r < s->rank; r++) first += (size_t)s->shares[r];
+  for (size_t i = 0; i < count; i++) {
+    int src = from_all ? (int)(i / block) : 0;
+    bool right = s->operation->sums
+                     ? is(s, s->received, i, weights + (unsigned long)s->ranks * ((first + i) % 53))
+                     : s->received[i] == block_byte(src, to_each ? s->rank : 0, i % block);
+    if (!right)
+      DIE("%s of %d: element %zu of %zu that rank %d received is wrong", s->operation->name, s->count, i, count,
+          s->rank);
+  }
+}
+
+static void *prepare(const Case *c, Run *run)
+{
+  State *s = allocate(1, sizeof *s);
+  s->operation = find_operation(c->fields[OPERATION_COLUMN].text);
+  s->rank = run->rank;
+  s->ranks = run->ranks;
+  size_t bytes = (size_t)c->fields[BYTES_COLUMN].count;
+  s->type = !s->operation->sums ? MPI_BYTE : whole_doubles(s, bytes) ? MPI_DOUBLE : MPI_UINT8_T;
+  s->count = (int)elements(s, bytes);
+  s->shares = allocate((size_t)s->ranks, sizeof *s->shares);
+  for (int r = 0; r < s->ranks; r++) s->shares[r] = (int)elements(s, share(bytes, s->ranks, r));
+  bool root = s->rank == 0;
+  s->sent_bytes = held(s, root ? s->operation->root_sends : s->operation->others_send, bytes);
+  s->received_bytes = held(s, root ? s->operation->root_receives : s->operation->others_receive, bytes);
+  s->sent = allocate(s->sent_bytes, 1);
+  s->received = allocate(s->received_bytes, 1);
+  fill_sent(s);
+  memset(s->received, 0xa5, s->received_bytes);
+  if (s->operation->ends_at_root) run->finish = 0;
+  return s;
+}
+
+static void pass(void *state)
+{
+  State *s = state;
+  s->operation->call(s);
+}
+
+static void first_pass(void *state)
+{
+  pass(state);
+  check_received(state);
+}
+
+static void cleanup(void *state)
+{
+  State *s = state;
+  free(s->shares);
+  free(s->sent);
+  free(s->received);
+  free(s);
+}
+
+int main(int argc, char **argv)
+{
+  static const Program program = {
+      .name = "library", .title = "The MPI library's own collectives", .kind = "player",
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER,
+      .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
+  };
+  return harness_main(argc, argv, &program);
+}
