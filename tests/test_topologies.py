@@ -1,10 +1,11 @@
 """Trees are trees, have the sizes their papers say, and a broken file says where."""
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
@@ -170,3 +171,13 @@ def test_a_wrong_spec_is_one_line(spec):
     with pytest.raises(UserError) as caught:
         tree(spec)
     assert "\n" not in caught.value.format_message()
+
+
+@given(
+    st.sampled_from([*SPECS, "file", "b", "k", "g"]),
+    st.text("0123456789@x:,.^eus -/", max_size=7) | st.text(max_size=9),
+)
+@settings(max_examples=200, deadline=None)
+def test_no_text_gives_a_traceback(name, text):
+    with suppress(UserError):
+        assert tree.__wrapped__(f"{name}:{text}").nodes > 0  # not kept: some are large

@@ -1,13 +1,15 @@
 """H edges in a row; one leaf."""
 
+import numpy as np
+
 from commodel.topologies import Topology
-from commodel.tree import Tree, by_levels, check_size, one_number
+from commodel.tree import Tree, check_size, one_number
 
 
 def build(text: str) -> Tree:
     height = one_number(text, "chain:HEIGHT")
-    check_size(height)
-    return by_levels([1] * height)
+    check_size(height + 1)
+    return Tree(np.arange(-1, height))
 
 
 TOPOLOGY = Topology(name="chain", form="chain:HEIGHT", title="every node has one child", build=build)
