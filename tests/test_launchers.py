@@ -54,13 +54,34 @@ def test_simgrid(job):
     assert launcher("simgrid").hosts(made) == "node-0\nnode-2\nnode-1\n"
 
 
-@pytest.mark.parametrize(("layout", "nodes"), [("block:2", (0, 0, 1, 1)), ("cyclic:2", (0, 1, 0, 1))])
-def test_slurm_always_gives_counts(job, layout, nodes):
+@pytest.mark.parametrize(
+    ("layout", "nodes", "distribution"),
+    [
+        ("block:2", (0, 0, 1, 1), "plane=2"),
+        ("cyclic:2", (0, 1, 0, 1), "cyclic"),
+        ("block-cyclic:2x1", (0, 1, 0, 1), "plane=1"),
+        ("block-cyclic:2x2", (0, 0, 1, 1), "plane=2"),
+    ],
+)
+def test_slurm_always_gives_counts(job, layout, nodes, distribution):
     argv = launcher("slurm").argv(job("slurm", nodes, layout))
     text = " ".join(argv)
     assert "-N 2 -n 4 --ntasks-per-node=2" in text
-    assert f"--distribution={'plane=2' if layout == 'block:2' else 'cyclic'}" in argv
+    assert f"--distribution={distribution}" in argv
     assert "--mpi=pmix" in argv
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_what_a_launcher_can_place_exists(name):
+    assert set(launcher(name).layouts) <= set(discover("layouts", "LAYOUT"))
+
+
+def test_any_layout_is_placed_rank_by_rank(job):
+    def hosts(name):
+        return launcher(name).hosts(job(name, nodes=(1, 0, 0, 1), layout="random:2@1"))
+
+    assert hosts("simgrid") == "node-1\nnode-0\nnode-0\nnode-1\n"
+    assert hosts("hosts") == "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\nrank 3=b slot=1\n"
 
 
 def test_hosts_put_every_rank_where_the_plan_says(job):

@@ -1,31 +1,186 @@
-"""Layouts place every rank on one node, and no node gets more than it may."""
+"""Layouts place every rank on one node, no node gets more than it may, and a full spec needs no platform."""
+
+import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.layouts import parse, place
+from commodel.layouts import Site, full, kinds_of, named, place
+from commodel.measure import Start
+from commodel.plan import make_plan
+from commodel.points import Setting, full_layout, make_point
 from commodel.registry import discover
+from tests.refusals import message
+
+Q = st.integers(1, 12)
+SPECS = {  # what one may write for every layout that fits any number of ranks up to 200
+    "block": st.builds("block:{}".format, Q),
+    "cyclic": st.builds("cyclic:{}".format, Q),
+    "block-cyclic": st.builds(lambda size, blocks: f"block-cyclic:{size * blocks}x{size}", Q, Q),
+    "random": st.builds("random:{}@{}".format, Q, st.integers(0, 99)),
+    "kinds": st.builds("kinds:{}core+{}accelerator@3,0@2,{}core@300".format, Q, Q, Q),
+}
+SITE = Site(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
 
 
-@given(st.sampled_from(sorted(discover("layouts", "LAYOUT"))), st.integers(1, 200), st.integers(1, 20))
-def test_nodes_are_filled_within_their_limit(name, ranks, per_node):
-    node = place(f"{name}:{per_node}", ranks)
-    counts = np.bincount(node)
-    assert len(node) == ranks
+def test_every_layout_is_known_here():
+    assert set(discover("layouts", "LAYOUT")) == {*SPECS, "file"}
+
+
+@given(st.one_of(SPECS.values()), st.integers(1, 200))
+def test_every_rank_sits_on_one_node(spec, ranks):
+    node = place(spec, ranks)
+    assert node.shape == (ranks,)
+    assert node.min() >= 0
+    assert full(spec, SITE) == spec  # nothing is left open, whatever the platform
+    assert place(spec, ranks).tolist() == node.tolist()
+
+
+@given(st.sampled_from(sorted(set(SPECS) - {"kinds"})).flatmap(SPECS.get), st.integers(1, 200))
+def test_nodes_are_filled_within_their_limit(spec, ranks):
+    layout, arguments = named(spec)
+    per_node, counts = layout.per_node(arguments), np.bincount(place(spec, ranks))
     assert len(counts) == -(-ranks // per_node)
     assert counts.min() >= 1
     assert counts.max() <= per_node
 
 
-def test_block_and_cyclic_as_the_readme_says():
+def test_as_the_docstrings_say():
     assert place("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
     assert place("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
+    assert place("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    spec = full("kinds:fat=4core+1accelerator,thin=2core", SITE)
+    assert spec == "kinds:4core+1accelerator@4,2core@4"
+    assert place(spec, 24).tolist() == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5 + [4, 4, 5, 5]
+    assert kinds_of(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
+    assert full("kinds:thin=2core", SITE) == "kinds:0@4,2core@4"
+    assert place("kinds:0@4,2core@4", 3).tolist() == [4, 4, 5]
+    assert kinds_of("block:2", 4) is None
 
 
-@pytest.mark.parametrize("spec", ["blok:2", "block:0", "block:-1", "block:two", "cyclic:1.5"])
+@given(Q, st.integers(1, 200))
+def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
+    assert place(f"block-cyclic:{per_node}x{per_node}", ranks).tolist() == place(f"block:{per_node}", ranks).tolist()
+    assert place(f"block-cyclic:{per_node}x1", ranks).tolist() == place(f"cyclic:{per_node}", ranks).tolist()
+
+
+def test_random_is_a_permutation_of_block_and_repeatable():
+    assert sorted(place("random:4@1", 30)) == sorted(place("block:4", 30))
+    assert place("random:4@1", 30).tolist() == place("random:4@1", 30).tolist()
+    assert place("random:4@1", 30).tolist() != place("random:4@2", 30).tolist()
+
+
+def test_what_is_left_open_comes_from_the_site():
+    assert full("block", SITE) == "block:4"
+    assert full("cyclic:2", SITE) == "cyclic:2"
+    assert full("cyclic", SITE, asked=4) == "cyclic:4"
+    assert "do not agree" in message(full, "block:2", SITE, 4)
+    assert "do not agree" in message(full, "random:2@1", SITE, 4)
+    assert "ranks_per_node" in message(full, "kinds:fat=2core", SITE, 2)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *["blok:2", "block:0", "block:-1", "block:two", "cyclic:1.5", "block-cyclic:4", "block-cyclic:4x3"],
+        *[
+            "block-cyclic:",
+            "random:2",
+            "random:2@x",
+            "random:@1",
+            "file:/no/such/file",
+            "file:",
+            "kinds:",
+            "kinds:4core",
+        ],
+        *["kinds:4cor@2", "kinds:core@2", "kinds:4core@0", "kinds:fat=4core", "kinds:1core@1", "kinds:0@4"],
+    ],
+)
 def test_a_wrong_layout_is_one_line(spec):
-    with pytest.raises(UserError):
-        parse(spec)
+    message(place, spec, 4)
+
+
+@pytest.mark.parametrize("spec", ["kinds:fit=4core", "kinds:fat=4core,fat=2core", "kinds:fat=4core,2core"])
+def test_types_that_a_platform_does_not_have(spec):
+    message(full, spec, SITE)
+
+
+def platform(tmp_path, text: str) -> Setting:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return Setting.of("mine", load_platform(path))
+
+
+def test_a_layout_has_to_fit_the_platform(tmp_path):
+    setting = platform(tmp_path, "launcher: slurm\nnodes: 4\ncores: 4\ntypes: {fat: 2, thin: 2}\n")
+
+    def layout(spec, ranks):
+        wanted = {"operation": "barrier", "algorithm": "linear", "ranks": ranks, "layout": spec}
+        point = make_point(setting, wanted)
+        return point.layout, point.nodes
+
+    assert layout("kinds:fat=3core+1accelerator,thin=2core", 10) == ("kinds:3core+1accelerator@2,2core@2", 3)
+    assert layout("kinds:thin=2core", 2) == ("kinds:0@2,2core@2", 3)
+    assert layout("random:2@1", 8) == ("random:2@1", 4)
+    assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in message(layout, "kinds:fat=5core", 6)
+    assert "need 5 nodes" in message(layout, "random:2@1", 10)
+    assert "room for 8" in message(layout, "kinds:fat=4core", 9)
+
+
+def test_a_launcher_is_not_asked_for_what_it_cannot_place(tmp_path):
+    setting = platform(tmp_path, "launcher: slurm\nnodes: 4\ncores: 4\n")
+    assert full_layout(setting, "random:2@1", 4).layout == "random:2@1"  # to be priced only
+    assert full_layout(setting.measured_by("slurm"), "block-cyclic:4x2", 4).nodes == 1
+    assert "launcher 'slurm' cannot place" in message(full_layout, setting.measured_by("slurm"), "random:2@1", 4)
+    assert full_layout(setting.measured_by("hosts"), "random:2@1", 4).nodes == 2
+
+
+def test_the_planner_refuses_what_slurm_cannot_place(tmp_path):
+    for name in ("platforms", "experiments"):
+        (tmp_path / "params" / name).mkdir(parents=True)
+    (tmp_path / "params/platforms/big.yaml").write_text("launcher: slurm\nnodes: 4\ncores: 4\n")
+    experiment = tmp_path / "params/experiments/mine.yaml"
+    text = "platform: big\nfamilies: [hockney]\nmatrix:\n  - axes:\n      operation: barrier\n      ranks: 8\n"
+    text += "      algorithm: linear\n      layout: [block-cyclic:4x2, LAYOUT]\n"
+    experiment.write_text(text.replace("LAYOUT", "cyclic"))
+    assert {point.layout for point in make_plan("mine", tmp_path).points} == {"block-cyclic:4x2", "cyclic:2"}
+    experiment.write_text(text.replace("LAYOUT", "random:2@1"))
+    said = message(make_plan, "mine", tmp_path)
+    assert "mine.yaml:8: " in said
+    assert "launcher 'slurm' cannot place 'random:2@1'" in said
+
+
+def test_a_start_of_any_layout_has_a_file_name_of_its_own():
+    layouts = [
+        "block:2",
+        "cyclic:2",
+        "block-cyclic:4x2",
+        "random:2@1",
+        "random:2@11",
+        "file:a/b",
+        "file:a_b",
+        "kinds:1core@2",
+    ]
+    names = {Start("player", 4, layout, (), ()).name for layout in layouts}
+    assert len(names) == len(layouts)
+    assert all(re.fullmatch("[a-z0-9-]+", name) for name in names)
+    assert "player-4r-block2" in names
+
+
+def test_nodes_are_known_by_name(tmp_path):
+    hosts = platform(tmp_path, "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [x, y, z]}\n")
+    assert hosts.hosts == ("x", "y")
+    (tmp_path / "ranks.txt").write_text("y\nx\n")
+    assert full_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith("ranks.txt@1,0")
+
+
+@given(st.sampled_from([*SPECS, "file"]), st.text("0123456789@x:,.=+ coreatnl", max_size=9) | st.text(max_size=9))
+@settings(deadline=None)
+def test_no_text_gives_a_traceback(name, text):
+    with suppress(UserError):
+        assert len(place(full(f"{name}:{text}", SITE), 5)) == 5

@@ -198,7 +198,7 @@ WORD = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . 
 HOST = text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
 PROGRAM = text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a program or its path, of A-Z, a-z, 0-9 and _ . / + -", 200)
 FILE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
-SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^x+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ + / - only", 200)
+SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
 SETTING_KEY = text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
 SETTING = Annotated[
     text(r"[A-Za-z0-9:.;+*/_-]+", "A-Z, a-z, 0-9 and : . ; + * / _ - only", 1000),

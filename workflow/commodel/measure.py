@@ -23,7 +23,7 @@ from commodel.playfile import write_play
 from commodel.probes import probe
 from commodel.process import OUT_OF_TIME, run
 from commodel.provenance import provenance
-from commodel.records import Batch, Case, Plan, Point
+from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import write_json, write_text
 from commodel.toolchain import ROOT, find
 
@@ -44,8 +44,11 @@ class Start:
 
     @property
     def name(self) -> str:
+        """Of its files. A layout that says more than name and numbers is told from others by its digest."""
         on = "-on" + "+".join(map(str, self.where)) if self.where else ""
-        return f"{self.program}-{self.ranks}r-{self.layout.replace(':', '')}{on}"
+        layout, _, arguments = self.layout.partition(":")
+        plain = re.fullmatch(r"[0-9x]*", arguments)
+        return f"{self.program}-{self.ranks}r-{layout}{arguments if plain else f'-{digest(arguments)}'}{on}"
 
     @property
     def nodes(self) -> tuple[int, ...]:

@@ -111,7 +111,8 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = Setting.of(name, platforms[name]).for_block(combination for combination, _ in combinations(block))
+        setting = Setting.of(name, platforms[name]).measured_by(platforms[name].launcher)
+        setting = setting.for_block(combination for combination, _ in combinations(block))
         for combination, path in combinations(block):
             try:
                 yield make_point(setting, combination)

@@ -96,6 +96,13 @@ class Platform(Part):
         return self._document.file.parent / self.simgrid.file if self.simgrid and self._document else None
 
     @property
+    def node_names(self) -> tuple[str, ...]:
+        """What the nodes are called; empty where that is not known before a job runs."""
+        if self.hosts:
+            return self.hosts.names[: self.nodes]
+        return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else ()
+
+    @property
     def digest(self) -> str:
         """Also of the simulated network itself: another network is another platform."""
         return digest([self.model_dump(mode="json", warnings="none"), self._network])

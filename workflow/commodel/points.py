@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
+
 from commodel.algorithms import algorithm, operation, over_tree
 from commodel.config import Platform
 from commodel.errors import UserError
-from commodel.layouts import parse as parse_layout
+from commodel.launchers import launcher
+from commodel.layouts import Site, full, named, place
 from commodel.records import Point, digest
-from commodel.topologies import tree
+from commodel.topologies import own_spelling, tree
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,17 @@ class Setting:
     cores: int
     largest_message: int = (1 << 31) - 1
     spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
+    types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
+    hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known
+    launcher: str = ""  # what has to start the points, where they are to be measured
 
     @classmethod
     def of(cls, name: str, platform: Platform) -> "Setting":
-        return cls(name, platform.nodes, platform.cores)
+        return cls(name, platform.nodes, platform.cores, types=tuple(platform.types.items()), hosts=platform.node_names)
+
+    def measured_by(self, launcher: str) -> "Setting":
+        """The setting of points that are to be measured, not only priced."""
+        return replace(self, launcher=launcher)
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
         """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so
@@ -59,6 +69,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
     if topology:
+        topology = own_spelling(topology)
         with _about("topology"):
             nodes, leaves, pattern = _tree_facts(name, topology)
         if ranks not in (None, nodes):
@@ -81,15 +92,11 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
             f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
         )
     with _about("layout"):
-        layout, per_node = _full_layout(
-            setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node")
-        )
-    needed = -(-ranks // per_node)
-    if per_node > setting.cores or needed > setting.nodes:
-        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
-        asked = f"{ranks} ranks as {layout} need {needed} nodes of {per_node} cores"
-        raise UserError(f"{asked}; {room}", key="topology" if topology else "ranks")
-    return Point(setting.name, name, chosen, topology, layout, ranks, size, leaves, needed, pattern)
+        placed = full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))
+    if misfit := placed.misfit(setting):
+        raise UserError(f"{ranks} ranks as {misfit}", key="topology" if topology else "ranks")
+    pattern = digest([pattern, placed.digest], 8) if placed.digest else pattern
+    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, leaves, placed.nodes, pattern)
 
 
 @contextmanager
@@ -116,11 +123,35 @@ def _tree_facts(name: str, spec: str) -> tuple[int, int, str]:
     return found.nodes, found.leaves, digest([code, hashlib.blake2b(found.parent.tobytes()).hexdigest()], 8)
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A full layout, and the room that it needs."""
+
+    layout: str
+    nodes: int  # up to the last that it uses
+    cores: int  # of a node
+    digest: str = ""  # of the placement itself, where the layout's spec does not tell all
+
+    def misfit(self, setting: Setting) -> str:
+        """Why it does not fit the platform, or nothing."""
+        if self.cores <= setting.cores and self.nodes <= setting.nodes:
+            return ""
+        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        return f"{self.layout} need {self.nodes} nodes of {self.cores} cores; {room}"
+
+
 @lru_cache(maxsize=65536)
-def _full_layout(setting: Setting, spec: str, ranks: int, asked: int | None) -> tuple[str, int]:
-    """The layout with its ranks a node: as written, else as ranks_per_node says, else spread over all nodes."""
-    entry, written = parse_layout(spec)
-    if written and asked and written != asked:
-        raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
-    per_node = written or asked or -(-max(ranks, setting.spread) // setting.nodes)
-    return f"{entry.name}:{per_node}", per_node
+def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = None) -> Placed:
+    """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
+    as spreads them over all nodes."""
+    entry, _ = named(spec)
+    able = launcher(setting.launcher).layouts if setting.launcher else ()
+    if able and entry.name not in able:
+        raise UserError(f"launcher '{setting.launcher}' cannot place '{spec}'; wanted one of: {', '.join(able)}")
+    per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
+    layout = full(spec, Site(per_node, setting.types, setting.hosts), asked)
+    node = place(layout, ranks)
+    entry, arguments = named(layout)
+    cores = entry.per_node(arguments) if entry.per_node else int(np.unique(node, return_counts=True)[1].max())
+    content = "" if entry.by_spec else hashlib.blake2b(node.astype("<i8").tobytes()).hexdigest()
+    return Placed(layout, int(node.max()) + 1, cores, content)

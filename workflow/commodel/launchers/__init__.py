@@ -38,6 +38,7 @@ class Launcher:
     toolchain: str  # mpi or smpi: which build of the native programs it runs
     argv: Callable[[Job], list[str]]
     hosts: Callable[[Job], str] | None = None  # the text of the hostfile
+    layouts: tuple[str, ...] = ()  # that it can place; empty: any, rank by rank
     simulated: bool = False
     busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
 

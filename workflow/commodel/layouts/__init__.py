@@ -1,4 +1,8 @@
-"""Which node each rank sits on: `spec` is `name:Q`, Q ranks a node. One file each."""
+"""Which node each rank sits on: `spec` is `name:arguments`, e.g. `block:2` for 2 ranks a node. One file each.
+
+A full spec says everything: `place(spec, ranks)` needs no platform. What a user writes may leave to the platform how
+many ranks a node takes, which nodes are of which type, and what they are called; `full` fills that in.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,24 +14,66 @@ from commodel.registry import lookup
 
 
 @dataclass(frozen=True)
+class Site:
+    """What a layout may leave open."""
+
+    per_node: int = 1  # ranks a node
+    types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
+    hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known before a job runs
+
+
+def as_written(arguments: str, site: Site) -> str:
+    return arguments
+
+
+def or_spread(arguments: str, site: Site) -> str:
+    """Q, or where it is left out what the site says."""
+    return arguments or str(site.per_node)
+
+
+@dataclass(frozen=True)
 class Layout:
     name: str
+    form: str  # how its spec is written
     title: str
-    place: Callable[[int, int], np.ndarray]  # (ranks, ranks a node) -> node of every rank
+    place: Callable[[str, int], np.ndarray]  # (arguments, ranks) -> node of every rank
+    per_node: Callable[[str], int] | None = None  # Q of the arguments; None: it says what each node holds
+    full: Callable[[str, Site], str] = as_written  # the arguments, with what they leave open
+    kinds: Callable[[str, int], np.ndarray] | None = None  # (arguments, ranks) -> what every rank runs on
+    by_spec: bool = True  # False: the same spec may place otherwise another day, since it depends on a file or numpy
 
 
-def parse(spec: str) -> tuple[Layout, int | None]:
-    """The layout and its Q, None where the spec leaves it open."""
-    name, _, per_node = spec.partition(":")
-    layout = lookup("layouts", "LAYOUT", name.strip())
-    if not per_node:
-        return layout, None
-    if not (per_node.isascii() and per_node.isdigit() and int(per_node[:9]) > 0 and len(per_node) < 9):
-        raise UserError(f"found '{spec}', wanted {layout.name}:RANKS_PER_NODE")
-    return layout, int(per_node)
+def named(spec: str) -> tuple[Layout, str]:
+    """The layout that a spec names, and its arguments."""
+    name, _, arguments = spec.partition(":")
+    return lookup("layouts", "LAYOUT", name.strip()), arguments.strip()
 
 
 def place(spec: str, ranks: int) -> np.ndarray:
-    """Node of every rank under a full spec such as `block:2`; without a Q, one rank a node."""
-    layout, per_node = parse(spec)
-    return layout.place(ranks, per_node or 1)
+    """Node of every rank under a full spec; `block` and `cyclic` without a Q place one rank a node."""
+    layout, arguments = named(spec)
+    return layout.place(layout.full(arguments, Site()), ranks)
+
+
+def kinds_of(spec: str, ranks: int) -> np.ndarray | None:
+    """What every rank runs on under a full spec, where it says so."""
+    layout, arguments = named(spec)
+    return layout.kinds(arguments, ranks) if layout.kinds else None
+
+
+def full(spec: str, site: Site, asked: int | None = None) -> str:
+    """The full spec; `asked` are the ranks a node that were given beside it, which must agree."""
+    layout, arguments = named(spec)
+    if layout.per_node is None and asked:
+        raise UserError(f"found '{spec}' beside ranks_per_node {asked}, wanted one of them: it says what a node holds")
+    arguments = layout.full(arguments, site)
+    if asked and asked != layout.per_node(arguments):
+        raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
+    return f"{layout.name}:{arguments}"
+
+
+def whole(text: str, form: str) -> int:
+    """A whole number of 1 or more."""
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
+        raise UserError(f"found '{text}', wanted {form}")
+    return int(text)

@@ -2,10 +2,20 @@
 
 import numpy as np
 
-from commodel.layouts import Layout
+from commodel.layouts import Layout, or_spread, whole
+
+FORM = "block:Q"
+
+
+def per_node(arguments: str) -> int:
+    return whole(arguments, FORM)
+
 
 LAYOUT = Layout(
     name="block",
-    title="consecutive ranks share a node",
-    place=lambda ranks, per_node: np.arange(ranks) // per_node,
+    form=FORM,
+    title="consecutive ranks share a node, Q on each",
+    place=lambda arguments, ranks: np.arange(ranks) // per_node(arguments),
+    per_node=per_node,
+    full=or_spread,
 )

@@ -2,10 +2,20 @@
 
 import numpy as np
 
-from commodel.layouts import Layout
+from commodel.layouts import Layout, or_spread, whole
+
+FORM = "cyclic:Q"
+
+
+def per_node(arguments: str) -> int:
+    return whole(arguments, FORM)
+
 
 LAYOUT = Layout(
     name="cyclic",
-    title="consecutive ranks sit on different nodes",
-    place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
+    form=FORM,
+    title="ranks are dealt round robin, Q on each node",
+    place=lambda arguments, ranks: np.arange(ranks) % -(-ranks // per_node(arguments)),
+    per_node=per_node,
+    full=or_spread,
 )
