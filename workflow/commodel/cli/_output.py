@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 import click
 
 Rows = Sequence[Mapping[str, object]]
+style_option = click.option(
+    "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
+)
 
 
 def table(rows: Rows) -> str:

@@ -19,7 +19,7 @@ def pattern_options(command: Callable) -> Callable:
         click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
         click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),
         click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
-        click.option("--layout", help="block:Q or cyclic:Q, Q ranks a node; default one rank a node."),
+        click.option("--layout", help="Such as cyclic:2, 2 ranks a node; default one rank a node."),
     )
     for option in reversed(options):
         command = option(command)

@@ -5,7 +5,7 @@ import textwrap
 
 import click
 
-from commodel.cli._output import show, table
+from commodel.cli._output import show, style_option, table
 from commodel.families import Family, Parameter, family, family_names
 from commodel.tables import read_parameters
 from commodel.toolchain import ROOT
@@ -14,9 +14,7 @@ from commodel.units import format_bytes
 
 @click.command()
 @click.argument("name", required=False)
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
-)
+@style_option
 def families(name: str | None, style: str) -> None:
     """List the model families, or show one: equation, parameters, probes, citation, published sets."""
     if name and style == "table":

@@ -1,0 +1,17 @@
+"""commodel topologies: the forms of tree."""
+
+import click
+
+from commodel.cli._output import show, style_option
+from commodel.registry import discover
+
+
+@click.command()
+@style_option
+def topologies(style: str) -> None:
+    """List the topologies, as `commodel topology` and --topology take them.
+
+    What MRNet's generator calls b:F^D, b:AxB, k:K@N and g:… is understood too.
+    """
+    entries = discover("topologies", "TOPOLOGY").values()
+    show([{"topology": entry.form, "title": entry.title} for entry in entries], style)
