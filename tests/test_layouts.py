@@ -94,6 +94,7 @@ def test_what_is_left_open_comes_from_the_site():
             "random:2@x",
             "random:@1",
             "file:/no/such/file",
+            "file:a\0b",
             "file:",
             "kinds:",
             "kinds:4core",

@@ -145,6 +145,7 @@ def test_binomial_root_has_the_subtrees_of_all_orders(order):
         "groups:3,,2",
         "groups:2x3x4",
         "file:/no/such/file",
+        "file:a\0b",
         "star:4",
         "flat:99999999",
         "flat:٣",

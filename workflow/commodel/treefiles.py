@@ -37,7 +37,7 @@ def read_tree(path: Path) -> Tree:
         if path.stat().st_size > MAX_BYTES:
             raise UserError(f"found more than {MAX_BYTES >> 20} MiB, wanted a topology", file=path)
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # not a text, or not even a path
         raise UserError(f"cannot read the topology: {error}", file=path) from None
     table = bool(lines) and _cells(lines[0]) == HEADER
     found = _table(path, lines) if table else _mrnet(path, lines)

@@ -72,7 +72,7 @@ def _read(path: str) -> Lines:
         if about.st_size > MAX_BYTES:
             raise UserError(f"found more than {MAX_BYTES >> 20} MiB, wanted a rank file", file=path)
         return _parsed(path, about.st_mtime_ns, about.st_size)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # not a text, or not even a path
         raise UserError(f"cannot read the layout: {error}", file=path) from None
 
 
