@@ -11,7 +11,7 @@ LEVELS = {
     3: "experiments operations platforms rounds tables fitting regression values vote",
     4: "concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "interchange treedrawing matrix algorithms launchers probes families playfile",
-    6: "leftout patterns points build provenance notation candidates streams",
+    6: "leftout patterns points build provenance notation candidates waves",
     7: "duration collect compare distributions fit predict pointtable",
     8: "pointfit plan measure planview panel scoring",
     9: "report advise",

@@ -10,8 +10,8 @@ from commodel.families import complete, family
 from commodel.predict import doubts
 from commodel.records import ParameterSet
 from commodel.schedule import Schedule
-from commodel.streams import period
 from commodel.values import Values
+from commodel.waves import period
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes

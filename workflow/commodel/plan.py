@@ -135,8 +135,9 @@ def _place(block: Block, path: tuple, name: str) -> tuple:
 def _batches(
     name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: dict
 ) -> Iterator[Batch]:
-    """One batch for the probes, and one for the points of each node count. Its name changes with what would make its
-    samples other samples: the platform, how they are measured, and the programs."""
+    """One batch for the probes, and one for the points of each node count; where an allocation costs nobody anything,
+    for all counts up to the next power of two, since starting a job takes longer than a small point. Its name changes
+    with what would make its samples other samples: the platform, how they are measured, and the programs."""
     stamp = digest([platform.digest, measure, experiment.seed, native_digest()], 8)
     durations = Durations(platform, measure)
     site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
@@ -147,10 +148,11 @@ def _batches(
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=durations.of_cases(cases))
     by_nodes: dict[int, list[Point]] = {}
     for point in points:
-        by_nodes.setdefault(point.nodes, []).append(point)
-    for nodes, members in sorted(by_nodes.items()):
-        seconds = durations.of_points(members)
-        yield Batch(f"{name}-{nodes}n-{stamp}", name, nodes, points=tuple(members), seconds=seconds)
+        room = 1 << (point.nodes - 1).bit_length() if platform.simulated else point.nodes
+        by_nodes.setdefault(room, []).append(point)
+    for room, members in sorted(by_nodes.items()):
+        nodes, seconds = max(point.nodes for point in members), durations.of_points(members)
+        yield Batch(f"{name}-{room}n-{stamp}", name, nodes, points=tuple(members), seconds=seconds)
 
 
 def nodes_of_case(case: Case) -> int:

@@ -5,8 +5,8 @@ import pytest
 
 from commodel.families import complete, family, family_names
 from commodel.patterns import schedule
-from commodel.streams import period, repeated
 from commodel.values import Values
+from commodel.waves import period, repeated
 from tests.patterns import point
 
 
