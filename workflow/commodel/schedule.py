@@ -96,10 +96,19 @@ class Schedule:
         """From the finish time of every rank (last axis) to the cost of the pattern."""
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
-    def structure(self) -> tuple:
-        """Equal for two schedules that differ in sizes only."""
-        columns = (self.step, self.src, self.dst, self.node, self.work.step, self.work.rank, self.work.kind)
-        return (self.ranks, self.root, *(column.tobytes() for column in columns))
+    def alike(self, other: "Schedule") -> bool:
+        """Whether the two differ in sizes only."""
+        if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
+            return False
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("step", "src", "dst", "node")]
+        pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
+        return all(one is two or np.array_equal(one, two) for one, two in pairs)
+
+    def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> "Schedule":
+        """The same pattern at other sizes; what is known of its steps stays known."""
+        found = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
+        found.__dict__["steps"] = self.steps
+        return found
 
 
 class Step:
@@ -135,8 +144,8 @@ def _differ(ordered: np.ndarray) -> np.ndarray:
     return ordered[1:] != ordered[:-1]
 
 
-def stack(schedules: Sequence[Schedule]) -> Schedule:
-    """One schedule that holds the sizes of several of equal structure, along a new leading axis."""
-    first = schedules[0]
-    work = replace(first.work, bytes=np.stack([schedule.work.bytes for schedule in schedules])[:, None, :])
-    return replace(first, bytes=np.stack([schedule.bytes for schedule in schedules])[:, None, :], work=work)
+def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
+    """One schedule that holds the sizes of several that are `alike`, along a new leading axis."""
+    first = like or schedules[0]
+    work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
+    return first.resized(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)
