@@ -38,7 +38,7 @@ class Work:
         return cls(step, rank, np.zeros(step.shape, dtype=int), bytes, np.zeros(step.shape))
 
     def in_order(self) -> "Work":
-        order = np.argsort(self.step, kind="stable")
+        order = _in_order(self.step)
         return Work(self.step[order], self.rank[order], self.kind[order], self.bytes[order], self.seconds[order])
 
 
@@ -66,7 +66,7 @@ class Schedule:
         if len(step) > MAX_ROWS:
             raise UserError(f"a schedule of {len(step):,} messages; the limit is {MAX_ROWS:,}")
         if np.any(step[1:] < step[:-1]):
-            order = np.argsort(step, kind="stable")
+            order = _in_order(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
         work = Work.empty() if work is None else work.in_order()
         return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root)
@@ -77,7 +77,7 @@ class Schedule:
     @cached_property
     def steps(self) -> tuple["Step", ...]:
         """What happens in each step, with everything worked out that does not depend on sizes or parameters."""
-        numbers = np.union1d(self.step, self.work.step)
+        numbers = np.union1d(_distinct(self.step), _distinct(self.work.step))
         lows, highs = np.searchsorted(self.step, numbers, "left"), np.searchsorted(self.step, numbers, "right")
         if not len(self.work.step):
             return tuple(Step(self, slice(low, high), slice(0, 0)) for low, high in zip(lows, highs, strict=True))
@@ -138,6 +138,16 @@ class Groups:
         self.first, self.last = starts, starts + counts - 1
         self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
         self.ranks, self.longest = ordered[starts], int(counts.max())
+
+
+def _in_order(step: np.ndarray) -> np.ndarray:
+    """Rows by step, those of a step in row order. numpy sorts short integers by radix, in linear time."""
+    few = len(step) and step.min() >= 0 and step.max() < 1 << 15
+    return np.argsort(step.astype(np.int16) if few else step, kind="stable")
+
+
+def _distinct(ordered: np.ndarray) -> np.ndarray:
+    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ(ordered)])]
 
 
 def _differ(ordered: np.ndarray) -> np.ndarray:
