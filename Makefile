@@ -39,6 +39,8 @@ lint: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/snakefmt --check Snakefile workflow/rules
 	@! .venv/bin/snakemake --lint 2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
+	@! .venv/bin/snakemake --lint --snakefile workflow/rules/price.smk --config experiment=E 'params=["P"]' out=O parts=2 \
+		2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
 	$(COMMODEL) build mpi
 
 format: $(READY)
