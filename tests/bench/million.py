@@ -23,7 +23,7 @@ from commodel.streams import piece, schema, write_stream
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take
-SIZES = "{from: 0, to: 1MiB, step: 4900}"
+SIZES = "{from: 0, to: 1MiB, step: 4800}"
 RANKS = "{from: 2, to: 1024, step: 22}"
 BROADCASTS = ["binomial", "binomial-near", "linear", "binomial:64KiB"]
 TREES = "flat:32 flat:128 flat:512 flat:1000 kary:2^4 kary:2^6 kary:2^8 kary:4^4 kary:8^3 kary:32^2 balanced:8x8"
