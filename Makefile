@@ -7,7 +7,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo test lint format bench schemas clean
+.PHONY: help setup demo test lint format bench bench-million schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -15,6 +15,7 @@ help:
 	@echo "make test     all tests"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
+	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make schemas  write workflow/schemas from the Python models"
 	@echo "make clean    remove what was built and generated, but not .venv"
 
@@ -38,6 +39,8 @@ lint: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/snakefmt --check Snakefile workflow/rules
 	@! .venv/bin/snakemake --lint 2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
+	@! .venv/bin/snakemake --lint --snakefile workflow/rules/price.smk --config experiment=E 'params=["P"]' out=O parts=2 \
+		2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
 	$(COMMODEL) build mpi
 
 format: $(READY)
@@ -48,6 +51,9 @@ format: $(READY)
 bench: $(READY)
 	.venv/bin/python tests/bench/pricing.py
 	.venv/bin/python tests/bench/campaign.py
+
+bench-million: $(READY)
+	.venv/bin/python tests/bench/million.py
 
 schemas: $(READY)
 	.venv/bin/python -m commodel.config workflow/schemas

@@ -1,12 +1,15 @@
 """Speed of pricing and planning, printed as ratios measured in one run: `make bench`.
 
-The plain-Python reference is the slow replay of the tests; the simulation is smpirun playing the same broadcast.
+The plain-Python reference is the slow replay of the tests; the simulation is smpirun with the same broadcast, its start
+included.
 """
 
 import resource
+import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -15,14 +18,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests import slow_replay
 from tests.patterns import point
 
-from commodel.build import build
+from commodel.config import load_platform
 from commodel.families import costs, family, given
-from commodel.measure import measure
 from commodel.patterns import schedule
 from commodel.plan import make_plan
 from commodel.predict import predict
 from commodel.toolchain import ROOT, find
+from commodel.topologies import tree
 
+SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
+TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
 LOGGP = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
 
 
@@ -47,43 +52,78 @@ def against_plain_python(ranks: int) -> None:
 
 
 def against_simulation(ranks: int) -> None:
+    """The same broadcast of 8 bytes, priced and simulated; where smpirun cannot, a quarter of the ranks."""
     if find("smpirun") is None:
         show("simulation", "no SimGrid here")
         return
-    build(ROOT, "smpi")
-    small = {"sync": "window", "precision": 1.0, "min_samples": 1, "max_samples": 1, "seconds": 1, "warmup": 1}
+    pattern, wanted = point("bcast", "binomial", ranks=ranks, bytes=8), ranks
+    priced, cost = timed(lambda: costs(family("loggp"), schedule(pattern), SIMULATED, drawn=False)[0])
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for name in ("experiments", "platforms"):
-            (place / "params" / name).mkdir(parents=True)
-        nodes = f'radical="0-{ranks - 1}" speed="1Gf" bw="10GBps" lat="5us"'
-        for path in (ROOT / "tests/workflow").glob("loggp-64.*"):
-            text = path.read_text().replace("nodes: 64", f"nodes: {ranks}")
-            text = text.replace('radical="0-63" speed="1Gf" bw="10GBps" lat="5us"', nodes)
-            (place / "params/platforms" / path.name).write_text(text)
-        axes = f"{{operation: bcast, algorithm: binomial, ranks: {ranks}, bytes: 8}}"
-        text = f"platform: loggp-64\nfamilies: [loggp]\nmeasure: {small}\nmatrix: [axes: {axes}]\n"
-        (place / "params/experiments/one.yaml").write_text(text.replace("'", ""))
-        plan = make_plan("one", place)
-        batch = next(batch for batch in plan.batches if batch.points)
-        simulated, _ = timed(lambda: measure(plan, batch, place / "raw", lambda text: None))
-    priced, _ = timed(lambda: costs(family("loggp"), schedule(batch.points[0]), LOGGP, drawn=False))
-    show(f"binomial broadcast, {ranks} ranks: smpirun / commodel", f"{simulated / priced:.0f} x")
+        build = [find("smpicc"), "-O2", "-o", place / "broadcast", ROOT / "tests/bench/broadcast.c"]
+        subprocess.run(build, check=True, capture_output=True)
+        simulated, found = timed(partial(simulate, place, ranks))
+        while found is None and ranks > 1024:
+            show(f"smpirun with {ranks} ranks", "did not end well, or not in two minutes")
+            ranks //= 4
+            simulated, found = timed(partial(simulate, place, ranks))
+    if found is None:
+        return
+    times = f"{simulated:.1f} s / {1e3 * priced:.1f} ms"
+    if ranks == wanted:
+        show(f"binomial broadcast, {ranks} ranks: smpirun / commodel", f"{simulated / priced:.0f} x ({times})")
+        show("  what it costs: simulated, priced", f"{1e6 * found:.2f} us, {1e6 * cost:.2f} us")
+        return
+    show(f"  {ranks} ranks simulated, {wanted} priced", times)
+    ratio = simulated * (wanted / ranks) / priced
+    show("  extrapolated in proportion to the ranks: smpirun / commodel", f"{ratio:.0f} x")
+
+
+def simulate(place: Path, ranks: int) -> float | None:
+    """Seconds that smpirun finds on the network of the tests, which is LogGP, with so many nodes."""
+    network = (ROOT / "tests/workflow/loggp-64.xml").read_text()
+    (place / "network.xml").write_text(network.replace('radical="0-63"', f'radical="0-{ranks - 1}"'))
+    (place / "hosts").write_text("".join(f"node-{node}\n" for node in range(ranks)))
+    config = load_platform(ROOT / "tests/workflow/loggp-64.yaml").simgrid.config
+    # Guard pages and a copy of the program for each rank would be more mappings than Linux gives a process.
+    config = config | {"smpi/privatization": "no", "contexts/guard-size": 0, "contexts/stack-size": 64}
+    config |= {"smpi/simulate-computation": "no"}
+    command = [find("smpirun"), "-np", str(ranks), "-platform", "network.xml", "-hostfile", "hosts"]
+    command += ["--log=root.thres:critical", *(f"--cfg={name}:{value}" for name, value in config.items())]
+    try:
+        run = subprocess.run([*command, "./broadcast"], cwd=place, capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        return None
+    return float(run.stdout) if run.returncode == 0 else None
 
 
 def growth() -> None:
-    times = {}
-    for power in range(14, 21, 2):
-        spent, _ = timed(
-            lambda power=power: costs(
-                family("loggp"), schedule(point("bcast", "binomial", ranks=1 << power)), LOGGP, False
-            )
-        )
-        times[power] = spent
-    ratios = ", ".join(f"2^{power} / 2^{power - 2}: {times[power] / times[power - 2]:.1f}" for power in (16, 18, 20))
-    show("growth of building and pricing with four times the ranks", ratios)
+    """The best of three at each number of ranks."""
+    patterns = {"loggp": lambda ranks: point("bcast", "binomial", ranks=ranks)}
+    patterns["tan"] = lambda ranks: point("reduce", topology=f"binomial:{ranks.bit_length() - 1}")
+    for name, sets in (("loggp", LOGGP), ("tan", TAN)):
+        times = {}
+        for power in range(14, 21):
+            tree.cache_clear()
+            task = partial(build_and_price, name, sets, patterns[name], 1 << power)
+            times[power] = min(timed(task)[0] for _ in range(3))
+        ratios = ", ".join(f"{times[power] / times[power - 1]:.1f}" for power in range(15, 21))
+        show(f"{name}: time per doubling of the ranks, 2^15 to 2^20", ratios)
+        show("  2^20 ranks, built and priced", f"{times[20]:.2f} s")
+
+
+def build_and_price(name: str, sets, pattern, ranks: int):
+    return costs(family(name), schedule(pattern(ranks)), sets, False)
+
+
+def many_ranks() -> None:
+    for spec in ("kary:2^20", "flat:1048576", "balanced:1024x1024", "binomial:21"):
+        tree.cache_clear()
+        spent, _ = timed(lambda spec=spec: predict(TAN, [point("reduce", topology=spec)]))
+        show(f"tan: reduction over {spec}, built and priced", f"{spent:.2f} s")
+    spent, _ = timed(lambda: predict(LOGGP, [point("barrier", "dissemination", ranks=1 << 20, bytes=0)]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    show("broadcast over 2^20 ranks", f"{times[20]:.2f} s, {peak:.2f} GiB at most so far")
+    show("loggp: barrier of 2^20 ranks, 20 rounds", f"{spent:.1f} s, {peak:.2f} GiB at most so far")
 
 
 def many_points() -> None:
@@ -122,7 +162,8 @@ def planning() -> None:
 
 if __name__ == "__main__":
     against_plain_python(1 << 16)
-    against_simulation(512)
+    against_simulation(1 << 16)
     growth()
     many_points()
     planning()
+    many_ranks()

@@ -15,7 +15,7 @@ from commodel.leftout import left_out
 from commodel.patterns import schedule
 from commodel.predict import predict
 from commodel.probes import probe, spread
-from commodel.records import ParameterSet
+from commodel.records import Estimate, ParameterSet
 from commodel.schedule import Schedule
 from commodel.tables import read_parameters, write_parameters
 from commodel.values import Values
@@ -91,6 +91,16 @@ def test_a_stack_of_sizes_is_the_same_as_one_by_one(name):
         np.testing.assert_allclose(
             (together.seconds, together.low, together.high), (alone.seconds, alone.low, alone.high), rtol=1e-12
         )
+
+
+def test_doubts_about_a_stack_are_those_about_one_by_one(name):
+    parameters = fitted_set(name, noise=0.02)
+    parameters = replace(parameters, bytes_range=(8.0, 800.0))
+    if name == "cluster":
+        parameters = replace(parameters, values=parameters.values | {"B_L": Estimate(3.0, "1", 3.0, 3.0)})
+    points = [point("gather", "linear", ranks=12, bytes=size) for size in (8, 80_000, 800, 1)]
+    together = [found.status for found in predict(parameters, points)]
+    assert together == [predict(parameters, [each])[0].status for each in points]
 
 
 def test_a_parameter_set_survives_its_file(name, tmp_path):

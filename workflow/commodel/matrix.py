@@ -74,3 +74,10 @@ def _excluded(block: Block, filters: list[expressions.Expression], values: Value
         except UserError as error:
             raise block.error(("exclude", index, "where"), error.message) from None
     return False
+
+
+def place_of(block: Block, path: Path, axis: str) -> Path:
+    """Where a block, or an entry of its include, gives the axis that an error is about."""
+    if axis in block.axes and path == block.path:
+        return (*path, "axes", axis)
+    return next(((*path, "zips", title, axis) for title, table in block.zips.items() if axis in table), (*path, axis))

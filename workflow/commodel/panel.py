@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.families import complete, family
 from commodel.predict import doubts
 from commodel.records import ParameterSet
-from commodel.schedule import Schedule
+from commodel.schedule import Schedule, stack
 from commodel.values import Values
 from commodel.waves import period
 
@@ -67,7 +67,7 @@ def estimate(parameters: ParameterSet, pattern: Schedule) -> float:
 def _doubts(parameters: ParameterSet, patterns: Sequence[Schedule]) -> list[str]:
     entry = family(parameters.family)
     values = complete(entry, Values.exact(parameters))
-    return [doubts(entry, parameters, values, pattern) for pattern in patterns]
+    return [doubts(entry, parameters, values, stack([pattern]))[0] for pattern in patterns]
 
 
 def _prices(parameters: ParameterSet, patterns: Sequence[Schedule]) -> tuple[np.ndarray, np.ndarray]:
@@ -90,6 +90,6 @@ def _with_draws(parameters: ParameterSet, messages: int) -> Values:
     exact = Values.exact(parameters)
     if not parameters.draws:
         return exact
-    drawn = Values.drawn(parameters).first(max(FEWEST, CELLS // max(messages, 1)))
+    drawn = Values.drawn(parameters).some(0, max(FEWEST, CELLS // max(messages, 1)))
     numbers = {name: np.concatenate([exact[name], drawn[name]]) for name in exact.numbers}
     return Values(numbers, exact.forms, exact.settings)

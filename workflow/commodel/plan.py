@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
 from commodel.layouts import place
-from commodel.matrix import combinations
+from commodel.matrix import combinations, place_of
 from commodel.points import Setting, library_beside, make_point
 from commodel.probes import Site, probe
 from commodel.records import Batch, Case, Plan, Point, digest
@@ -122,14 +122,7 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
             try:
                 yield make_point(setting, combination)
             except UserError as error:
-                raise experiment.error(_place(block, path, error.key), error.found) from None
-
-
-def _place(block: Block, path: tuple, name: str) -> tuple:
-    """Where a block, or an entry of its include, gives the axis that an error is about."""
-    if name in block.axes and path == block.path:
-        return (*path, "axes", name)
-    return next(((*path, "zips", title, name) for title, table in block.zips.items() if name in table), (*path, name))
+                raise experiment.error(place_of(block, path, error.key), error.found) from None
 
 
 def _batches(

@@ -23,7 +23,7 @@ from commodel.fit import as_parameters
 from commodel.fitting import DRAWS, Fitted
 from commodel.patterns import schedule, shapes
 from commodel.records import ParameterSet, Point
-from commodel.schedule import Schedule, stack
+from commodel.schedule import Schedule
 from commodel.values import Values
 
 CELLS = 4_000_000  # of one array: sizes × draws × messages
@@ -95,7 +95,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
     if entry.fit_points is not None:
         return entry.fit_points([schedule(point) for point in points], seconds)
-    stacks = [(numbers, stack(schedules)) for numbers, schedules in shapes(points)]
+    stacks = list(shapes(points))
     guess = dict(entry.from_points)
     works = any(pattern.work.bytes.any() for _, pattern in stacks)
     if works and entry.uses_bytes and "gamma" in {parameter.name for parameter in entry.parameters}:

@@ -88,13 +88,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
     if ranks < 2:
         raise UserError(f"found {ranks}, wanted at least 2", key="ranks")
-    size = 0 if name == "barrier" else combination.get("bytes")
-    if size is None:
-        raise UserError(f"bytes are missing; {name} needs a message size", key="bytes")
-    if size > setting.largest_message:
-        raise UserError(
-            f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
-        )
+    size = message_size(setting, name, combination.get("bytes"))
     with _about("layout"):
         placed = full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))
     if misfit := placed.misfit(setting):
@@ -118,6 +112,18 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
         except UserError:
             continue  # a rank file for all nodes of a tree says nothing about so many fewer
         yield replace(own, leaves=point.leaves)
+
+
+def message_size(setting: Setting, operation: str, asked: int | None) -> int:
+    """The bytes of a point where the matrix says `asked`."""
+    size = 0 if operation == "barrier" else asked
+    if size is None:
+        raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
+    if size > setting.largest_message:
+        raise UserError(
+            f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
+        )
+    return size
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
 
 from collections.abc import Callable, Iterable
-from math import isfinite, nan
+from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,35 @@ from commodel.errors import UserError
 from commodel.families import Family, complete, family
 from commodel.patterns import shapes
 from commodel.records import ParameterSet, Point, Prediction
-from commodel.schedule import Schedule, stack
+from commodel.schedule import Schedule
 from commodel.units import format_bytes
 from commodel.values import Values
 
-CELLS = 4_000_000  # of one array: sizes × draws × messages
+CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
+FEWEST = 20  # draws
+TOGETHER = 1_000_000  # sizes × messages of one stack
+BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
+STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Of one pattern at several sizes: seconds with their 95 % interval, NaN where the status says why."""
+
+    seconds: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    status: list[str]
+
+    @classmethod
+    def none(cls, sizes: int, why: str) -> "Prices":
+        return cls(*np.full((3, sizes), nan), [why] * sizes)
+
+    def put(self, places: list[int], some: "Prices") -> None:
+        for name in ("seconds", "low", "high"):
+            getattr(self, name)[places] = getattr(some, name)
+        for place, status in zip(places, some.status, strict=True):
+            self.status[place] = status
 
 
 def predict(
@@ -22,35 +47,15 @@ def predict(
 ) -> list[Prediction]:
     """A prediction for each point, in the order of the points; `pipelined`: of the time between two waves. What the
     parameters cannot price is a UserError, or if not strict a prediction without a time whose status says why."""
-    entry = family(parameters.family)
-    if pipelined and entry.pipelined is None:
-        raise UserError(f"family {entry.name} says nothing about a stream of waves")
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
-    if not parameters.values and not strict:
-        reason = next(iter(parameters.missing.values()), "no values")
-        return [Prediction(entry.name, point, nan, nan, nan, f"not fitted: {reason}") for point in points]
-    cost = entry.pipelined if pipelined else lambda pattern, *given: pattern.cost(entry.price(pattern, *given))
-    exact = complete(entry, Values.exact(parameters))
-    drawn = complete(entry, Values.drawn(parameters)) if parameters.draws else None
+    price = pricer(parameters, pipelined, strict)
     found: dict[int, Prediction] = {}
-    for numbers, schedules in shapes(points):
-        members = [points[number] for number in numbers]
-        try:
-            seconds, low, high = _priced(cost, exact, drawn, stack(schedules))
-        except UserError as error:
-            if strict:
-                raise
-            for number, point in zip(numbers, members, strict=True):
-                found[number] = Prediction(entry.name, point, nan, nan, nan, f"not priced: {error.message}")
-            continue
-        for i, (number, point) in enumerate(zip(numbers, members, strict=True)):
-            price = float(seconds[i]), float(low[i]), float(high[i])
-            if isfinite(price[0]) and price[0] >= 0:
-                status = doubts(entry, parameters, exact, schedules[i])
-            else:
-                status = "not priced: " + ("below 0" if price[0] < 0 else "no number")
-                price = nan, nan, nan
-            found[number] = Prediction(entry.name, point, *price, status)
+    for numbers, pattern in shapes(points, TOGETHER):
+        prices = price(pattern)
+        rows = zip(numbers, prices.seconds, prices.low, prices.high, prices.status, strict=True)
+        for number, seconds, low, high, status in rows:
+            times = float(seconds), float(low), float(high)
+            found[number] = Prediction(parameters.family, points[number], *times, status)
     return [found[number] for number in sorted(found)]
 
 
@@ -60,26 +65,94 @@ def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
 
 
-def _priced(cost: Callable, exact: Values, drawn: Values | None, pattern: Schedule):
-    """Cost and its 95 % interval, a number for each size. A very long schedule gets fewer draws, never none."""
-    sizes = pattern.bytes.shape[0]
-    seconds = np.broadcast_to(cost(pattern, exact), (sizes, 1))[:, 0]
+def pricer(parameters: ParameterSet, pipelined: bool = False, strict: bool = True) -> Callable[[Schedule], Prices]:
+    """What prices a stack of schedules with these parameters, which are read and completed once."""
+    entry = family(parameters.family)
+    if pipelined and entry.pipelined is None:
+        raise UserError(f"family {entry.name} says nothing about a stream of waves")
+    if not parameters.values and not strict:
+        reason = next(iter(parameters.missing.values()), "no values")
+        return lambda pattern: Prices.none(len(pattern.bytes), f"not fitted: {reason}")
+    cost = entry.pipelined if pipelined else lambda pattern, values: pattern.cost(entry.price(pattern, values))
+    exact = Draws(complete(entry, Values.exact(parameters)))
+    drawn = Draws(complete(entry, Values.drawn(parameters))) if parameters.draws else None
+
+    def price(pattern: Schedule) -> Prices:
+        try:
+            seconds, low, high = _priced(cost, exact, drawn, pattern)
+            status = doubts(entry, parameters, exact.values, pattern)
+        except UserError as error:
+            if strict:
+                raise
+            return Prices.none(len(pattern.bytes), f"not priced: {error.message}")
+        times = np.stack([seconds, low, high])
+        wrong = ~np.isfinite(seconds) | (seconds < 0)
+        times[:, wrong] = nan
+        for number in np.flatnonzero(wrong):
+            status[number] = "not priced: " + ("below 0" if seconds[number] < 0 else "no number")
+        return Prices(*times, status)
+
+    return price
+
+
+class Draws:
+    """Values, and blocks of their draws, each made once: what a family works out of its samples stays with them."""
+
+    def __init__(self, values: Values):
+        self.values, self.count = values, values.lead[0]
+        self._blocks = {(0, self.count): values}
+
+    def some(self, start: int, stop: int) -> Values:
+        stop = min(stop, self.count)
+        if (start, stop) not in self._blocks:
+            self._blocks[start, stop] = self.values.some(start, stop)
+        return self._blocks[start, stop]
+
+
+def _priced(cost: Callable, exact: Draws, drawn: Draws | None, pattern: Schedule):
+    """Cost and its 95 % interval, a number for each size."""
+    seconds = _costs(cost, exact, 1, pattern)[:, 0]
     if drawn is None:
         return seconds, seconds, seconds
-    count = max(20, CELLS * 5 // max(pattern.bytes.size, 1))
-    costs = cost(pattern, drawn.first(count))
-    low, high = np.percentile(np.broadcast_to(costs, (sizes, costs.shape[-1])), [2.5, 97.5], axis=-1)
+    count = min(drawn.count, max(FEWEST, CELLS // max(pattern.bytes.shape[-1], 1)))
+    low, high = np.percentile(_costs(cost, drawn, count, pattern), [2.5, 97.5], axis=-1)
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 
 
-def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> str:
-    """`ok`, or why the parameters do not reach this far."""
-    if entry.doubts and (found := entry.doubts(pattern, values)):
-        return found
+def _costs(cost: Callable, values: Draws, count: int, pattern: Schedule) -> np.ndarray:
+    """(sizes, draws): a block of both at a time, of the draws a power of two where not all of them go."""
+    sizes, rows = pattern.bytes.shape[0], max(pattern.bytes.shape[-1], 1)
+    room = max(min(BLOCK, STEP * len(pattern.steps)) // rows, 1)
+    several = max(room // count, 1)
+    draws = count if room >= count else 1 << (room.bit_length() - 1)
+    found = np.empty((sizes, count))
+    for first in range(0, sizes, several):
+        part = pattern
+        if several < sizes:
+            rest = slice(first, first + several)
+            part = pattern.resized(pattern.bytes[rest], pattern.work.bytes[rest])
+        for start in range(0, count, draws):
+            stop = min(start + draws, count)
+            costs = cost(part, values.some(start, stop))
+            alike = costs.ndim == 1  # the size does not matter
+            found[slice(None) if alike else slice(first, first + several), start:stop] = costs
+        if alike:
+            break
+    return found
+
+
+def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> list[str]:
+    """For each size of a stack `ok`, or why the parameters do not reach this far."""
+    own = (entry.doubts and entry.doubts(pattern, values)) or ""
+    texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
     if not parameters.bytes_range or not pattern.bytes.size:
-        return "ok"
+        return [text or "ok" for text in texts]
+    ends = zip(pattern.bytes.min(axis=(1, 2)).tolist(), pattern.bytes.max(axis=(1, 2)).tolist(), strict=True)
+    return [text or _reach(entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
+
+
+def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
     low, high = parameters.bytes_range
-    smallest, largest = pattern.bytes.min(), pattern.bytes.max()
     if not entry.uses_bytes:
         if low <= smallest and largest <= high:
             return "ok"
@@ -87,6 +160,6 @@ def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Sch
     if largest > high:
         return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
     known = parameters.settings.get("ranks")
-    if known and pattern.ranks > int(known):
-        return f"extrapolated: {pattern.ranks} ranks, probed up to {known}"
+    if known and ranks > int(known):
+        return f"extrapolated: {ranks} ranks, probed up to {known}"
     return "ok"

@@ -52,7 +52,7 @@ class Work:
         return cls(*(np.concatenate(column) for column in columns)) if parts else cls.empty()
 
     def in_order(self) -> "Work":
-        order = np.argsort(self.step, kind="stable")
+        order = _in_order(self.step)
         return Work(self.step[order], self.rank[order], self.kind[order], self.bytes[order], self.seconds[order])
 
 
@@ -101,7 +101,7 @@ class Schedule:
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
         if np.any(step[1:] < step[:-1]):
-            order = np.argsort(step, kind="stable")
+            order = _in_order(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
             holds = _reordered(holds, order) if holds else None
         work = Work.empty() if work is None else work.in_order()
@@ -113,7 +113,7 @@ class Schedule:
     @cached_property
     def steps(self) -> tuple["Step", ...]:
         """What happens in each step, with everything worked out that does not depend on sizes or parameters."""
-        numbers = np.union1d(self.step, self.work.step)
+        numbers = np.union1d(_distinct(self.step), _distinct(self.work.step))
         lows, highs = np.searchsorted(self.step, numbers, "left"), np.searchsorted(self.step, numbers, "right")
         if not len(self.work.step):
             return tuple(Step(self, slice(low, high), slice(0, 0)) for low, high in zip(lows, highs, strict=True))
@@ -132,10 +132,19 @@ class Schedule:
         """From the finish time of every rank (last axis) to the cost of the pattern."""
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
-    def structure(self) -> tuple:
-        """Equal for two schedules that differ in sizes only."""
-        columns = (self.step, self.src, self.dst, self.node, self.work.step, self.work.rank, self.work.kind)
-        return (self.ranks, self.root, *(column.tobytes() for column in columns))
+    def alike(self, other: "Schedule") -> bool:
+        """Whether the two differ in sizes only."""
+        if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
+            return False
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("step", "src", "dst", "node")]
+        pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
+        return all(one is two or np.array_equal(one, two) for one, two in pairs)
+
+    def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> "Schedule":
+        """The same pattern at other sizes; what is known of its steps stays known."""
+        found = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
+        found.__dict__["steps"] = self.steps
+        return found
 
 
 class Step:
@@ -167,6 +176,16 @@ class Groups:
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
 
+def _in_order(step: np.ndarray) -> np.ndarray:
+    """Rows by step, those of a step in row order. numpy sorts short integers by radix, in linear time."""
+    few = len(step) and step.min() >= 0 and step.max() < 1 << 15
+    return np.argsort(step.astype(np.int16) if few else step, kind="stable")
+
+
+def _distinct(ordered: np.ndarray) -> np.ndarray:
+    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ(ordered)])]
+
+
 def _differ(ordered: np.ndarray) -> np.ndarray:
     return ordered[1:] != ordered[:-1]
 
@@ -188,8 +207,8 @@ def _reordered(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Run
     return reordered
 
 
-def stack(schedules: Sequence[Schedule]) -> Schedule:
-    """One schedule that holds the sizes of several of equal structure, along a new leading axis."""
-    first = schedules[0]
-    work = replace(first.work, bytes=np.stack([schedule.work.bytes for schedule in schedules])[:, None, :])
-    return replace(first, bytes=np.stack([schedule.bytes for schedule in schedules])[:, None, :], work=work)
+def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
+    """One schedule that holds the sizes of several that are `alike`, along a new leading axis."""
+    first = like or schedules[0]
+    work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
+    return first.resized(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)

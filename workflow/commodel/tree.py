@@ -51,7 +51,9 @@ def by_levels(fanouts: list[int]) -> Tree:
         check_size(first + level + level * fanout)
         parents.append(np.repeat(np.arange(first, first + level), fanout))
         first, level = first + level, level * fanout
-    return Tree(np.concatenate(parents))
+    found = Tree(np.concatenate(parents))
+    found.__dict__["depth"] = np.repeat(np.arange(len(parents)), [len(column) for column in parents])
+    return found
 
 
 def check_size(nodes: int) -> None:

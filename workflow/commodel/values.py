@@ -56,9 +56,9 @@ class Values:
             self._samples[function] = Samples(function, self.numbers)
         return self._samples[function].at(np.asarray(x), level)
 
-    def first(self, count: int) -> "Values":
-        """The first draws only."""
-        return replace(self, numbers={name: draws[:count] for name, draws in self.numbers.items()}, _samples={})
+    def some(self, start: int, stop: int) -> "Values":
+        """Some of the draws only."""
+        return replace(self, numbers={name: draws[start:stop] for name, draws in self.numbers.items()}, _samples={})
 
     @property
     def lead(self) -> tuple[int, ...]:

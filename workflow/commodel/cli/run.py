@@ -1,21 +1,20 @@
 """commodel run: an experiment from its YAML to its report."""
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 import pandas as pd
 
 from commodel.cli._output import table
+from commodel.cli._snakemake import command as snakemake
+from commodel.cli._snakemake import wait
 from commodel.compare import TEXT, selection, summarize
 from commodel.config import find
 from commodel.holding import held
 from commodel.plan import refresh
 from commodel.planview import totals
 from commodel.tables import read_table
-from commodel.toolchain import ROOT
 
 
 @click.command()
@@ -32,11 +31,11 @@ def run(experiment: str, profile: str | None, cores: int | None, only: str | Non
     if not quiet:
         click.echo("\n".join(totals(plan)), err=True)
     settings = {"experiment": path, "only": only, "quiet": quiet or None}
-    command = _snakemake(settings, cores, profile)
+    command = snakemake("Snakefile", settings, cores, profile)
     # Here the measuring prints its own progress; of jobs that run elsewhere Snakemake tells.
     command += ["--dry-run"] if dry_run else ["--quiet", *(["host", "reason"] if profile and not quiet else ["all"])]
     results, reports = (Path(folder) / plan.experiment for folder in ("results", "reports"))
-    code = _wait(command) if dry_run else _alone(results, command)
+    code = wait(command) if dry_run else _alone(results, command)
     if code:
         click.echo("commodel: the run did not end well; what went wrong stands above, or in .snakemake/log", err=True)
     if code or dry_run:
@@ -49,36 +48,7 @@ def run(experiment: str, profile: str | None, cores: int | None, only: str | Non
 def _alone(results: Path, command: list[str]) -> int:
     """Runs Snakemake while nobody else does in this results folder. Its own lock would outlive a kill -9."""
     with held(results, "another run of this experiment"):
-        return _wait([*command, "--nolock"])
-
-
-def _wait(command: list[str]) -> int:
-    """Ctrl-C reaches Snakemake too; it stops its jobs, and only then is there anything to return."""
-    process = subprocess.Popen(command)
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
-
-
-def _snakemake(settings: dict, cores: int | None, profile: str | None) -> list[str]:
-    """The snakemake command for this folder's results with commodel's own workflow and profiles."""
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--snakefile",
-        str(ROOT / "Snakefile"),
-        "--directory",
-        str(Path.cwd()),
-    ]
-    command += ["--workflow-profile", str(ROOT / "profiles" / "default")]
-    if profile:
-        own = ROOT / "profiles" / profile
-        command += ["--profile", str(own) if own.is_dir() else profile]
-    given = [f"{name}={value}" for name, value in settings.items() if value is not None]
-    return [*command, "--config", *given, "--cores", str(cores or "all")]
+        return wait([*command, "--nolock"])
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:

@@ -207,13 +207,19 @@ def doubts(schedule, values):
     """Where a receiver's buffer cannot hold what comes in, packets are lost, and the price says nothing about that."""
     if "B_L" not in values:
         return ""
+    if schedule.bytes.ndim > 1:
+        return [_losses(schedule, size[0], values) for size in schedule.bytes]
+    return _losses(schedule, schedule.bytes, values)
+
+
+def _losses(schedule, bytes, values):
     packet = values["packet"]
     g_s, g_r = (float(values.at(name, packet)[0, 0]) for name in ("g_s", "g_r"))
     worst = 1.0
     for step in schedule.steps:
         if not len(step.dst):
             continue
-        packets = np.maximum(np.ceil(schedule.bytes[step.rows] / float(packet[0, 0])), 1)
+        packets = np.maximum(np.ceil(bytes[step.rows] / float(packet[0, 0])), 1)
         load = np.bincount(step.dst, weights=packets)
         busiest = int(load.argmax())
         senders = int(np.count_nonzero(step.dst == busiest))

@@ -5,6 +5,7 @@ rank's combine phase is the longest run of receives between two of its sends, an
 **average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,52 +92,55 @@ def fit(observed):
 
 
 def price(schedule, values):
-    return _walk(schedule, values)[0]
+    """Walks the steps: when each rank is ready, its phases closing when it sends, and at the end."""
+    ready = np.broadcast_to(values["C"], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
+    latest = np.full_like(ready, -np.inf)  # of what came in since
+    for step, (ranks, count) in zip((*schedule.steps, None), _phases(schedule), strict=True):
+        overhead = values.at("o", count + 1)
+        waited = np.maximum(latest[..., ranks], ready[..., ranks])
+        ready[..., ranks] = values["L"] + overhead + values["g"] + waited
+        latest[..., ranks] = -np.inf
+        if step is None:
+            break
+        groups, sent = step.receives, ready[..., step.src]
+        if groups.order is not None:
+            sent = np.maximum.reduceat(sent[..., groups.order], groups.first, axis=-1)
+        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], sent)
+    return ready
 
 
 def pipelined(schedule, values):
     """Equation 2: the time between two waves of a long stream, whatever the height of the tree: the node that handles
     the most messages in a combine phase sets the pace."""
-    busiest = _walk(schedule, values)[1]
-    return (values["L"] + values.at("o", np.array([busiest + 1.0])) + values["g"])[..., 0]
+    return (values["L"] + values.at("o", np.array([_most(schedule) + 1.0])) + values["g"])[..., 0]
 
 
-def _walk(schedule, values) -> tuple[np.ndarray, int]:
-    """Walks the steps; a rank's phase closes when it sends, and at the end. When each rank is ready, and the most
-    messages of a phase."""
-    ready = np.broadcast_to(values["C"], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
-    latest = np.full_like(ready, -np.inf)  # of what came in since
+def _phases(schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For every step, and for the end, the ranks whose phase closes before it, and the messages in each phase."""
     count = np.zeros(schedule.ranks)
-    most = 0
 
     def close(ranks):
-        nonlocal most
         ranks = ranks[count[ranks] > 0]
-        most = max(most, int(count[ranks].max(initial=0)))
-        overhead = values.at("o", count[ranks] + 1)
-        waited = np.maximum(latest[..., ranks], ready[..., ranks])
-        ready[..., ranks] = values["L"] + overhead + values["g"] + waited
-        latest[..., ranks] = -np.inf
+        closed = ranks, count[ranks]
         count[ranks] = 0
+        return closed
 
     for step in schedule.steps:
-        close(step.sends.ranks)
-        groups, sent = step.receives, ready[..., step.src]
-        if groups.order is None:
-            latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], sent)
-            count[groups.ranks] += 1
-        else:
-            last = np.maximum.reduceat(sent[..., groups.order], groups.first, axis=-1)
-            latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], last)
-            count[groups.ranks] += groups.last - groups.first + 1
-    close(np.arange(schedule.ranks))
-    return ready, most
+        yield close(step.sends.ranks)
+        groups = step.receives
+        count[groups.ranks] += 1 if groups.order is None else groups.last - groups.first + 1
+    yield close(np.arange(schedule.ranks))
+
+
+def _most(schedule) -> int:
+    """The most messages of a phase."""
+    return max(int(count.max(initial=0)) for _, count in _phases(schedule))
 
 
 def doubts(schedule, values):
     """More messages in a combine phase than were probed: what o is there was never seen."""
-    known, most = values.settings.get("fan_in"), _walk(schedule, values)[1]
-    if known and most > int(known):
+    known = values.settings.get("fan_in")
+    if known and (most := _most(schedule)) > int(known):
         return f"extrapolated: {most} messages in a combine phase, probed up to {known}"
     return ""
 

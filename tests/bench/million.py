@@ -1,0 +1,77 @@
+"""A million prices in one process: `make bench-million`. With an argument, so many points of the matrix only.
+
+Parameter sets are fitted to synthetic machines, once as they are and once without their draws.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.bench.pricing import show
+from tests.models.test_contract import fitted_set
+
+from commodel.config import load_experiment
+from commodel.points import Setting
+from commodel.pricelist import Shape, shapes
+from commodel.pricing import COLUMNS, price
+from commodel.streams import piece, schema, write_stream
+
+FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
+WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take
+SIZES = "{from: 0, to: 1MiB, step: 4800}"
+RANKS = "{from: 2, to: 1024, step: 22}"
+BROADCASTS = ["binomial", "binomial-near", "linear", "binomial:64KiB"]
+TREES = "flat:32 flat:128 flat:512 flat:1000 kary:2^4 kary:2^6 kary:2^8 kary:4^4 kary:8^3 kary:32^2 balanced:8x8"
+TREES += " balanced:16x16 balanced:4x64 balanced:64x4 balanced:4x8x16 binomial:6 binomial:8 binomial:10 chain:64"
+MATRIX = f"""
+platform: none
+matrix:
+  - axes: {{operation: bcast, algorithm: {BROADCASTS}, ranks: {RANKS}, bytes: {SIZES}}}
+  - axes: {{operation: gather, algorithm: [binomial, linear], ranks: {RANKS}, bytes: {SIZES}}}
+  - axes: {{operation: allreduce, algorithm: recursive-doubling, ranks: {RANKS}, bytes: {SIZES}}}
+  - axes: {{operation: [bcast, reduce], topology: {TREES.split()}, bytes: {SIZES}}}
+  - axes: {{operation: [allgather, allreduce], algorithm: ring, ranks: [2, 4, 8, 16, 32, 64, 96, 128], bytes: {SIZES}}}
+"""
+
+
+def matrix(folder: Path) -> list[Shape]:
+    file = folder / "million.yaml"
+    file.write_text(MATRIX)
+    return shapes(load_experiment(file), Setting.unlimited())
+
+
+def priced(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:
+    types = schema(COLUMNS)
+    start, used = time.perf_counter(), time.process_time()
+    rows = write_stream(out, types, (piece(columns, types) for columns in price(chosen, sets)))
+    spent, used = time.perf_counter() - start, time.process_time() - used
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    show(what, f"{rows:,} prices in {spent:.0f} s ({used:.0f} s of processor), {peak:.2f} GiB at most so far")
+    if whole > 1:
+        show("  all of them would take, extrapolated", f"{used * whole:.0f} s of processor")
+
+
+def main(points: int | None) -> None:
+    drawn = {name: fitted_set(name, noise=0.03) for name in FAMILIES}
+    exact = {name: replace(parameters, draws={}) for name, parameters in drawn.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        chosen, out = matrix(Path(folder)), Path(folder) / "prices.parquet"
+        if points:
+            every = max(sum(len(shape.sizes) for shape in chosen) // points, 1)
+            chosen = chosen[::every]
+        show(
+            "the matrix",
+            f"{len(chosen)} shapes, {sum(len(shape.sizes) for shape in chosen):,} points, {len(drawn)} sets",
+        )
+        priced("without draws", chosen, exact, out, 1)
+        few = chosen[WITH_DRAWS // 2 :: WITH_DRAWS]
+        priced("with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -1,0 +1,15 @@
+"""commodel join: parts of a long table, one after the other."""
+
+from pathlib import Path
+
+import click
+
+from commodel.streams import read_stream, write_stream
+
+
+@click.command()
+@click.argument("parts", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The table to write: .parquet or .csv.")
+def join(parts: tuple[Path, ...], out: Path) -> None:
+    """Put the Parquet files PARTS, such as `commodel price --part` writes, one after the other into one table."""
+    write_stream(out, *read_stream(parts))

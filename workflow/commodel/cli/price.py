@@ -1,0 +1,60 @@
+"""commodel price: a whole matrix under many parameter sets, without measuring anything."""
+
+from pathlib import Path
+
+import click
+
+from commodel import pricing
+from commodel.cli._snakemake import command, wait
+from commodel.config import find, load_experiment, load_platform
+from commodel.errors import UserError
+from commodel.points import Setting
+from commodel.pricelist import part as part_of
+from commodel.pricelist import shapes
+from commodel.streams import check_suffix, piece, schema, write_stream
+from commodel.tables import read_parameters
+
+
+@click.command()
+@click.argument("experiment")
+@click.option(
+    "--params", type=click.Path(path_type=Path), multiple=True, required=True, help="Parameter set (YAML); repeated."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The table to write: .parquet or .csv.")
+@click.option("--platform", help="Platform whose nodes limit the matrix.  [default: no limits, one rank a node]")
+@click.option("--part", metavar="I/N", help="Only part I of N of about equal cost; `commodel join` puts them together.")
+@click.option("--jobs", type=click.IntRange(1, 10_000), help="Price in so many jobs of Snakemake, and join them.")
+@click.option("--profile", help="With --jobs: Snakemake profile, e.g. slurm.")
+def price(experiment, params, out, platform, part, jobs, profile) -> None:
+    """Price every point of the matrix of EXPERIMENT with every parameter set, and measure nothing.
+
+    The rows come shape by shape: all sizes under the first set, all under the next. Memory does not
+    grow with the matrix.
+    """
+    if (part and jobs) or (profile and not jobs):
+        raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
+    check_suffix(out)
+    path = find("experiment", experiment)
+    if jobs:
+        settings = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
+        asked = command("workflow/rules/price.smk", settings | {"on": platform}, None, profile)
+        raise SystemExit(wait([*asked, "--quiet", "host", "reason"]))
+    setting = Setting.unlimited()
+    if platform:
+        file = find("platform", platform)
+        setting = Setting.of(file.stem, load_platform(file))
+    wanted = shapes(load_experiment(path), setting)
+    chosen = part_of(wanted, *_fraction(part)) if part else wanted
+    sets = {str(file): read_parameters(file) for file in params}
+    types = schema(pricing.COLUMNS)
+    rows = write_stream(out, types, (piece(columns, types) for columns in pricing.price(chosen, sets)))
+    click.echo(f"{out}: {rows:,} prices of {sum(len(shape.sizes) for shape in chosen):,} points", err=True)
+
+
+def _fraction(text: str) -> tuple[int, int]:
+    one, slash, all = text.partition("/")
+    if not (slash and one.isascii() and all.isascii() and one.isdigit() and all.isdigit() and len(all) < 6):
+        raise UserError(f"--part: found '{text}', wanted I/N, such as 3/16")
+    if not 1 <= int(one) <= int(all):
+        raise UserError(f"--part: found '{text}', wanted 1/{all} to {all}/{all}")
+    return int(one), int(all)

@@ -1,0 +1,55 @@
+# A workflow of its own: the prices of an experiment's matrix, in parts, each a job, then joined. `commodel price
+# EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/price.smk --profile slurm
+# --config experiment=FILE params='["A.yaml", "B.yaml"]' out=prices.parquet parts=16`.
+import sys
+from pathlib import Path
+from shlex import quote
+
+from commodel.sources import sources
+
+PRICE = f"{quote(sys.executable)} -m commodel"
+OUT = str(config["out"])
+PARTS = int(config["parts"])
+CODE = Path(workflow.basedir).parent / "commodel"
+
+
+localrules:
+    prices,
+
+
+rule prices:
+    default_target: True
+    input:
+        parts=expand("{out}.parts/{number}-of-{parts}.parquet", out=OUT, number=range(1, PARTS + 1), parts=PARTS),
+    output:
+        OUT,
+    message:
+        "joining the prices"
+    shell:
+        "{PRICE} join {input.parts:q} --out {output:q}"
+
+
+rule part:
+    input:
+        experiment=config["experiment"],
+        sets=config["params"],
+        code=sources("cli.price"),
+        patterns=[
+            path
+            for kind in ("families", "algorithms", "topologies", "layouts")
+            for path in sorted(CODE.glob(f"{kind}/*.py"))
+        ],
+    output:
+        temp(f"{OUT}.parts/{{number}}-of-{PARTS}.parquet"),
+    resources:
+        tasks=1,
+        mem_mb=4000,
+        runtime=240,
+    params:
+        sets=lambda wildcards, input: [word for path in input.sets for word in ("--params", path)],
+        platform=["--platform", str(config["on"])] if config.get("on") else [],
+    message:
+        f"pricing part {{wildcards.number}} of {PARTS}"
+    shell:
+        "{PRICE} price {input.experiment:q} {params.sets:q} {params.platform:q}"
+        " --part {wildcards.number}/{PARTS} --out {output:q}"
