@@ -2,14 +2,17 @@
 
 Columns operation, algorithm or topology, ranks, bytes, seconds, and layout if ranks share nodes; any others are not
 looked at. `bytes` means what it means for the operation here (see `algorithms.OPERATIONS`): a block, not the whole
-result, of gather and allgather. Rows of one point are samples of it: its time is their median.
+result, of gather and allgather. Rows of one point are samples of it: its time is their median. Rows of the algorithm
+`library`, which is whatever an MPI library chose, have no price and are only counted.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from commodel.errors import UserError
+from commodel.interchange import LIBRARY
 from commodel.points import Setting, make_point
 from commodel.records import Point
 from commodel.tables import read_rows
@@ -25,10 +28,22 @@ COLUMNS: dict[str, Callable] = {
 }
 
 
-def read_points(path: Path) -> tuple[list[Point], list[float]]:
-    """Every point of the table once, in the order of its first row."""
+@dataclass(frozen=True)
+class Measured:
+    """Every point of a table once, in the order of its first row, its time, and how many rows had no price."""
+
+    points: list[Point]
+    seconds: list[float]
+    unpriced: int
+
+
+def read_points(path: Path) -> Measured:
     samples: dict[Point, list[float]] = {}
+    unpriced = 0
     for line, row in read_rows(path, ("operation", "seconds")):
+        if row.get("algorithm") == LIBRARY:
+            unpriced += 1
+            continue
         try:
             point = make_point(Setting.unlimited(), _combination(row))
             seconds = _read(row, "seconds", parse_seconds)
@@ -37,7 +52,9 @@ def read_points(path: Path) -> tuple[list[Point], list[float]]:
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
         samples.setdefault(point, []).append(seconds)
-    return list(samples), [median(times) for times in samples.values()]
+    if not samples:
+        raise UserError(f"found {unpriced} rows of algorithm '{LIBRARY}' only: what it does is not known", file=path)
+    return Measured(list(samples), [median(times) for times in samples.values()], unpriced)
 
 
 def _combination(row: dict[str, str]) -> dict[str, object]:
