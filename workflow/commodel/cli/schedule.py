@@ -18,7 +18,7 @@ from commodel.patterns import schedule as schedule_of
     help="csv: step,src,dst,bytes.",
 )
 def schedule(style: str, **pattern) -> None:
-    """Print the messages of one pattern: step,src,dst,bytes; or GOAL for LogGOPSim; or a Graphviz drawing."""
+    """Print the messages of one pattern: step,src,dst,bytes; or a Graphviz drawing."""
     chosen = points(**pattern)
     if len(chosen) != 1:
         raise click.UsageError(f"these options mean {len(chosen)} patterns; name one algorithm or topology, one size")

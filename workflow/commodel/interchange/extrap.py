@@ -1,0 +1,68 @@
+"""Measured points for Extra-P: parameters p (ranks) and bytes, a call path an operation and choice, the metric time.
+
+Its text format has one list of points for all call paths; where some lack points, only JSON lines can hold them.
+"""
+
+import json
+from collections.abc import Mapping
+
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.interchange import Format
+
+PARAMETERS = {"p": "ranks", "bytes": "bytes"}
+Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
+
+
+def regions(table: pd.DataFrame) -> Regions:
+    """Times by call path and point, of a table of observations (every valid sample) or of a comparison (medians)."""
+    if "kind" in table:
+        rows = table[(table["kind"] == "point") & table["valid"].astype(bool)]
+        rows = rows.rename(columns={"name": "operation"})
+    elif "measured" in table:
+        rows = table.drop_duplicates("point").rename(columns={"measured": "seconds"})
+    else:
+        raise UserError("found neither a column 'kind' nor 'measured', wanted observations.csv or comparison.csv")
+    rows = rows[rows["seconds"].notna()]
+    if rows.empty:
+        raise UserError("found no measured point in the table")
+    path = ["operation", "choice"]
+    path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
+    found: dict[str, dict[tuple[int, int], list[float]]] = {}
+    for names, group in rows.groupby(path, sort=False):
+        points = found.setdefault("->".join(str(name).replace("->", "-") for name in names), {})
+        for row in group.itertuples():
+            points.setdefault((int(row.ranks), int(row.bytes)), []).append(float(row.seconds))
+    return found
+
+
+def text(found: Regions) -> str:
+    points = sorted({point for times in found.values() for point in times})
+    for region, times in found.items():
+        if lacking := next((point for point in points if point not in times), None):
+            where = f"{region} has no time at {lacking[0]} ranks and {lacking[1]} B"
+            raise UserError(f"{where}, which others have; the text format wants all, give --format jsonl")
+    lines = [f"PARAMETER {' '.join(PARAMETERS)}", "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points)]
+    for region, times in found.items():
+        lines += ["", f"REGION {region}", "METRIC time"]
+        lines += ["DATA " + " ".join(map(_decimal, times[point])) for point in points]
+    return "\n".join(lines)
+
+
+def jsonl(found: Regions) -> str:
+    rows = [
+        {"params": dict(zip(PARAMETERS, point, strict=True)), "callpath": region, "metric": "time", "value": times}
+        for region, points in found.items()
+        for point, times in points.items()
+    ]
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+def _decimal(seconds: float) -> str:
+    """Without an exponent, which the format does not have."""
+    return f"{seconds:.15f}".rstrip("0").rstrip(".")
+
+
+STYLES = {"text": text, "jsonl": jsonl}
+FORMAT = Format("extrap", "Extra-P")
