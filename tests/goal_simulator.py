@@ -1,5 +1,8 @@
-"""GOAL read and played as LogGOPSim does it, an event at a time: the reference for exported schedules. Semantics are those
-of its source: one processor and one network interface a rank, messages matched by sender and tag in order of arrival."""
+"""GOAL read and played as LogGOPSim does it, an event at a time: the reference for exported schedules.
+
+Semantics are those of its source: one processor and one network interface a rank, messages matched by sender and tag in
+the order in which they come.
+"""
 
 import heapq
 import re

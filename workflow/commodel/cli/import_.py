@@ -19,7 +19,7 @@ ASKED = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
     "layout": click.option("--layout", default="", help="block:Q or cyclic:Q, where the file does not say."),
-    "operation": click.option("--operation", default="", help="What was measured, where the file does not say."),
+    "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
     "columns": click.option("--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="seconds=us:us"),
 }
 
@@ -28,8 +28,8 @@ ASKED = {
 def import_() -> None:
     """Read files of other tools: measured times, ready for `commodel fit --points`, or parameter sets.
 
-    Half a round trip becomes a linear broadcast over two ranks, which is one message. Where the tool leaves the algorithm
-    to the MPI library, it is called `library`: such rows are not fitted.
+    Half a round trip becomes a linear broadcast over two ranks, which is one message. Where the tool leaves the
+    algorithm to the MPI library, it is called `library`: such rows are not fitted.
     """
 
 

@@ -1,8 +1,8 @@
 """Files of other tools, one file a format: `FORMAT` says how it is read, as measured times or as a parameter set, or
-that it is only written. What all of them share is here: a measured time, limits, and how numbers of strangers are read.
+that it is only written. What readers share is here: a measured time, limits, and how numbers of strangers are read.
 
-Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two, which
-is exactly one message. A library's own choice of algorithm is called `library`: such times can be reported, not priced.
+Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two,
+which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not priced.
 """
 
 import re

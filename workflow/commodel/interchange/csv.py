@@ -1,7 +1,7 @@
 """Any CSV table of measured collectives, a row a time: which column is what is said as NAME=COLUMN or NAME=COLUMN:UNIT.
 
-Names are operation, algorithm, layout, ranks, bytes, seconds, statistic; a column called like that needs no saying. Cells
-may have units of their own.
+Names are operation, algorithm, layout, ranks, bytes, seconds, statistic; a column called like that needs no saying.
+Cells may have units of their own. The operation `pingpong` is a full round trip, and is halved.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
 
 def times(path: Path, given: Given) -> Found:
     columns = _columns(given.columns)
-    needed = [name for name in ("operation", "ranks") if not getattr(given, name)]
+    needed = [] if given.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
     found = Found()
     for number, row in read_rows(path, (*wanted, *(column for column, _ in columns.values()))):
@@ -36,13 +36,18 @@ def times(path: Path, given: Given) -> Found:
 
 
 def _take(found: Found, place: Place, texts: dict[str, str]) -> None:
-    name = operation(place.given.operation or texts["operation"])
+    name = place.given.operation or texts["operation"]
+    statistic, seconds = texts["statistic"] or "unknown", parse_seconds(texts["seconds"])
+    if name == "pingpong":
+        found.take_message(place, parse_bytes(texts["bytes"]), seconds / 2, statistic)
+        return
+    name = operation(name)
     way = place.given.algorithm or texts["algorithm"]
     if way and way != LIBRARY:
         algorithm(name, way)
     ranks = place.given.ranks or parse_count(texts["ranks"])
     size = 0 if name == "barrier" else parse_bytes(texts["bytes"])
-    found.take(place, name, way, ranks, size, parse_seconds(texts["seconds"]), texts["statistic"] or "unknown")
+    found.take(place, name, way, ranks, size, seconds, statistic)
 
 
 def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:

@@ -68,7 +68,9 @@ def _by_rank(schedule: Schedule) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Rows of messages that a rank sends or receives, and of its work, in order."""
     ends = np.concatenate([schedule.src, schedule.dst])
     rows = np.tile(np.arange(len(schedule.src)), 2)
-    return _split(ends, rows, schedule.ranks), _split(schedule.work.rank, np.arange(len(schedule.work.rank)), schedule.ranks)
+    return _split(ends, rows, schedule.ranks), _split(
+        schedule.work.rank, np.arange(len(schedule.work.rank)), schedule.ranks
+    )
 
 
 def _split(ranks: np.ndarray, rows: np.ndarray, count: int) -> list[np.ndarray]:

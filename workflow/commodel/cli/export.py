@@ -1,0 +1,91 @@
+"""commodel export: schedules, trees, measurements and parameters as files of other tools."""
+
+from pathlib import Path
+
+import click
+
+from commodel import compare
+from commodel.cli._output import emit
+from commodel.cli._points import one_schedule, pattern_options
+from commodel.collect import TEXT
+from commodel.errors import UserError
+from commodel.interchange import extrap, goal, mrnet, rules, simgrid
+from commodel.tables import read_parameters, read_table, write_text
+from commodel.topologies import tree
+from commodel.treetext import mrnet as mrnet_text
+from commodel.units import parse_count
+
+PATH = click.Path(path_type=Path)
+OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
+
+
+@click.group()
+def export() -> None:
+    """Write files for other tools."""
+
+
+@export.command(name="goal")
+@pattern_options
+@click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: gamma, and the simulator's arguments as a comment.")
+@click.option("--gamma", type=float, help="Seconds per byte of reduce and copy work.")
+@click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", show_default=True, help="Unit of time.")
+@OUT
+def to_goal(params: Path | None, gamma: float | None, unit: str, out: Path | None, **pattern) -> None:
+    """One pattern in GOAL, for LogGOPSim."""
+    schedule, arguments = one_schedule(**pattern), ""
+    if params:
+        found = read_parameters(params)
+        if found.family not in ("loggp", "loggops"):
+            raise UserError(f"found parameters of family '{found.family}', wanted loggp or loggops", file=params)
+        values = {name: estimate.value for name, estimate in found.values.items()}
+        gamma, arguments = gamma if gamma is not None else values.get("gamma"), goal.simulator_arguments(values, unit)
+    if goal.untimed(schedule, gamma):
+        click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
+    emit(goal.goal(schedule, gamma, unit, arguments), out)
+
+
+@export.command(name="mrnet")
+@click.argument("spec")
+@click.option("--hosts", type=PATH, help="Names of hosts, one a line, one a node of the tree.")
+@OUT
+def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
+    """The tree that SPEC names as a topology of MRNet."""
+    emit(mrnet_text(mrnet.on_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
+
+
+@export.command(name="extrap")
+@click.argument("table", type=PATH)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(list(extrap.STYLES)),
+    default="text",
+    show_default=True,
+    help="jsonl: any points.",
+)
+@OUT
+def to_extrap(table: Path, style: str, out: Path | None) -> None:
+    """What observations.csv or comparison.csv measured, for Extra-P."""
+    frame = read_table(table, tuple({*TEXT, *compare.TEXT}))
+    emit(extrap.STYLES[style](extrap.regions(frame)), out)
+
+
+@export.command(name="simgrid")
+@click.argument("params", type=PATH)
+@click.option("--nodes", required=True, help="How many nodes the platform has.")
+@click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
+def to_simgrid(params: Path, nodes: str, out: Path) -> None:
+    """A simulated platform that costs what a set of LogGP or Hockney says."""
+    found, count = read_parameters(params), parse_count(nodes, 2)
+    network, beside = simgrid.network(found), out.with_suffix(".xml")
+    title = f"{found.family} of {found.platform or params.stem} (simulated)"
+    write_text(beside, simgrid.xml(network, count))
+    write_text(out, simgrid.platform(network, count, beside.name, title))
+
+
+@export.command(name="rules")
+@click.argument("table", type=PATH)
+@OUT
+def to_rules(table: Path, out: Path | None) -> None:
+    """A table of operation, ranks, bytes, algorithm as rules for Open MPI's choice of algorithms."""
+    emit(rules.rules(rules.read_table(table)).rstrip("\n"), out)
