@@ -8,12 +8,11 @@ from commodel import compare
 from commodel.cli._output import emit
 from commodel.cli._points import one_schedule, pattern_options
 from commodel.collect import TEXT
-from commodel.errors import UserError
 from commodel.interchange import extrap, goal, mrnet, rules, simgrid
-from commodel.tables import read_parameters, read_table, write_text
+from commodel.tables import read_parameters, read_table
 from commodel.topologies import tree
 from commodel.treetext import mrnet as mrnet_text
-from commodel.units import parse_count
+from commodel.units import parse_count, parse_number
 
 PATH = click.Path(path_type=Path)
 OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
@@ -27,21 +26,17 @@ def export() -> None:
 @export.command(name="goal")
 @pattern_options
 @click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: gamma, and the simulator's arguments as a comment.")
-@click.option("--gamma", type=float, help="Seconds per byte of reduce and copy work.")
-@click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", show_default=True, help="Unit of time.")
+@click.option("--gamma", help="Seconds per byte of reduce and copy work.")
+@click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", help="Unit of time; default ns.")
 @OUT
-def to_goal(params: Path | None, gamma: float | None, unit: str, out: Path | None, **pattern) -> None:
+def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
     """One pattern in GOAL, for LogGOPSim."""
-    schedule, arguments = one_schedule(**pattern), ""
-    if params:
-        found = read_parameters(params)
-        if found.family not in ("loggp", "loggops"):
-            raise UserError(f"found parameters of family '{found.family}', wanted loggp or loggops", file=params)
-        values = {name: estimate.value for name, estimate in found.values.items()}
-        gamma, arguments = gamma if gamma is not None else values.get("gamma"), goal.simulator_arguments(values, unit)
-    if goal.untimed(schedule, gamma):
+    schedule = one_schedule(**pattern)
+    known, arguments = goal.from_set(read_parameters(params), unit) if params else (None, "")
+    per_byte = parse_number(gamma) if gamma else known
+    if goal.untimed(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
-    emit(goal.goal(schedule, gamma, unit, arguments), out)
+    emit(goal.goal(schedule, per_byte, unit, arguments), out)
 
 
 @export.command(name="mrnet")
@@ -55,14 +50,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 
 @export.command(name="extrap")
 @click.argument("table", type=PATH)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(list(extrap.STYLES)),
-    default="text",
-    show_default=True,
-    help="jsonl: any points.",
-)
+@click.option("--format", "style", type=click.Choice(list(extrap.STYLES)), default="text", help="Default: text.")
 @OUT
 def to_extrap(table: Path, style: str, out: Path | None) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""
@@ -76,11 +64,7 @@ def to_extrap(table: Path, style: str, out: Path | None) -> None:
 @click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     """A simulated platform that costs what a set of LogGP or Hockney says."""
-    found, count = read_parameters(params), parse_count(nodes, 2)
-    network, beside = simgrid.network(found), out.with_suffix(".xml")
-    title = f"{found.family} of {found.platform or params.stem} (simulated)"
-    write_text(beside, simgrid.xml(network, count))
-    write_text(out, simgrid.platform(network, count, beside.name, title))
+    simgrid.write(read_parameters(params), parse_count(nodes, 2), out)
 
 
 @export.command(name="rules")

@@ -21,6 +21,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.interchange import Format
+from commodel.records import ParameterSet
 from commodel.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
@@ -47,8 +48,17 @@ def untimed(schedule: Schedule, gamma: float | None) -> bool:
     return gamma is None and bool(schedule.work.bytes.any())
 
 
-def simulator_arguments(values: Mapping[str, float], unit: str = "ns") -> str:
-    """How LogGOPSim is told the values of LogGP or LogGOPS."""
+def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, str]:
+    """gamma of a set of LogGP or LogGOPS, and how LogGOPSim is told the other values."""
+    if parameters.family not in ("loggp", "loggops"):
+        raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
+    values = {name: estimate.value for name, estimate in parameters.values.items()}
+    if lacking := [name for name in ("L", "g", "G") if name not in values]:
+        raise UserError(f"the set has no value of {lacking[0]}")
+    return values.get("gamma"), _arguments(values, unit)
+
+
+def _arguments(values: Mapping[str, float], unit: str) -> str:
     overheads = [values[name] for name in ("o_s", "o_r", "o") if name in values]
     numbers = {"L": values["L"], "o": sum(overheads) / len(overheads), "g": values["g"], "G": values["G"]}
     numbers["O"] = values.get("O", 0.0)
@@ -56,7 +66,7 @@ def simulator_arguments(values: Mapping[str, float], unit: str = "ns") -> str:
     for name, value in numbers.items():
         whole = round(value * UNITS[unit])
         if whole > LARGEST:
-            raise UserError(f"found {name} of {value:g} s, which is more than 2^31 {unit}")
+            raise UserError(f"found {name} of {value:g} s, wanted at most 2^31 {unit}")
         if abs(whole - value * UNITS[unit]) > 0.01 * value * UNITS[unit] and unit == "ns":
             raise UserError(f"found {name} of {value:g}, which whole ns do not hold; give --unit ps")
         texts.append(f"-{name} {whole}")
@@ -68,9 +78,8 @@ def _by_rank(schedule: Schedule) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Rows of messages that a rank sends or receives, and of its work, in order."""
     ends = np.concatenate([schedule.src, schedule.dst])
     rows = np.tile(np.arange(len(schedule.src)), 2)
-    return _split(ends, rows, schedule.ranks), _split(
-        schedule.work.rank, np.arange(len(schedule.work.rank)), schedule.ranks
-    )
+    work = schedule.work.rank
+    return _split(ends, rows, schedule.ranks), _split(work, np.arange(len(work)), schedule.ranks)
 
 
 def _split(ranks: np.ndarray, rows: np.ndarray, count: int) -> list[np.ndarray]:
@@ -82,6 +91,10 @@ def _of_rank(schedule: Schedule, rank: int, rows, work, calc) -> Iterator[str]:
     before: list[str] = []
     number = 0
     for step in np.union1d(schedule.step[rows], schedule.work.step[work]):
+        if len(before) > 1:  # a calc of 0 gathers what this step requires
+            number += 1
+            yield from _calc(number, 0, before)
+            before = [f"l{number}"]
         now = rows[schedule.step[rows] == step]
         texts = [_send(schedule, row) for row in now if schedule.src[row] == rank]
         sends = len(texts)
@@ -94,11 +107,15 @@ def _of_rank(schedule: Schedule, rank: int, rows, work, calc) -> Iterator[str]:
         yield from (f"{after} irequires {first}" for first, after in pairwise(labels[:sends]))
         before = labels or before
         busy = int(calc[work[schedule.work.step[work] == step]].sum())
-        if busy or len(before) > 1:  # a calc of 0 gathers what the next step requires
+        if busy:
             number += 1
-            yield f"l{number}: calc {busy}"
-            yield from (f"l{number} requires {earlier}" for earlier in before)
+            yield from _calc(number, busy, before)
             before = [f"l{number}"]
+
+
+def _calc(number: int, time: int, before: list[str]) -> Iterator[str]:
+    yield f"l{number}: calc {time}"
+    yield from (f"l{number} requires {earlier}" for earlier in before)
 
 
 def _send(schedule: Schedule, row: int) -> str:

@@ -1,7 +1,7 @@
 """Text output of the Intel MPI Benchmarks: a block a benchmark and number of processes, microseconds.
 
-Sizes are a block for gather, allgather, scatter and alltoall, and the whole vector for the reductions, as here. PingPong
-prints half a round trip. Of the times of a row the mean over the processes is taken.
+Sizes are a block for gather, allgather, scatter and alltoall, and the whole vector for the reductions, as here.
+PingPong prints half a round trip. Of the times of a row the mean over the processes is taken.
 """
 
 import re

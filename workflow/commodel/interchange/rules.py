@@ -1,9 +1,9 @@
 """Open MPI's rules file (coll_tuned_dynamic_rules_filename) from a table of which algorithm to use where.
 
 Numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size, and in
-it from its message size, upwards to the next one; below the first ones Open MPI decides, which is algorithm 0. Its
-message size is the whole result of gather, allgather, scatter and alltoall. What Open MPI has no algorithm for becomes 0
-too, and a comment says so.
+it from its message size, upwards to the next one. The first communicator size holds for all below it, too, so one more
+stands before it: below the table Open MPI decides, which is algorithm 0. Its message size is the whole result of
+gather, allgather, scatter and alltoall. What Open MPI has no algorithm for becomes 0 too, and a comment says so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -60,6 +60,7 @@ SEGMENTED = {  # what takes a segment size after a colon, and its number then
     ("reduce", "in-order"): 6,
 }
 ALWAYS = "chain"  # is cut into segments also where none are named
+SMALLEST = 2  # ranks of a collective
 KNOMIAL, RADIX = 7, "4"  # of bcast; the radix is no part of a rule
 
 
@@ -91,9 +92,7 @@ def read_table(path: Path) -> list[Choice]:
             if not choice.algorithm:
                 raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
             if found.setdefault((name, choice.ranks, size), choice) != choice:
-                raise UserError(
-                    f"found {name} at {choice.ranks} ranks and {size} B a second time, with another algorithm"
-                )
+                raise UserError(f"found {name} at {choice.ranks} ranks and {size} B twice, with different algorithms")
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
     return list(found.values())
@@ -109,8 +108,10 @@ def rules(choices: Iterable[Choice]) -> str:
         table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
     lines = [f"{len(table)} # collectives"]
     for name in sorted(table, key=COLLECTIVES.get):
-        lines += [f"{COLLECTIVES[name]} # {name}", f"{len(table[name])} # communicator sizes"]
-        for ranks, sizes in table[name].items():
+        below = {} if min(table[name]) <= SMALLEST else {SMALLEST: {0: LIBRARY}}
+        of_ranks = below | table[name]
+        lines += [f"{COLLECTIVES[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
+        for ranks, sizes in of_ranks.items():
             found = _of_size(name, sizes)
             lines += [f"{ranks} # ranks and more", f"{len(found)} # message sizes"]
             for size, (rule, comment) in found.items():

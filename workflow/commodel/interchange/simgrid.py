@@ -1,21 +1,21 @@
-"""A platform for SimGrid that costs what a parameter set of LogGP or Hockney says: XML, and the settings that go with it.
+"""A platform for SimGrid that costs what a set of LogGP or Hockney says: XML, and the settings that go with it.
 
-LogGP: latency on two links, 1/G as their bandwidth, overheads as SMPI's. A gap above an overhead becomes that overhead
-and is taken off the latency, which is the same for one message, for a burst, and for many that come together. SMPI sends
-16 bytes with every message. Messages of one sender share its link instead of following each other: the last one is on
-time, the others are late. Hockney: α + β·m is the sender's overhead, so a receiver takes any number at once. Local work
-takes no time in the simulation.
+What keeps a port busy is SMPI's overhead: g + (m−1)·G of LogGP's sender, g of its receiver, α + β·m of Hockney's
+sender. What LogGP's gap has more than its overhead is taken off the latency, which comes to the same for one message,
+for a burst, and for a port that sends on. The network itself has no bandwidth, so where many long messages come together at
+one rank, it takes them at g (LogGP) or at once (Hockney). Local work takes no time in the simulation.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 
 from commodel.errors import UserError
 from commodel.interchange import Format
 from commodel.records import ParameterSet
+from commodel.tables import write_text
 
-HEADER = 16  # bytes of SMPI's own
 FAST = 1e15  # B/s: no time
 NEVER = 1_000_000_000
 EQUAL = {
@@ -36,7 +36,6 @@ class Network:
     """`send` and `receive` are SMPI's piecewise overheads: size:seconds:seconds per byte, pieces with ; between."""
 
     latency: float
-    bandwidth: float
     send: str
     receive: str
 
@@ -51,13 +50,11 @@ def network(parameters: ParameterSet) -> Network:
     if lacking:
         raise UserError(f"the set has no value of {lacking[0]}")
     send, receive = (max(values[name], values["g"]) for name in ("o_s", "o_r"))
-    moved = send - values["o_s"] + receive - values["o_r"]
-    latency = values["L"] - moved - (HEADER + 1) * values["G"]
-    if latency < 0:
-        wanted = f"L of at least {moved + (HEADER + 1) * values['G']:.3g} s, which g above the overheads is taken off"
+    moved = send - values["o_s"] + receive - values["o_r"] + values["G"]  # the first byte is in the overhead, too
+    if values["L"] < moved:
+        wanted = f"at least {moved:.3g} s, which is what g has more than the overheads"
         raise UserError(f"found L of {values['L']:.3g} s, wanted {wanted}")
-    bandwidth = 1 / values["G"] if values["G"] else FAST
-    return Network(latency, bandwidth, f"0:{send:.9g}:0", f"0:{receive:.9g}:0")
+    return Network(values["L"] - moved, f"0:{send:.9g}:{values['G']:.9g}", f"0:{receive:.9g}:0")
 
 
 def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
@@ -70,7 +67,7 @@ def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
             raise UserError("α and β of the set change at different sizes, which SMPI has no overhead for")
         intercept, slope = values[f"alpha.a{tail}"], values.get(f"beta.a{tail}", values["beta.a"])
         pieces.append(f"{edge:.0f}:{intercept:.9g}:{slope:.9g}")
-    return Network(0.0, FAST, ";".join(pieces), "0:0:0")
+    return Network(0.0, ";".join(pieces), "0:0:0")
 
 
 def xml(found: Network, nodes: int, prefix: str = "node-") -> str:
@@ -78,9 +75,17 @@ def xml(found: Network, nodes: int, prefix: str = "node-") -> str:
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
   <cluster id="cluster" prefix="{prefix}" suffix="" radical="0-{nodes - 1}" speed="1Gf"
-           bw="{found.bandwidth:.9g}Bps" lat="{found.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
+           bw="{FAST:.9g}Bps" lat="{found.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
 </platform>
 """
+
+
+def write(parameters: ParameterSet, nodes: int, out: Path) -> None:
+    """The platform file, and its XML beside it."""
+    found, beside = network(parameters), out.with_suffix(".xml")
+    title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
+    write_text(beside, xml(found, nodes))
+    write_text(out, platform(found, nodes, beside.name, title))
 
 
 def platform(found: Network, nodes: int, file: str, title: str) -> str:
