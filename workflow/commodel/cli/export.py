@@ -51,11 +51,11 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 @export.command(name="extrap")
 @click.argument("table", type=PATH)
 @click.option("--format", "style", type=click.Choice(list(extrap.STYLES)), default="text", help="Default: text.")
-@OUT
-def to_extrap(table: Path, style: str, out: Path | None) -> None:
+@click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
+def to_extrap(table: Path, style: str, out: Path) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""
-    frame = read_table(table, tuple({*TEXT, *compare.TEXT}))
-    emit(extrap.STYLES[style](extrap.regions(frame)), out)
+    found = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})))
+    click.echo("\n".join(str(name) for name in extrap.write(found, style, out)))
 
 
 @export.command(name="simgrid")

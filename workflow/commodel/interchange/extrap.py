@@ -1,15 +1,18 @@
 """Measured points for Extra-P: parameters p (ranks) and bytes, a call path an operation and choice, the metric time.
 
-Its text format has one list of points for all call paths; where some lack points, only JSON lines can hold them.
+A file of Extra-P has one list of points for all its call paths, whatever the format: those with the same points stand
+together, and others get a file of their own.
 """
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pandas as pd
 
 from commodel.errors import UserError
 from commodel.interchange import Format
+from commodel.tables import write_text
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
@@ -37,12 +40,16 @@ def regions(table: pd.DataFrame) -> Regions:
     return found
 
 
-def text(found: Regions) -> str:
-    points = sorted({point for times in found.values() for point in times})
+def alike(found: Regions) -> list[Regions]:
+    """Call paths that have the same points, together."""
+    groups: dict[frozenset, dict] = {}
     for region, times in found.items():
-        if lacking := next((point for point in points if point not in times), None):
-            where = f"{region} has no time at {lacking[0]} ranks and {lacking[1]} B"
-            raise UserError(f"{where}, which others have; the text format wants all, give --format jsonl")
+        groups.setdefault(frozenset(times), {})[region] = times
+    return list(groups.values())
+
+
+def text(found: Regions) -> str:
+    points = sorted(next(iter(found.values())))
     lines = [f"PARAMETER {' '.join(PARAMETERS)}", "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points)]
     for region, times in found.items():
         lines += ["", f"REGION {region}", "METRIC time"]
@@ -62,6 +69,15 @@ def jsonl(found: Regions) -> str:
 def _decimal(seconds: float) -> str:
     """Without an exponent, which the format does not have."""
     return f"{seconds:.15f}".rstrip("0").rstrip(".")
+
+
+def write(found: Regions, style: str, out: Path) -> list[Path]:
+    """One file, or NAME-1, NAME-2, …; which they are."""
+    groups = alike(found)
+    names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
+    for name, group in zip(names, groups, strict=True):
+        write_text(name, STYLES[style](group) + "\n")
+    return names
 
 
 STYLES = {"text": text, "jsonl": jsonl}

@@ -2,8 +2,8 @@
 
 What keeps a port busy is SMPI's overhead: g + (m−1)·G of LogGP's sender, g of its receiver, α + β·m of Hockney's
 sender. What LogGP's gap has more than its overhead is taken off the latency, which comes to the same for one message,
-for a burst, and for a port that sends on. The network itself has no bandwidth, so where many long messages come together at
-one rank, it takes them at g (LogGP) or at once (Hockney). Local work takes no time in the simulation.
+for a burst, and for a port that sends on. The network itself has no bandwidth, so where many long messages come
+together at one rank, it takes them at g (LogGP) or at once (Hockney). Local work takes no time in the simulation.
 """
 
 from dataclasses import dataclass
