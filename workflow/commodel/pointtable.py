@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.interchange import LIBRARY
 from commodel.points import Setting, make_point
 from commodel.records import Point
-from commodel.tables import read_rows
+from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count, parse_seconds
 
 COLUMNS: dict[str, Callable] = {
@@ -46,7 +46,7 @@ def read_points(path: Path) -> Measured:
             continue
         try:
             point = make_point(Setting.unlimited(), _combination(row))
-            seconds = _read(row, "seconds", parse_seconds)
+            seconds = cell(row, "seconds", parse_seconds)
             if not seconds:
                 raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
         except UserError as error:
@@ -60,11 +60,4 @@ def read_points(path: Path) -> Measured:
 def _combination(row: dict[str, str]) -> dict[str, object]:
     if not row["operation"]:
         raise UserError("found nothing, wanted the name of an operation", key="operation")
-    return {name: _read(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}
-
-
-def _read(row: dict[str, str], column: str, parse: Callable):
-    try:
-        return parse(row[column])
-    except UserError as error:
-        raise UserError(error.found, key=column) from None
+    return {name: cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}

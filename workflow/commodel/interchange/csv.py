@@ -9,7 +9,7 @@ from pathlib import Path
 from commodel.algorithms import algorithm, operation
 from commodel.errors import UserError, suggest
 from commodel.interchange import LIBRARY, Format, Found, Given, Place
-from commodel.tables import read_rows
+from commodel.tables import cell, read_rows
 from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bytes, parse_count, parse_seconds
 
 NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
@@ -37,16 +37,16 @@ def times(path: Path, given: Given) -> Found:
 
 def _take(found: Found, place: Place, texts: dict[str, str]) -> None:
     name = place.given.operation or texts["operation"]
-    statistic, seconds = texts["statistic"] or "unknown", parse_seconds(texts["seconds"])
+    statistic, seconds = texts["statistic"] or "unknown", cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
-        found.take_message(place, parse_bytes(texts["bytes"]), seconds / 2, statistic)
+        found.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
     name = operation(name)
     way = place.given.algorithm or texts["algorithm"]
     if way and way != LIBRARY:
         algorithm(name, way)
-    ranks = place.given.ranks or parse_count(texts["ranks"])
-    size = 0 if name == "barrier" else parse_bytes(texts["bytes"])
+    ranks = place.given.ranks or cell(texts, "ranks", parse_count)
+    size = 0 if name == "barrier" else cell(texts, "bytes", parse_bytes)
     found.take(place, name, way, ranks, size, seconds, statistic)
 
 

@@ -14,7 +14,7 @@ from commodel.algorithms import operation
 from commodel.errors import UserError
 from commodel.interchange import LIBRARY, Format
 from commodel.segments import DEFAULT_SEGMENT
-from commodel.tables import read_rows
+from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count
 
 COLLECTIVES = {
@@ -86,9 +86,11 @@ def read_table(path: Path) -> list[Choice]:
     found: dict[tuple, Choice] = {}
     for line, row in read_rows(path, ("operation", "ranks", "bytes", "algorithm")):
         try:
-            name = operation(row["operation"])
-            size = 0 if name == "barrier" else parse_bytes(row["bytes"])
-            choice = Choice(name, parse_count(row["ranks"], 2), size, row["algorithm"].replace("_", "-"))
+            name = cell(row, "operation", operation)
+            size = 0 if name == "barrier" else cell(row, "bytes", parse_bytes)
+            choice = Choice(
+                name, cell(row, "ranks", lambda text: parse_count(text, 2)), size, row["algorithm"].replace("_", "-")
+            )
             if not choice.algorithm:
                 raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
             if found.setdefault((name, choice.ranks, size), choice) != choice:
