@@ -141,7 +141,7 @@ def test_several_files_are_one_table(tmp_path):
     assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().split()[1:]] == ["a.txt:4", "b.txt:4"]
     (tmp_path / "b.txt").write_text("")
     said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "u", code=2)
-    assert "b.txt: found no time of an operation known here" in said
+    assert "b.txt: found no time of an operation and algorithm known here" in said
     assert not (tmp_path / "u").exists()
 
 

@@ -164,6 +164,21 @@ def test_names_of_operations(name, means):
     assert MPI_NAMES[plain(name)] == means
 
 
+@pytest.mark.parametrize("name", READ)
+def test_a_layout_is_one(name, tmp_path):
+    with pytest.raises(UserError, match=r"file\.txt:\d+: .*blok"):
+        read(name, tmp_path, SAMPLES[name].text, **{**SAMPLES[name].given, "layout": "blok:2"})
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("commodel.interchange.MAX_FILE", 20)
+    with pytest.raises(UserError, match="found more than"):
+        read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
+    with pytest.raises(UserError, match="nowhere"):
+        read_times(FORMATS[name], [tmp_path / "nowhere"], Given(**SAMPLES[name].given))
+
+
 def test_a_process_a_row_means_the_slowest(tmp_path):
     text = "test process nrep count runtime_sec\n" + "".join(
         f"MPI_Bcast {process} {nrep} 4 {1e-6 * (1 + process + 10 * nrep):.9f}\n"

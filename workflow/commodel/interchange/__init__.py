@@ -9,11 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 
 from commodel.algorithms import OPERATIONS, algorithm
 from commodel.errors import UserError
+from commodel.layouts import parse
 from commodel.records import ParameterSet
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
@@ -93,6 +95,8 @@ class Found:
         if not 2 <= ranks <= MAX_COUNT:
             raise place.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
         layout = place.given.layout or place.layout
+        if problem := _no_layout(layout):
+            raise place.error(problem)
         self.times.append(Time(operation, way, layout, ranks, size, seconds, statistic, place.name))
 
 
@@ -143,7 +147,7 @@ def read_times(entry: Format, files: Iterable[Path], given: Given) -> Found:
         found = entry.times(file, given)
         if not found.times:
             what = f", only {left_out(found)}" if found.left_out else f"; is it a file of {entry.title}?"
-            raise UserError(f"found no time of an operation known here{what}", file=file)
+            raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
         together.times += found.times
         together.left_out += found.left_out
     return together
@@ -160,18 +164,33 @@ def left_out(found: Found) -> str:
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold one."""
     try:
-        if path.stat().st_size > MAX_FILE:
-            raise UserError(f"found more than {MAX_FILE >> 20} MiB, wanted a table of times", file=path)
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = limited(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(f"cannot read: {error.strerror}", file=path) from None
-    return enumerate(text.splitlines(), 1)
+    return enumerate(text.split("\n"), 1)
+
+
+def limited(path: Path) -> Path:
+    """The same path, if what is there is not too much to read."""
+    if path.exists() and path.stat().st_size > MAX_FILE:
+        raise UserError(f"found more than {MAX_FILE >> 20} MiB, wanted a table of times", file=path)
+    return path
 
 
 def plain(name: str) -> str:
     """An operation's name without what tools differ in: MPI_Reduce_scatter and All-to-All Personalized Exchange."""
     name = name.removeprefix("MPI_").removesuffix(" Personalized Exchange")
     return re.sub(r"[^a-z]", "", name.lower())
+
+
+@lru_cache
+def _no_layout(spec: str) -> str:
+    """Why this is no layout; empty: it is one, or none is named."""
+    try:
+        parse(spec or "block")
+    except UserError as error:
+        return error.message
+    return ""
 
 
 def _known(operation: str, way: str) -> bool:

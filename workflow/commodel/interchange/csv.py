@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commodel.algorithms import algorithm, operation
 from commodel.errors import UserError, suggest
-from commodel.interchange import LIBRARY, Format, Found, Given, Place
+from commodel.interchange import LIBRARY, Format, Found, Given, Place, limited
 from commodel.tables import cell, read_rows
 from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bytes, parse_count, parse_seconds
 
@@ -21,7 +21,7 @@ def times(path: Path, given: Given) -> Found:
     needed = [] if given.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
     found = Found()
-    for number, row in read_rows(path, (*wanted, *(column for column, _ in columns.values()))):
+    for number, row in read_rows(limited(path), (*wanted, *(column for column, _ in columns.values()))):
         texts = {}
         for name in NAMES:
             column, unit = columns.get(name, (name, ""))

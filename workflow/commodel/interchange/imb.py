@@ -10,7 +10,7 @@ from pathlib import Path
 from commodel.interchange import Format, Found, Given, Place, lines
 
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
-PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]+)")
+PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
 HEAD = re.compile(r"\s*#(?:bytes|repetitions)\b")
 BYTES, MEAN, HALF = "#bytes", "t_avg[usec]", "t[usec]"
 
@@ -22,7 +22,7 @@ def times(path: Path, given: Given) -> Found:
         if match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
         elif match := PROCESSES.match(line):
-            ranks = int(match[1][:9])
+            ranks = int(match[1])
         elif HEAD.match(line):
             columns = line.split()
         elif line.lstrip().startswith("#") or not line.strip():

@@ -11,6 +11,7 @@ from commodel.interchange import Format, Found, Given, Place, lines
 
 TITLE = re.compile(r"#\s*OSU MPI\S*\s+(?P<name>.*?)\s*Latency Test\b", re.IGNORECASE)
 COLUMN = re.compile(r"(?P<size>Size)|(?P<way>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
+NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
 STATISTICS = {"": "mean", "avg": "mean", "p50": "median"}
 
 
@@ -24,7 +25,7 @@ def times(path: Path, given: Given) -> Found:
             if "lat" in line.lower() and "(us)" in line.lower():
                 columns = _columns(line)
         elif cells := line.split():
-            if not cells[0].replace(".", "").isdigit():
+            if not NUMBER.match(cells[0]):
                 continue  # what a launcher or a module system printed
             if not name:
                 raise place.error("found numbers before a title '# OSU MPI … Latency Test'")

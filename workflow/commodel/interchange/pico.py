@@ -7,7 +7,7 @@ number of ranks here. `default` is the library's own choice. Names of algorithms
 import re
 from pathlib import Path
 
-from commodel.interchange import LIBRARY, Format, Found, Given, Place
+from commodel.interchange import LIBRARY, Format, Found, Given, Place, limited
 from commodel.tables import read_rows
 
 COLUMNS = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
@@ -24,7 +24,7 @@ NAMES = {  # where it is not the same with '-' for '_'
 
 def times(path: Path, given: Given) -> Found:
     found = Found()
-    for number, row in read_rows(path, COLUMNS):
+    for number, row in read_rows(limited(path), COLUMNS):
         per_node = Place(path, number, given).whole(row["ranks_per_node"])
         place = Place(path, number, given, layout=f"block:{per_node}" if per_node else "")
         ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
