@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.interchange.extrap import alike, jsonl, regions, text, write
 
+FILE = Path("table.csv")
 OBSERVED = pd.DataFrame(
     [
         ("point", "bcast", "linear", "a", "block:1", 4, 8, 1e-5, True),
@@ -50,7 +52,7 @@ def read_jsonl(written):
 
 
 def test_observations_keep_all_valid_samples():
-    found = regions(OBSERVED)
+    found = regions(OBSERVED, FILE)
     assert found["bcast->linear"] == {(4, 8): [1e-5, 3e-5]}
     assert set(found) == {"bcast->linear", "bcast->binomial", "reduce->flat:3"}
 
@@ -62,7 +64,7 @@ def test_a_comparison_has_a_median_a_point():
         ("p3", "bcast", "linear", "b", "block:1", 8, 8, None),
     ]
     names = ["point", "operation", "choice", "platform", "layout", "ranks", "bytes", "measured"]
-    found = regions(pd.DataFrame(rows, columns=names))
+    found = regions(pd.DataFrame(rows, columns=names), FILE)
     assert found == {"a->bcast->linear": {(4, 8): [1e-5]}, "b->bcast->linear": {(4, 8): [2e-5]}}
 
 
@@ -83,14 +85,14 @@ def test_all_that_is_written_is_read(found):
 
 
 def test_call_paths_with_other_points_get_other_files(tmp_path):
-    names = write(regions(OBSERVED), "text", tmp_path / "out.txt")
+    names = write(regions(OBSERVED, FILE), "text", tmp_path / "out.txt")
     assert [name.name for name in names] == ["out-1.txt", "out-2.txt"]
     assert set(read_text(names[0].read_text())) == {"bcast->linear", "bcast->binomial"}
-    assert [name.name for name in write(regions(OBSERVED[:4]), "jsonl", tmp_path / "o.jsonl")] == ["o.jsonl"]
+    assert [name.name for name in write(regions(OBSERVED[:4], FILE), "jsonl", tmp_path / "o.jsonl")] == ["o.jsonl"]
 
 
 def test_tables_without_points_are_refused():
-    with pytest.raises(UserError, match=r"wanted observations\.csv or comparison\.csv"):
-        regions(pd.DataFrame({"a": [1]}))
-    with pytest.raises(UserError, match="no measured point"):
-        regions(OBSERVED[-1:])
+    with pytest.raises(UserError, match=r"table\.csv: .*wanted observations\.csv or comparison\.csv"):
+        regions(pd.DataFrame({"a": [1]}), FILE)
+    with pytest.raises(UserError, match=r"table\.csv: found no measured point"):
+        regions(OBSERVED[-1:], FILE)

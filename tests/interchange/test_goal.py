@@ -1,12 +1,14 @@
 """GOAL: what is exported plays at the price of LogGP, and says what it leaves out."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commodel.errors import UserError
 from commodel.families import costs, family
 from commodel.families import given as values_of
 from commodel.interchange.goal import from_set, goal, untimed
@@ -159,8 +161,10 @@ def test_the_simulator_is_told_the_values():
 
 def test_what_whole_numbers_do_not_hold_wants_a_finer_unit():
     fine = values_of("loggp", ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=0.1ns"])
-    with pytest.raises(Exception, match="give --unit ps"):
+    with pytest.raises(UserError, match="give --unit ps"):
         from_set(fine)
     assert "-L 2000000 -o 1000000 -g 1000000 -G 100 " in from_set(fine, "ps")[1]
-    with pytest.raises(Exception, match="wanted loggp or loggops"):
+    with pytest.raises(UserError, match="no value of o_r"):
+        from_set(replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")}))
+    with pytest.raises(UserError, match="wanted loggp or loggops"):
         from_set(values_of("hockney", ["alpha=1us", "beta=1ns"]))

@@ -54,7 +54,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 @click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""
-    found = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})))
+    found = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})), table)
     click.echo("\n".join(str(name) for name in extrap.write(found, style, out)))
 
 
@@ -63,7 +63,7 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 @click.option("--nodes", required=True, help="How many nodes the platform has.")
 @click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
-    """A simulated platform that costs what a set of LogGP or Hockney says."""
+    """A simulated platform, from a parameter set of LogGP or Hockney."""
     simgrid.write(read_parameters(params), parse_count(nodes, 2), out)
 
 
@@ -71,5 +71,5 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
 @click.argument("table", type=PATH)
 @OUT
 def to_rules(table: Path, out: Path | None) -> None:
-    """A table of operation, ranks, bytes, algorithm as rules for Open MPI's choice of algorithms."""
+    """Open MPI's rules, from a table of operation, ranks, bytes, algorithm."""
     emit(rules.rules(rules.read_table(table)).rstrip("\n"), out)

@@ -20,7 +20,9 @@ ASKED = {
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
     "layout": click.option("--layout", default="", help="block:Q or cyclic:Q, where the file does not say."),
     "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
-    "columns": click.option("--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="seconds=us:us"),
+    "columns": click.option(
+        "--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="E.g. seconds=time:us."
+    ),
 }
 
 
@@ -34,7 +36,7 @@ def import_() -> None:
 
 
 def _table(entry: Format) -> click.Command:
-    @click.command(name=entry.name, help=f"Times measured by {entry.title}.")
+    @click.command(name=entry.name, help=f"Times of {entry.title}.")
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @TABLE
     def command(files, out: Path, ranks: str | None, **given) -> None:

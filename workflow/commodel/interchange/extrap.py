@@ -18,7 +18,7 @@ PARAMETERS = {"p": "ranks", "bytes": "bytes"}
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 
-def regions(table: pd.DataFrame) -> Regions:
+def regions(table: pd.DataFrame, file: Path) -> Regions:
     """Times by call path and point, of a table of observations (every valid sample) or of a comparison (medians)."""
     if "kind" in table:
         rows = table[(table["kind"] == "point") & table["valid"].astype(bool)]
@@ -26,10 +26,11 @@ def regions(table: pd.DataFrame) -> Regions:
     elif "measured" in table:
         rows = table.drop_duplicates("point").rename(columns={"measured": "seconds"})
     else:
-        raise UserError("found neither a column 'kind' nor 'measured', wanted observations.csv or comparison.csv")
+        wanted = "observations.csv or comparison.csv"
+        raise UserError(f"found neither a column 'kind' nor 'measured', wanted {wanted}", file=file)
     rows = rows[rows["seconds"].notna()]
     if rows.empty:
-        raise UserError("found no measured point in the table")
+        raise UserError("found no measured point", file=file)
     path = ["operation", "choice"]
     path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
     found: dict[str, dict[tuple[int, int], list[float]]] = {}

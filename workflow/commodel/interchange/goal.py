@@ -30,16 +30,14 @@ LARGEST = 2**31 - 1  # of the simulator's arguments
 
 def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
     """`gamma`: seconds per byte of reduce and copy work; None: not known, they take no time and a comment says so."""
-    scale = UNITS[unit]
-    work = schedule.work
-    seconds = schedule.work_seconds(0.0 if gamma is None else gamma)
-    head = [f"// one unit of calc is 1 {unit}"] if len(work.step) else []
+    calc = np.rint(schedule.work_seconds(0.0 if gamma is None else gamma) * UNITS[unit]).astype(np.int64)
+    head = [f"// one unit of calc is 1 {unit}"] if len(calc) else []
     if untimed(schedule, gamma):
         head.append("// reduce and copy work takes no time: it was exported without gamma")
     lines = [*head, *([f"// {arguments}"] if arguments else []), f"num_ranks {schedule.ranks}", ""]
     rows_of, work_of = _by_rank(schedule)
     for rank in range(schedule.ranks):
-        body = _of_rank(schedule, rank, rows_of[rank], work_of[rank], np.rint(seconds * scale).astype(np.int64))
+        body = _of_rank(schedule, rank, rows_of[rank], work_of[rank], calc)
         lines += [f"rank {rank} {{", *(f"  {line}" for line in body), "}", ""]
     return "\n".join(lines).rstrip()
 
@@ -53,15 +51,15 @@ def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, 
     if parameters.family not in ("loggp", "loggops"):
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
     values = {name: estimate.value for name, estimate in parameters.values.items()}
-    if lacking := [name for name in ("L", "g", "G") if name not in values]:
+    ends = ("o_s", "o_r") if parameters.family == "loggp" else ("o",)
+    if lacking := [name for name in ("L", *ends, "g", "G") if name not in values]:
         raise UserError(f"the set has no value of {lacking[0]}")
-    return values.get("gamma"), _arguments(values, unit)
+    o = sum(values[name] for name in ends) / len(ends)
+    return values.get("gamma"), _arguments(values | {"o": o}, unit)
 
 
 def _arguments(values: Mapping[str, float], unit: str) -> str:
-    overheads = [values[name] for name in ("o_s", "o_r", "o") if name in values]
-    numbers = {"L": values["L"], "o": sum(overheads) / len(overheads), "g": values["g"], "G": values["G"]}
-    numbers["O"] = values.get("O", 0.0)
+    numbers = {name: values.get(name, 0.0) for name in ("L", "o", "g", "G", "O")}
     texts = []
     for name, value in numbers.items():
         whole = round(value * UNITS[unit])
