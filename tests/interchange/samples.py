@@ -30,6 +30,14 @@ OSU = """
 # OSU MPI Exscan Latency Test v7.3
 # Size       Avg Latency(us)
 4                       1.00
+# OSU MPI_Put Latency Test v7.3
+# Window creation: MPI_Win_allocate
+# Size          Latency (us)
+4                       1.00
+8                       1.00
+# OSU MPI Bandwidth Test v7.3
+# Size      Bandwidth (MB/s)
+4                       1.00
 """
 
 IMB = """
@@ -132,7 +140,7 @@ SAMPLES = {
             ("barrier", "library", "", 16, 0, 8e-6, "mean"),
         ],
         {"ranks": 16},
-        {"Exscan": 1},
+        {"Exscan": 1, "MPI_Put Latency": 2, "MPI Bandwidth": 1},
     ),
     "imb": Sample(
         IMB,

@@ -9,24 +9,31 @@ from pathlib import Path
 
 from commodel.interchange import Format, Found, Given, Place, lines
 
-TITLE = re.compile(r"#\s*OSU MPI\S*\s+(?P<name>.*?)\s*Latency Test\b", re.IGNORECASE)
+TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
+LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
+MESSAGE = "latency"
 COLUMN = re.compile(r"(?P<size>Size)|(?P<way>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
 STATISTICS = {"": "mean", "avg": "mean", "p50": "median"}
 
 
 def times(path: Path, given: Given) -> Found:
-    found, name, columns = Found(), "", []
+    found, name, other, columns = Found(), "", "", []
     for number, line in lines(path):
         place = Place(path, number, given)
         if title := TITLE.match(line):
-            name, columns = title["name"] or "latency", []
+            known = LATENCY.fullmatch(title["name"])
+            name, columns = (known["name"] or MESSAGE) if known else "", []
+            other = title["name"]
         elif line.lstrip().startswith("#"):
             if "lat" in line.lower() and "(us)" in line.lower():
                 columns = _columns(line)
         elif cells := line.split():
             if not NUMBER.match(cells[0]):
                 continue  # what a launcher or a module system printed
+            if not name and other:
+                found.left_out[other] += 1
+                continue
             if not name:
                 raise place.error("found numbers before a title '# OSU MPI … Latency Test'")
             if not columns or len(cells) < len(columns):
@@ -50,7 +57,7 @@ def _take(found: Found, place: Place, name: str, row: dict[str, str]) -> None:
         raise place.error("found no column of average latency")
     size = place.whole(row["size"]) if "size" in row else 0
     seconds = place.number(row[statistic]) * 1e-6
-    if name == "latency":
+    if name == MESSAGE:
         found.take_message(place, size, seconds, statistic)
     else:
         found.take(place, name, "", 0, size, seconds, statistic)
