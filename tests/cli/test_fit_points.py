@@ -49,7 +49,6 @@ def test_a_table_becomes_a_set(tmp_path):
         ("bcst,binomial,,8,8,1e-5,", "collectives.csv:3: operation: unknown operation 'bcst'; did you mean 'bcast'?"),
         (",binomial,,8,8,1e-5,", "collectives.csv:3: operation: found nothing"),
         ("bcast,binomal,,8,8,1e-5,", "collectives.csv:3: algorithm: no algorithm 'binomal'"),
-        ("bcast,library,,8,8,1e-5,", "collectives.csv:3: algorithm: found 'library', whose messages no family knows"),
         ("bcast,,,8,8,1e-5,", "collectives.csv:3: operation: bcast needs an algorithm or a topology"),
         ("reduce,,flat:4,7,8,1e-5,", "collectives.csv:3: ranks: found 7, but 'flat:4' has 5 nodes"),
         ("bcast,binomial,,eight,8,1e-5,", "collectives.csv:3: ranks: found 'eight'"),

@@ -1,14 +1,20 @@
 """Files of other tools, through the command a user would type."""
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.tables import read_parameters
+from tests.interchange.samples import SAMPLES
 
-METROPOLIS = Path(__file__).parents[3] / "shared" / "data" / "taulop-metropolis"
+DATA = Path(__file__).parents[3] / "shared" / "data"
+METROPOLIS = DATA / "taulop-metropolis"
+MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
 
 SHM = "#m\t2\n#tau\t2\n#m\to(m)\tL(m, 1)\tL(m, 2)\n1\t1e-6\t1e-7\t2e-7\n101\t1e-6\t3e-7\t4e-7\n"
 IB = "#m\to(m)\tL(m, 1)\tL(m, 2)\n1\t2e-6\t1e-6\t1.5e-6\n101\t2e-6\t3e-6\t5e-6\n"
@@ -86,3 +92,112 @@ def test_a_real_cluster(tmp_path, arguments, microseconds):
     run("import", "taulop", METROPOLIS, "-o", tmp_path / "set.yaml")
     names = ("--operation", operation, "--algorithm", algorithm, "--ranks", ranks, "--layout", layout, "--bytes", size)
     assert price(tmp_path / "set.yaml", *names) == pytest.approx([microseconds * 1e-6], rel=6e-8)
+
+
+def observations(tmp_path, name, given=()):
+    """The table that a sample of a format becomes, as rows, and what was said on stderr."""
+    sample = SAMPLES[name]
+    (tmp_path / "file.txt").write_text(sample.text)
+    options = [part for key, value in sample.given.items() if key != "columns" for part in (f"--{key}", str(value))]
+    options += [part for column in sample.given.get("columns", ()) for part in ("--column", column)]
+    arguments = ["import", name, str(tmp_path / "file.txt"), "-o", str(tmp_path / "t.csv"), *options, *given]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    with (tmp_path / "t.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream)), result
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_measured_times_become_a_table(name, tmp_path):
+    rows, result = observations(tmp_path, name)
+    assert f"{len(rows)} times of " in result.stdout
+    wanted = SAMPLES[name]
+    assert [(row["operation"], row["algorithm"], int(row["ranks"])) for row in rows] == [
+        (operation, algorithm, ranks) for operation, algorithm, _, ranks, *_ in wanted.times
+    ]
+    assert len(result.stderr.splitlines()) == bool(wanted.left_out)
+    assert all(f"{count} {left}" in result.stderr for left, count in wanted.left_out.items())
+
+
+def test_half_round_trips_are_what_hockney_is_fitted_to(tmp_path):
+    """A table of messages between two ranks, α + β·m, and rows of a library's own, which are left out."""
+    rows = "".join(f"{size:<8}{10 + size * 2e-3:>20.2f}\n" for size in (1, 64, 4096, 65536, 1 << 20))
+    other = "# OSU MPI Broadcast Latency Test v7.0\n# Size       Avg Latency(us)\n8  20.0\n"
+    (tmp_path / "o.txt").write_text(f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}")
+    run("import", "osu", tmp_path / "o.txt", "--ranks", 4, "-o", tmp_path / "t.csv")
+    said = run("fit", "--points", tmp_path / "t.csv", "--family", "hockney", "--out", tmp_path / "set.yaml")
+    assert "left out 1 rows of algorithm 'library'" in said
+    found = read_parameters(tmp_path / "set.yaml").values
+    assert found["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
+    assert found["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
+
+
+def test_several_files_are_one_table(tmp_path):
+    for name, ranks in (("a", 4), ("b", 8)):
+        text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_avg[usec]\n8 1 1.0\n"
+        (tmp_path / f"{name}.txt").write_text(text)
+    said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "--algorithm", "binomial", "-o", tmp_path / "t")
+    assert "2 times of bcast" in said
+    assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().split()[1:]] == ["a.txt:4", "b.txt:4"]
+    (tmp_path / "b.txt").write_text("")
+    said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "u", code=2)
+    assert "b.txt: found no time of an operation and algorithm known here" in said
+    assert not (tmp_path / "u").exists()
+
+
+@pytest.mark.skipif(not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project")
+def test_real_collectives_fit(tmp_path):
+    """Every row is read or counted; the array of a gather over 32 ranks is 32 blocks."""
+    said = run("import", "pico", MARENOSTRUM, "-o", tmp_path / "t.csv")
+    count = int(said.partition(" times of ")[0].rpartition(" ")[2])
+    left = int(re.search(r"not known here: (\d+) rows", said)[1])
+    assert count + left == len(MARENOSTRUM.read_text().splitlines()) - 1
+    with (tmp_path / "t.csv").open(newline="") as stream:
+        gathers = [row for row in csv.DictReader(stream) if row["operation"] == "gather"]
+    assert {int(row["bytes"]) for row in gathers} == {8 * 8**power for power in range(8)}
+    assert {row["layout"] for row in gathers} == {"block:1"}
+
+
+NETGAUGE = """# Info:   (0): Netgauge v2.4.6 MPI enabled (P=2, threadlevel=0)
+Testing 1 bytes 100 times:
+n is 1, d is 0.000000, o_r is 0, s is 1, the median latency in the test is 10.0 (us)
+ L=5.000000  s=1  o_s=1.500000  o_r=1.000000  g=-nan  G=-nan (-nan GiB/s) lsqu(g,G)=-nan
+ L=5.000000  s=1025  o_s=3.287033  o_r=3.290569  g=2.000000  G=0.001000 (5.238189 GiB/s) lsqu(g,G)=-nan
+ L=5.000000  s=2049  o_s=3.263633  o_r=3.276120  g=2.100000  G=0.000500 (10.592345 GiB/s) lsqu(g,G)=0.630321
+"""
+NETGAUGE_FILE = """# size n PRTT(1,0,s) …
+1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan
+1025 10 10.0 20.0 40.0 5.0 3.2 3.2 2.0 0.001 -nan
+2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6
+"""
+
+
+@pytest.mark.parametrize("text", [NETGAUGE, NETGAUGE_FILE])
+def test_loggp_parameters_of_another_tool(tmp_path, text):
+    (tmp_path / "ng.log").write_text(text)
+    run("import", "netgauge", tmp_path / "ng.log", "-o", tmp_path / "set.yaml")
+    found = read_parameters(tmp_path / "set.yaml")
+    values = {name: value.value for name, value in found.values.items()}
+    assert values == pytest.approx({"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6, "G": 0.5e-9})
+    assert "half of the smallest round trip, 5 µs, less o_s and o_r" in found.values["L"].note
+    assert "1 of 3 rows have no g and G" in found.values["G"].note
+    assert found.bytes_range == (1, 2049)
+    said = run("predict", "--family", "loggp", "--params", tmp_path / "set.yaml", "--operation", "bcast", "--algorithm",
+               "linear", "--ranks", 2, "--bytes", 1, "--format", "json")  # fmt: skip
+    assert json.loads(said)[0]["seconds"] == pytest.approx(5e-6)  # what was measured
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nothing\n", "ng.log: found no row of s, L, o_s, o_r, g, G"),
+        ("1 10 10.0 20.0\n", "ng.log:1: found 4 numbers, wanted 11"),
+        ("1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n", "found 1 sizes, none with numbers for g and G"),
+        ("1 10 1 1 1 nan 1.5 1.0 2 1 1\n", "ng.log:1: found a size or a time that cannot be"),
+        ("1 10 1 1 1 x 1.5 1.0 2 1 1\n", "ng.log:1: found 'x', wanted a number"),
+    ],
+)
+def test_damaged_parameters_of_another_tool(tmp_path, text, said):
+    (tmp_path / "ng.log").write_text(text)
+    assert said in run("import", "netgauge", tmp_path / "ng.log", "-o", tmp_path / "set.yaml", code=2)
+    assert not (tmp_path / "set.yaml").exists()

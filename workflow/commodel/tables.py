@@ -6,7 +6,7 @@ A file appears under its final name whole or not at all.
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -86,6 +86,14 @@ def read_rows(path: Path, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, 
     if not rows:
         raise UserError("found no rows below the column names", file=path)
     return rows
+
+
+def cell(row: dict[str, str], column: str, parse: Callable):
+    """One cell of such a row, read; a mistake names its column."""
+    try:
+        return parse(row[column])
+    except UserError as error:
+        raise UserError(error.found, key=column) from None
 
 
 def write_parameters(path: Path, parameters: ParameterSet) -> None:

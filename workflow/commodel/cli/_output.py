@@ -4,8 +4,11 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
+
+from commodel.tables import write_text
 
 Rows = Sequence[Mapping[str, object]]
 style_option = click.option(
@@ -55,3 +58,11 @@ def show(rows: Rows, style: str) -> None:
             style
         ]()
     )
+
+
+def emit(text: str, out: Path | None) -> None:
+    """Text to a file, or to the screen where none is named."""
+    if out:
+        write_text(out, text + "\n")
+    else:
+        click.echo(text)

@@ -7,8 +7,10 @@ import click
 from commodel.algorithms import choices
 from commodel.errors import UserError
 from commodel.operations import operation as operation_named
+from commodel.patterns import schedule
 from commodel.points import Setting, make_point
 from commodel.records import Point
+from commodel.schedule import Schedule
 from commodel.units import expand, parse_bytes, parse_count
 
 
@@ -53,3 +55,11 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
         for count in counts
         for length in lengths
     ]
+
+
+def one_schedule(**pattern) -> Schedule:
+    """The messages of the one pattern that the options mean."""
+    chosen = points(**pattern)
+    if len(chosen) != 1:
+        raise click.UsageError(f"these options mean {len(chosen)} patterns; name one algorithm or topology, one size")
+    return schedule(chosen[0])

@@ -7,6 +7,7 @@ import click
 from commodel.advise import Job
 from commodel.advise import advise as rank
 from commodel.cli._advice import sentences, show_advice, show_score, write_decisions
+from commodel.cli._output import style_option
 from commodel.decisions import decide
 from commodel.errors import UserError
 from commodel.evidence import of_files, of_platform, only_platform
@@ -29,7 +30,7 @@ from commodel.units import expand, parse_bytes, parse_count
     "--out", type=click.Path(path_type=Path), help="Decision table to write: .csv, .xlsx, or .conf (Open MPI)."
 )
 @click.option("--top", default=12, show_default=True, help="How many choices to show.")
-@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@style_option
 def advise(params, platform, experiment, layouts, only, score, out, top, style, **asked) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
 

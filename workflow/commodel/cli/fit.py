@@ -36,7 +36,10 @@ def fit(observations, plan_file, family, platform, table, out) -> None:
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
-        found = fit_measured(*read_points(table), family, table.name)
+        measured = read_points(table)
+        if measured.unpriced:
+            click.echo(f"commodel: left out {measured.unpriced} rows of algorithm 'library': no price", err=True)
+        found = fit_measured(measured.points, measured.seconds, family, table.name)
     else:
         if missing := [option for option, value in probed.items() if value is None]:
             raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")

@@ -2,9 +2,8 @@
 
 import click
 
-from commodel.cli._points import pattern_options, points
+from commodel.cli._points import one_schedule, pattern_options
 from commodel.notation import STYLES
-from commodel.patterns import schedule as schedule_of
 
 
 @click.command()
@@ -18,8 +17,5 @@ from commodel.patterns import schedule as schedule_of
     help="csv: step,src,dst,bytes.",
 )
 def schedule(style: str, **pattern) -> None:
-    """Print the messages of one pattern: step,src,dst,bytes; or GOAL for LogGOPSim; or a Graphviz drawing."""
-    chosen = points(**pattern)
-    if len(chosen) != 1:
-        raise click.UsageError(f"these options mean {len(chosen)} patterns; name one algorithm or topology, one size")
-    click.echo(STYLES[style](schedule_of(chosen[0])))
+    """Print the messages of one pattern: step,src,dst,bytes; or a Graphviz drawing."""
+    click.echo(STYLES[style](one_schedule(**pattern)))

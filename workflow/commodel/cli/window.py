@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import show
+from commodel.cli._output import show, style_option
 from commodel.errors import UserError
 from commodel.families.cluster import gather_bounds
 from commodel.tables import read_parameters
@@ -15,7 +15,7 @@ from commodel.units import expand, parse_bytes, parse_count
 @click.option("--params", type=click.Path(path_type=Path), required=True, help="Parameter set of family cluster.")
 @click.option("--ranks", required=True, help="Number of ranks, the receiver among them: 16, or 2:64:*2.")
 @click.option("--bytes", "sizes", required=True, help="What each sends: 1KiB, or 8:1MiB:*4.")
-@click.option("--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@style_option
 def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     """Compute the window of a gather that loses nothing and keeps its receiver busy.
 

@@ -1,1 +1,201 @@
-"""Formats of other tools: one file each, `read` from files to a parameter set or to observations."""
+"""Files of other tools, one file a format: `FORMAT` says how it is read, as measured times or as a parameter set, or
+that it is only written. What readers share is here: a measured time, limits, and how numbers of strangers are read.
+
+Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two,
+which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not priced.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isfinite
+from pathlib import Path
+
+from commodel.algorithms import algorithm
+from commodel.errors import UserError
+from commodel.layouts import Site, full
+from commodel.operations import OPERATIONS
+from commodel.records import LIBRARY, ParameterSet
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+
+MAX_FILE = 256 << 20
+NAMED = 12  # of what was left out, in a message
+ONE_MESSAGE = ("bcast", "linear", 2)
+MPI_NAMES = {  # as tools write them, lower case and without separators
+    "bcast": "bcast",
+    "broadcast": "bcast",
+    "scatter": "scatter",
+    "gather": "gather",
+    "reduce": "reduce",
+    "allreduce": "allreduce",
+    "reducescatter": "reduce-scatter",
+    "reducescatterblock": "reduce-scatter",
+    "allgather": "allgather",
+    "alltoall": "alltoall",
+    "barrier": "barrier",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """One row of a table of measured collectives, and where it stands; `statistic` is what the seconds are."""
+
+    operation: str
+    algorithm: str
+    layout: str
+    ranks: int
+    bytes: int
+    seconds: float
+    statistic: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user says about a file that does not say it itself; empty or 0: nothing."""
+
+    operation: str = ""
+    algorithm: str = ""
+    layout: str = ""
+    ranks: int = 0
+    columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
+
+
+@dataclass
+class Found:
+    """Times, and how many rows were left out because commodel has no such operation or algorithm."""
+
+    times: list[Time] = field(default_factory=list)
+    left_out: Counter = field(default_factory=Counter)
+
+    def take(self, place: "Place", name: str, way: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
+        """One row of a collective; `way` is its algorithm, or empty where the library chose."""
+        operation = MPI_NAMES.get(plain(name), "")
+        way = place.given.algorithm or way or LIBRARY
+        if operation not in OPERATIONS or (way != LIBRARY and not _known(operation, way)):
+            self.left_out[name if way == LIBRARY else f"{name} {way}"] += 1
+            return
+        ranks = place.given.ranks or ranks
+        if not ranks:
+            raise place.error("the file does not say how many ranks there were; give --ranks")
+        size = 0 if operation == "barrier" else size
+        self._add(place, operation, way, ranks, size, seconds, statistic)
+
+    def take_message(self, place: "Place", size: int, seconds: float, statistic: str) -> None:
+        """One message between two ranks: half a round trip."""
+        self._add(place, *ONE_MESSAGE, size, seconds, statistic)
+
+    def _add(self, place, operation, way, ranks, size, seconds, statistic):
+        if not (isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
+            raise place.error(f"found a time of {seconds:g} s, wanted one above 0")
+        if not 0 <= size <= MAX_BYTES:
+            raise place.error(f"found a size of {size} bytes, wanted 0 to {MAX_BYTES}")
+        if not 2 <= ranks <= MAX_COUNT:
+            raise place.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
+        layout = place.given.layout or place.layout
+        if problem := _no_layout(layout):
+            raise place.error(problem)
+        self.times.append(Time(operation, way, layout, ranks, size, seconds, statistic, place.name))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands, for messages and for the table; and what the user said about the file."""
+
+    file: Path
+    line: int
+    given: Given
+    layout: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.file.name}:{self.line}"
+
+    def error(self, message: str) -> UserError:
+        return UserError(message, file=self.file, line=self.line)
+
+    def number(self, text: str) -> float:
+        try:
+            return float(text)
+        except ValueError:
+            raise self.error(f"found {shown(text)}, wanted a number") from None
+
+    def whole(self, text: str) -> int:
+        number = self.number(text)
+        if not isfinite(number) or number != int(number) or number < 0:
+            raise self.error(f"found {shown(text)}, wanted a whole number")
+        return int(number)
+
+
+@dataclass(frozen=True)
+class Format:
+    """`times` reads measured collectives, `parameters` a parameter set; a format with neither is only written."""
+
+    name: str
+    title: str
+    times: Callable[[Path, Given], Found] | None = None
+    parameters: Callable[..., ParameterSet] | None = None
+    asks: tuple[str, ...] = ()  # what of `Given` it can use beside algorithm, layout and ranks
+
+
+def read_times(entry: Format, files: Iterable[Path], given: Given) -> Found:
+    """All times of some files; a file without any is refused, never taken for an empty one."""
+    together = Found()
+    for file in files:
+        found = entry.times(file, given)
+        if not found.times:
+            what = f", only {left_out(found)}" if found.left_out else f"; is it a file of {entry.title}?"
+            raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
+        together.times += found.times
+        together.left_out += found.left_out
+    return together
+
+
+def left_out(found: Found) -> str:
+    """Which rows were left out: `3 rows (2 exscan, 1 allgather sparbit)`."""
+    count, more = found.left_out.total(), len(found.left_out) - NAMED
+    names = [f"{rows} {name}" for name, rows in found.left_out.most_common(NAMED)]
+    names += [f"and {more} other names"] if more > 0 else []
+    return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold one."""
+    try:
+        text = limited(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"cannot read: {error.strerror}", file=path) from None
+    return enumerate(text.split("\n"), 1)
+
+
+def limited(path: Path) -> Path:
+    """The same path, if what is there is not too much to read."""
+    if path.exists() and path.stat().st_size > MAX_FILE:
+        raise UserError(f"found more than {MAX_FILE >> 20} MiB, wanted a table of times", file=path)
+    return path
+
+
+def plain(name: str) -> str:
+    """An operation's name without what tools differ in: MPI_Reduce_scatter and All-to-All Personalized Exchange."""
+    name = name.removeprefix("MPI_").removesuffix(" Personalized Exchange")
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+@lru_cache
+def _no_layout(spec: str) -> str:
+    """Why this is no layout; empty: it is one, or none is named."""
+    try:
+        full(spec or "block", Site())
+    except UserError as error:
+        return error.message
+    return ""
+
+
+def _known(operation: str, way: str) -> bool:
+    try:
+        algorithm(operation, way)
+    except UserError:
+        return False
+    return True

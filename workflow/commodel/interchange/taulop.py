@@ -7,6 +7,7 @@ column an operation; the sum of integers is taken.
 from pathlib import Path
 
 from commodel.errors import UserError, suggest
+from commodel.interchange import Format, lines
 from commodel.records import Estimate, ParameterSet
 
 MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
@@ -14,6 +15,8 @@ MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
 
 def read(folder: Path, network: str = "") -> ParameterSet:
     """The parameter set of a folder; `network` names the table to take where there are several."""
+    if not folder.is_dir():
+        raise UserError("wanted a folder with SHM.txt, IB.txt, …", file=folder)
     tables = {path.stem: path for path in sorted(folder.glob("*.txt"))}
     networks = [name for name in tables if name not in (MEMORY, GAMMA)]
     if network and network not in networks:
@@ -52,7 +55,7 @@ def _channel(path: Path, channel: int) -> dict[str, Estimate]:
 
 
 def _gamma(path: Path) -> dict[str, Estimate]:
-    header = next((line.split() for line in path.read_text("utf-8").splitlines() if line.startswith("#size")), [])
+    header = next((line.split() for _, line in lines(path) if line.startswith("#size")), [])
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
     place = header.index(SUM) - 1
@@ -62,7 +65,7 @@ def _gamma(path: Path) -> dict[str, Estimate]:
 def _rows(path: Path) -> list[tuple[int, list[float]]]:
     """Sizes and their numbers; every row has as many as the first."""
     found: list[tuple[int, list[float]]] = []
-    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+    for number, line in lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         try:
@@ -81,3 +84,6 @@ def _rows(path: Path) -> list[tuple[int, list[float]]]:
 
 def _exact(seconds: float) -> Estimate:
     return Estimate(seconds, "s", seconds, seconds)
+
+
+FORMAT = Format("taulop", "the τ–Lop tools", parameters=read)

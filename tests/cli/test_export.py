@@ -1,0 +1,94 @@
+"""Files for other tools, through the command a user would type."""
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from tests.interchange.goal_simulator import play
+
+LOGGP = "family: loggp\nparameters: {L: 2.5e-6, o_s: 1.5e-6, o_r: 1.5e-6, g: 2.0e-6, G: 6.0e-9, gamma: 1.0e-9}\n"
+BCAST = ("--operation", "bcast", "--algorithm", "binomial", "--ranks", 16, "--bytes", 1)
+REDUCE = ("--operation", "reduce", "--topology", "flat:3", "--bytes", 1000)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, ["export", *(str(argument) for argument in arguments)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def params(tmp_path):
+    path = tmp_path / "set.yaml"
+    path.write_text(LOGGP)
+    return path
+
+
+def test_goal(params, tmp_path):
+    text = run("goal", *BCAST, "--params", params).stdout
+    assert "LogGOPSim -L 2500 -o 1500 -g 2000 -G 6 -O 0 -S 2147483647, in ns" in text
+    assert max(play(text, 2500, 1500, 2000, 6)) == 4 * 5500  # no port sends again within g
+    run("goal", *BCAST, "-o", tmp_path / "out.goal")
+    assert (tmp_path / "out.goal").read_text().startswith("num_ranks 16\n")
+
+
+def test_goal_has_the_work_or_says_so(params):
+    assert "calc 3000\n" in run("goal", *REDUCE, "--params", params).stdout
+    assert "calc 6000\n" in run("goal", *REDUCE, "--params", params, "--gamma", "2e-9").stdout
+    assert "calc 6000000\n" in run("goal", *REDUCE, "--gamma", "2e-9", "--unit", "ps").stdout
+    result = run("goal", *REDUCE)
+    assert "give --gamma or --params" in result.stderr
+    assert "calc 3000" not in result.stdout
+    assert run("goal", *BCAST).stderr == ""
+
+
+def test_goal_of_several_patterns_is_refused():
+    run("goal", "--operation", "bcast", "--ranks", 4, "--bytes", 8, code=2)
+
+
+def test_mrnet(tmp_path):
+    assert run("mrnet", "flat:2").stdout == "node0:0 => node1:0 node2:0 ;\n"
+    (tmp_path / "hosts").write_text("front\nb1\nb2\n")
+    assert run("mrnet", "flat:2", "--hosts", tmp_path / "hosts").stdout == "front:0 => b1:0 b2:0 ;\n"
+
+
+def test_extrap(tmp_path):
+    table = tmp_path / "comparison.csv"
+    table.write_text(
+        "point,platform,operation,choice,layout,ranks,bytes,measured,family\n"
+        "a,x,bcast,binomial,block:1,4,8,1.25e-5,logp\na,x,bcast,binomial,block:1,4,8,1.25e-5,loggp\n"
+    )
+    said = run("extrap", table, "-o", tmp_path / "x.txt").stdout
+    assert said == f"{tmp_path / 'x.txt'}\n"
+    assert (tmp_path / "x.txt").read_text().endswith("REGION bcast->binomial\nMETRIC time\nDATA 0.0000125\n")
+    run("extrap", table, "--format", "jsonl", "-o", tmp_path / "x.jsonl")
+    assert '"value": [1.25e-05]' in (tmp_path / "x.jsonl").read_text()
+
+
+def test_simgrid(params, tmp_path):
+    run("simgrid", params, "--nodes", 8, "-o", tmp_path / "p.yaml")
+    assert "file: p.xml" in (tmp_path / "p.yaml").read_text()
+    assert 'radical="0-7"' in (tmp_path / "p.xml").read_text()
+
+
+def test_rules(tmp_path):
+    (tmp_path / "t.csv").write_text("operation,ranks,bytes,algorithm,seconds\nbarrier,4,0,dissemination,1\n")
+    text = run("rules", tmp_path / "t.csv").stdout
+    assert [line.split(" #")[0] for line in text.splitlines()] == [
+        "1",
+        "6",
+        "2",
+        "2",
+        "1",
+        "0 0 0 0",
+        "4",
+        "1",
+        "0 4 0 0",
+    ]
+    assert "unknown operation" in run("rules", _table(tmp_path, "bcst,4,8,ring"), code=2).stderr
+
+
+def _table(folder, row):
+    path = folder / "wrong.csv"
+    path.write_text(f"operation,ranks,bytes,algorithm\n{row}\n")
+    return path

@@ -1,0 +1,207 @@
+"""A small file of every format that is read as times, as its tool would write it, and what has to be read from it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Times are (operation, algorithm, layout, ranks, bytes, seconds, statistic); left out are rows by name."""
+
+    text: str
+    times: list
+    given: dict = field(default_factory=dict)
+    left_out: dict = field(default_factory=dict)
+
+
+OSU = """
+# OSU MPI Broadcast Latency Test v7.3
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations  P50 Tail Lat(us)  P90 Tail Lat(us)
+1                       2.42              2.01              3.50        1000              2.40              2.90
+1024                    6.70              6.10              7.00        1000              6.50              6.80
+
+# OSU MPI Latency Test v5.8
+# Size          Latency (us)
+0                       1.10
+8192                    3.25
+# OSU MPI-CUDA Barrier Latency Test v7.3
+# Avg Latency(us)
+             8.00
+# OSU MPI Exscan Latency Test v7.3
+# Size       Avg Latency(us)
+4                       1.00
+# OSU MPI_Put Latency Test v7.3
+# Window creation: MPI_Win_allocate
+# Size          Latency (us)
+4                       1.00
+8                       1.00
+# OSU MPI Bandwidth Test v7.3
+# Size      Bandwidth (MB/s)
+4                       1.00
+"""
+
+IMB = """
+# List of Benchmarks to run:
+# PingPong
+#---------------------------------------------------
+# Benchmarking PingPong
+# #processes = 2
+# ( 2 additional processes waiting in MPI_Barrier)
+#---------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000         0.50         0.00
+         4096         1000         2.00      2048.00
+
+#----------------------------------------------------------------
+# Benchmarking Allreduce
+# #processes = 4
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]      defects
+            0         1000         0.00         0.00         0.00         0.00
+           64         1000         3.00         5.00         4.00         0.00
+
+#----------------------------------------------------------------
+# Benchmarking Barrier
+# #processes = 4
+#----------------------------------------------------------------
+ #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+         1000         1.00         2.00         1.50
+
+#-----------------------------------------------------------------------------
+# Benchmarking PingPing
+# #processes = 2
+#-----------------------------------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+           64         1000         0.50         0.00
+
+
+# All processes entering MPI_Finalize
+"""
+
+REPROMPI = """#Command-line arguments:  bin/mpibenchmark --calls-list=MPI_Bcast,MPI_Gather --nrep=2
+#MPI calls:
+#    MPI_Bcast
+#@datatype=MPI_DOUBLE
+#@datatype_extent_bytes=8
+#@nprocs=16
+#@sync=MPI_Barrier
+                                              test       nrep        count    runtime_sec
+                                         MPI_Bcast          0           10   0.0000109819
+                                         MPI_Bcast          1           10   0.0000030911
+                                        MPI_Gather          0            2   0.0000050000
+# Benchmark started at Mon Oct 12 22:14:38 2020
+"""
+
+MPIBLIB = """#measure = 0
+#msg\ttime\twtick\treps\tci
+0\t4.0e-06\t1e-09\t5\t1e-07
+1024\t8.0e-06\t1e-09\t7\t1e-07
+"""
+
+SKAMPI = """# SKaMPI Version 5.0.4
+begin result "Pingpong_Send_Recv"
+count= 1        4       6.0       0.0      160       5.7       5.7
+end result "Pingpong_Send_Recv"
+begin result "MPI_Bcast-procs-short"
+procs= 2      256      10.0       0.1        8      10.0       9.0       0.0       0.0
+procs= 4      256      20.0       0.1        8      20.0      19.0      19.0      19.0
+end result "MPI_Bcast-procs-short"
+begin result "MPI_Reduce-length"
+count= 64     256      30.0       0.1        8      30.0      29.0      29.0
+end result "MPI_Reduce-length"
+begin result "Bcast_using_Send_Recv-procs-short"
+procs= 2      256      10.0       0.1        8      10.0       9.0
+end result "Bcast_using_Send_Recv-procs-short"
+"""
+
+PICO = """system,run,collective,algorithm,nodes,ranks_per_node,bytes,samples,median_s,mean_s
+mn5,1,bcast,binomial_ompi,32,1,4096,5,1e-5,2e-5
+mn5,1,gather,linear_over,8,4,4096,5,2e-5,2e-5
+mn5,1,allreduce,default_ompi,4,2,64,5,3e-5,3e-5
+mn5,1,allgather,ring_ompi,16,1,1024,5,4e-5,3e-5
+mn5,1,bcast,bine_lat_over,16,1,1024,5,4e-5,3e-5
+mn5,1,bcast,bine_lat_over,32,1,1024,5,4e-5,3e-5
+"""
+
+CSV = """name,how,p,size,t_us,where
+bcast,binomial,8,4KiB,12.5,block:2
+barrier,,8,,3,
+pingpong,,2,8,5,
+"""
+
+SAMPLES = {
+    "osu": Sample(
+        OSU,
+        [
+            ("bcast", "library", "", 16, 1, 2.40e-6, "median"),
+            ("bcast", "library", "", 16, 1024, 6.50e-6, "median"),
+            ("bcast", "linear", "", 2, 0, 1.10e-6, "mean"),
+            ("bcast", "linear", "", 2, 8192, 3.25e-6, "mean"),
+            ("barrier", "library", "", 16, 0, 8e-6, "mean"),
+        ],
+        {"ranks": 16},
+        {"Exscan": 1, "MPI_Put Latency": 2, "MPI Bandwidth": 1},
+    ),
+    "imb": Sample(
+        IMB,
+        [
+            ("bcast", "linear", "block:1", 2, 0, 0.5e-6, "mean"),
+            ("bcast", "linear", "block:1", 2, 4096, 2e-6, "mean"),
+            ("allreduce", "library", "block:1", 4, 64, 4e-6, "mean"),
+            ("barrier", "library", "block:1", 4, 0, 1.5e-6, "mean"),
+        ],
+        {"layout": "block:1"},
+        {"PingPing": 1},
+    ),
+    "reprompi": Sample(
+        REPROMPI,
+        [
+            ("bcast", "library", "", 16, 80, 10.9819e-6, "sample"),
+            ("bcast", "library", "", 16, 80, 3.0911e-6, "sample"),
+            ("gather", "library", "", 16, 16, 5e-6, "sample"),
+        ],
+    ),
+    "mpiblib": Sample(
+        MPIBLIB,
+        [("bcast", "linear", "", 2, 0, 2e-6, "mean"), ("bcast", "linear", "", 2, 1024, 4e-6, "mean")],
+        {"operation": "pingpong"},
+    ),
+    "skampi": Sample(
+        SKAMPI,
+        [
+            ("bcast", "linear", "", 2, 4, 3e-6, "mean"),
+            ("bcast", "library", "", 2, 256, 10e-6, "mean"),
+            ("bcast", "library", "", 4, 256, 20e-6, "mean"),
+            ("reduce", "library", "", 3, 256, 30e-6, "mean"),
+        ],
+        left_out={"Bcast_using_Send_Recv": 1},
+    ),
+    "pico": Sample(
+        PICO,
+        [
+            ("bcast", "binomial", "block:1", 32, 4096, 1e-5, "median"),
+            ("gather", "linear", "block:4", 32, 128, 2e-5, "median"),
+            ("allreduce", "library", "block:2", 8, 64, 3e-5, "median"),
+            ("allgather", "ring", "block:1", 16, 64, 4e-5, "median"),
+        ],
+        left_out={"bcast bine-lat": 2},
+    ),
+    "csv": Sample(
+        CSV,
+        [
+            ("bcast", "binomial", "block:2", 8, 4096, 12.5e-6, "unknown"),
+            ("barrier", "library", "", 8, 0, 3e-6, "unknown"),
+            ("bcast", "linear", "", 2, 8, 2.5e-6, "unknown"),
+        ],
+        {
+            "columns": (
+                "operation=name",
+                "algorithm=how",
+                "ranks=p",
+                "bytes=size",
+                "seconds=t_us:us",
+                "layout=where",
+            )
+        },
+    ),
+}

@@ -1,0 +1,98 @@
+"""Extra-P's files: read back by the grammar of its documentation, they hold every time once."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.interchange.extrap import alike, jsonl, regions, text, write
+
+FILE = Path("table.csv")
+OBSERVED = pd.DataFrame(
+    [
+        ("point", "bcast", "linear", "a", "block:1", 4, 8, 1e-5, True),
+        ("point", "bcast", "linear", "a", "block:1", 4, 8, 3e-5, True),
+        ("point", "bcast", "linear", "a", "block:1", 4, 8, 9e-5, False),
+        ("point", "bcast", "binomial", "a", "block:1", 4, 8, 2e-5, True),
+        ("point", "reduce", "flat:3", "a", "block:1", 4, 64, 5e-5, True),
+        ("probe", "prtt", "", "a", "block:1", 2, 8, 1e-6, True),
+    ],
+    columns=["kind", "name", "choice", "platform", "layout", "ranks", "bytes", "seconds", "valid"],
+)
+
+
+def read_text(written):
+    """The grammar of the text format: a region has a DATA line for every point, in their order."""
+    found, points, region = {}, [], None
+    for line in filter(None, written.splitlines()):
+        word, _, rest = line.partition(" ")
+        if word == "POINTS":
+            points = [tuple(map(int, pair.split())) for pair in re.findall(r"\(([^()]*)\)", rest)]
+        elif word == "REGION":
+            region = found.setdefault(rest, [])
+        elif word == "DATA":
+            assert re.fullmatch(r"[0-9]+(\.[0-9]+)?( [0-9]+(\.[0-9]+)?)*", rest)
+            region.append([float(number) for number in rest.split()])
+        else:
+            assert (word, rest) in {("PARAMETER", "p bytes"), ("METRIC", "time")}
+    return {region: dict(zip(points, times, strict=True)) for region, times in found.items()}
+
+
+def read_jsonl(written):
+    found = {}
+    for row in map(json.loads, written.splitlines()):
+        assert row["metric"] == "time"
+        found.setdefault(row["callpath"], {})[row["params"]["p"], row["params"]["bytes"]] = row["value"]
+    return found
+
+
+def test_observations_keep_all_valid_samples():
+    found = regions(OBSERVED, FILE)
+    assert found["bcast->linear"] == {(4, 8): [1e-5, 3e-5]}
+    assert set(found) == {"bcast->linear", "bcast->binomial", "reduce->flat:3"}
+
+
+def test_a_comparison_has_a_median_a_point():
+    rows = [("p1", "bcast", "linear", f"{where}", "block:1", 4, 8, 1e-5) for where in ("a", "a")]
+    rows += [
+        ("p2", "bcast", "linear", "b", "block:1", 4, 8, 2e-5),
+        ("p3", "bcast", "linear", "b", "block:1", 8, 8, None),
+    ]
+    names = ["point", "operation", "choice", "platform", "layout", "ranks", "bytes", "measured"]
+    found = regions(pd.DataFrame(rows, columns=names), FILE)
+    assert found == {"a->bcast->linear": {(4, 8): [1e-5]}, "b->bcast->linear": {(4, 8): [2e-5]}}
+
+
+TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=4)
+POINTS = st.dictionaries(st.tuples(st.integers(2, 999), st.integers(0, 1 << 40)), TIMES, min_size=1, max_size=5)
+
+
+@given(st.dictionaries(st.sampled_from(["bcast->linear", "reduce->flat:3", "gather->ring"]), POINTS, min_size=1))
+def test_all_that_is_written_is_read(found):
+    together = {}
+    for group in alike(found):
+        for region, times in read_text(text(group)).items():
+            assert times.keys() == group[region].keys()
+            for point, values in times.items():
+                assert values == pytest.approx(group[region][point], rel=1e-6, abs=1e-14)
+        together |= read_jsonl(jsonl(group))
+    assert together == found
+
+
+def test_call_paths_with_other_points_get_other_files(tmp_path):
+    names = write(regions(OBSERVED, FILE), "text", tmp_path / "out.txt")
+    assert [name.name for name in names] == ["out-1.txt", "out-2.txt"]
+    assert set(read_text(names[0].read_text())) == {"bcast->linear", "bcast->binomial"}
+    assert [name.name for name in write(regions(OBSERVED[:4], FILE), "jsonl", tmp_path / "o.jsonl")] == ["o.jsonl"]
+
+
+def test_tables_without_points_are_refused():
+    with pytest.raises(UserError, match=r"table\.csv: .*wanted observations\.csv or comparison\.csv"):
+        regions(pd.DataFrame({"a": [1]}), FILE)
+    with pytest.raises(UserError, match=r"table\.csv: found no measured point"):
+        regions(OBSERVED[-1:], FILE)

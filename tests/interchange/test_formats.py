@@ -1,0 +1,210 @@
+"""The contract of every format that is read, over the registry: what a good file gives, and that a bad one is refused
+in one line that names it."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.interchange import MPI_NAMES, Given, plain, read_times
+from commodel.operations import OPERATIONS
+from commodel.pointtable import read_points
+from commodel.registry import discover
+from tests.interchange.samples import SAMPLES
+
+FORMATS = discover("interchange", "FORMAT")
+READ = sorted(name for name, entry in FORMATS.items() if entry.times)
+WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules"}
+
+
+def read(name, folder, text, **given):
+    path = folder / "file.txt"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_times(FORMATS[name], [path], Given(**given))
+
+
+def times(found):
+    """Without where they stand."""
+    names = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
+    return [tuple(getattr(time, name) for name in names) for time in found.times]
+
+
+def test_every_format_is_read_or_written():
+    assert sorted(SAMPLES) == READ
+    for name, entry in FORMATS.items():
+        assert entry.title
+        assert bool(entry.times or entry.parameters) != (name in WRITTEN)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_sample_is_read(name, tmp_path):
+    sample = SAMPLES[name]
+    found = read(name, tmp_path, sample.text, **sample.given)
+    got = times(found)
+    assert [row[:5] + row[6:] for row in got] == [row[:5] + row[6:] for row in sample.times]
+    assert [row[5] for row in got] == pytest.approx([row[5] for row in sample.times])
+    lines = sample.text.splitlines()
+    for time in found.times:
+        line = lines[int(time.source.removeprefix("file.txt:")) - 1]
+        assert re.search(r"[0-9]", line)
+    assert found.left_out == sample.left_out
+
+
+@pytest.mark.parametrize("name", READ)
+def test_windows_line_ends_change_nothing(name, tmp_path):
+    sample = SAMPLES[name]
+    plain = read(name, tmp_path, sample.text, **sample.given)
+    assert times(read(name, tmp_path, sample.text.replace("\n", "\r\n"), **sample.given)) == times(plain)
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("text", ["", "\n\n", "nothing of the kind\n", b"\x00\xff\xfe\x01 1 2 3\n"])
+def test_what_is_no_such_file_is_refused(name, text, tmp_path):
+    with pytest.raises(UserError, match=r"file\.txt"):
+        read(name, tmp_path, text, **SAMPLES[name].given)
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("word", ["nan", "-1e-6", "inf", "-nan", "1e99", "0.0", "fast"])
+def test_a_time_that_cannot_be_is_refused_with_its_line(name, word, tmp_path):
+    sample = SAMPLES[name]
+    first = read(name, tmp_path, sample.text, **sample.given).times[0]
+    number = int(first.source.split(":")[1])
+    lines = sample.text.splitlines()
+    digits = {"osu": "2.40", "imb": "0.50", "reprompi": "0.0000109819", "mpiblib": "4.0e-06", "skampi": "6.0"}
+    lines[number - 1] = lines[number - 1].replace(digits.get(name, {"pico": "1e-5", "csv": "12.5"}.get(name)), word, 1)
+    with pytest.raises(UserError, match=rf"file\.txt:{number}: "):
+        read(name, tmp_path, "\n".join(lines), **sample.given)
+
+
+@pytest.mark.parametrize("name", READ)
+@settings(max_examples=60)
+@given(st.data())
+def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, data):
+    sample = SAMPLES[name]
+    text = sample.text
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(text)))
+        length = data.draw(st.integers(0, 30))
+        text = text[:place] + data.draw(st.text(max_size=6)) + text[place + length :]
+    refused, found = "", None
+    try:
+        found = read(name, tmp_path_factory.mktemp("damaged"), text.encode("utf-8", "replace"), **sample.given)
+    except UserError as error:
+        refused = error.message
+    assert bool(refused) != bool(found and found.times)
+    assert "\n" not in refused
+    for operation, _, _, ranks, size, seconds, _ in times(found) if found else ():
+        assert operation in OPERATIONS
+        assert ranks >= 2
+        assert size >= 0
+        assert 0 < seconds < 1e10
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_user_knows_the_algorithm(name, tmp_path):
+    sample = SAMPLES[name]
+    found = read(name, tmp_path, sample.text, **{**sample.given, "algorithm": "linear"})
+    assert {time.algorithm for time in found.times} == {"linear"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("osu", "# OSU MPI Broadcast Latency Test\n# Size  Avg Latency(us)\n1 2.0\n", "give --ranks"),
+        ("osu", "8 1.0\n", "before a title"),
+        ("osu", "# OSU MPI Latency Test\n8 1.0\n", "wanted column names first"),
+        ("osu", "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n", "found 1 numbers, wanted size, mean"),
+        ("imb", "# Benchmarking Bcast\n#bytes #repetitions t_avg[usec]\n8 1 1.0\n", "give --ranks"),
+        ("imb", "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_avg[usec]\n8 1\n", "wanted #bytes"),
+        ("reprompi", "test nrep count seconds\nMPI_Bcast 0 1 1\n", "found no column runtime_sec"),
+        ("reprompi", "test nrep count runtime_sec\nMPI_Bcast 0 1\n", "found 3 cells, wanted"),
+        ("mpiblib", "#msg time wtick reps ci\n1 1 1 1 1\n", "give --operation"),
+        ("skampi", 'begin result "MPI_Bcast"\ncount= 4 4 1.0\nend result\n', "found 2 numbers"),
+        ("pico", "collective,algorithm\nbcast,ring\n", "found no column 'nodes'"),
+        ("csv", "operation,seconds,ranks,bytes\nbcst,1,2,3\n", "did you mean 'bcast'?"),
+        ("csv", "operation,seconds,ranks,bytes,algorithm\nbcast,1,2,3,binomal\n", "did you mean 'binomial'?"),
+    ],
+)
+def test_what_is_missing_is_said(name, text, said, tmp_path):
+    with pytest.raises(UserError) as error:
+        read(name, tmp_path, text)
+    assert said in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("seconds", "wanted NAME=COLUMN"),
+        ("time=t", "no column is called 'time' here"),
+        ("seconds=t:hours", "found the unit 'hours'"),
+        ("ranks=p:us", "ranks has no unit"),
+        ("seconds=nowhere", "found no column 'nowhere'"),
+    ],
+)
+def test_columns_of_a_table_are_named_rightly(column, said, tmp_path):
+    with pytest.raises(UserError) as error:
+        read("csv", tmp_path, "operation,seconds,ranks,bytes\nbcast,1,2,3\n", columns=(column,))
+    assert said in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [
+        ("All-to-All Personalized Exchange", "alltoall"),
+        ("MPI_Reduce_scatter", "reduce-scatter"),
+        ("Reduce_scatter_block", "reduce-scatter"),
+        ("Broadcast", "bcast"),
+        ("MPI_Allgather", "allgather"),
+    ],
+)
+def test_names_of_operations(name, means):
+    assert MPI_NAMES[plain(name)] == means
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_layout_is_one(name, tmp_path):
+    with pytest.raises(UserError, match=r"file\.txt:\d+: .*blok"):
+        read(name, tmp_path, SAMPLES[name].text, **{**SAMPLES[name].given, "layout": "blok:2"})
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("commodel.interchange.MAX_FILE", 20)
+    with pytest.raises(UserError, match="found more than"):
+        read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
+    with pytest.raises(UserError, match="nowhere"):
+        read_times(FORMATS[name], [tmp_path / "nowhere"], Given(**SAMPLES[name].given))
+
+
+def test_a_process_a_row_means_the_slowest(tmp_path):
+    text = "test process nrep count runtime_sec\n" + "".join(
+        f"MPI_Bcast {process} {nrep} 4 {1e-6 * (1 + process + 10 * nrep):.9f}\n"
+        for nrep in (0, 1)
+        for process in (1, 0)
+    )
+    found = read("reprompi", tmp_path, "#@nprocs=2\n" + text)
+    assert [time.seconds for time in found.times] == pytest.approx([2e-6, 12e-6])
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))
+def test_what_is_written_is_read(rows, tmp_path_factory):
+    """Sizes, and times in hundredths of a microsecond, as the tool rounds them."""
+    body = "".join(f"{size:<10}{hundredths / 100:>20.2f}\n" for size, hundredths in rows)
+    text = f"# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n{body}"
+    found = read("osu", tmp_path_factory.mktemp("osu"), text, ranks=4)
+    assert [time.bytes for time in found.times] == [size for size, _ in rows]
+    assert [time.seconds for time in found.times] == pytest.approx([h * 1e-8 for _, h in rows])
+
+
+def test_a_library_has_no_price(tmp_path):
+    head = "operation,algorithm,layout,ranks,bytes,seconds,statistic,source\n"
+    path = tmp_path / "t.csv"
+    path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\nbcast,binomial,,4,8,2e-5,mean,f:2\n")
+    measured = read_points(path)
+    assert (len(measured.points), measured.seconds, measured.unpriced) == (1, [2e-5], 1)
+    path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\n")
+    with pytest.raises(UserError, match="found 1 rows of algorithm 'library' only"):
+        read_points(path)

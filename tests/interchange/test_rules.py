@@ -1,0 +1,126 @@
+"""Open MPI's rules: read back as Open MPI reads them (checked by hand with 4.1.4), every choice of a table holds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.interchange.rules import ALGORITHMS, COLLECTIVES, WHOLE, Choice, Rule, read_table, rule_of, rules
+
+KNOWN = st.sampled_from(sorted({(name, way) for name, ways in ALGORITHMS.items() for way in ways}))
+
+
+def read(text):
+    """{collective: [(ranks, [(bytes, Rule)])]}: numbers in order, comments skipped."""
+    words = iter(word for line in text.splitlines() for word in line.split("#")[0].split())
+    number = lambda: int(next(words))  # noqa: E731
+    found = {}
+    for _ in range(number()):
+        collective = number()
+        sizes = []
+        for _ in range(number()):
+            ranks = number()
+            sizes.append((ranks, [(number(), Rule(number(), number(), number())) for _ in range(number())]))
+            assert sizes[-1][1][0][0] == 0, "a first rule that is not for 0 bytes"
+        found[collective] = sizes
+    assert next(words, None) is None
+    return found
+
+
+def look_up(table, collective, ranks, size):
+    """The last communicator size and message size not above what is asked for; the first where all are above."""
+    of_ranks = [rules for least, rules in table[collective] if least <= ranks] or [table[collective][0][1]]
+    return [rule for least, rule in of_ranks[-1] if least <= size][-1]
+
+
+@st.composite
+def tables(draw):
+    rows = draw(st.dictionaries(st.tuples(st.integers(2, 64), st.integers(0, 1 << 20)), KNOWN, min_size=1, max_size=12))
+    found = {}
+    for (ranks, size), (name, way) in rows.items():
+        size = 0 if name == "barrier" else size
+        found[name, ranks, size] = Choice(name, ranks, size, way)
+    return list(found.values())
+
+
+@given(tables())
+def test_every_choice_holds_from_its_size_to_the_next(choices):
+    table = read(rules(choices))
+    for choice in choices:
+        factor = choice.ranks if choice.operation in WHOLE else 1
+        same = [c.bytes for c in choices if (c.operation, c.ranks) == (choice.operation, choice.ranks)]
+        following = min((size for size in same if size > choice.bytes), default=choice.bytes + 100)
+        fewest = min(c.ranks for c in choices if c.operation == choice.operation)
+        number, wanted = COLLECTIVES[choice.operation], rule_of(choice.operation, choice.algorithm)
+        for size in (choice.bytes, following - 1):
+            assert look_up(table, number, choice.ranks, size * factor) == wanted
+        if min(same) > 0:
+            assert look_up(table, number, choice.ranks, min(same) * factor - 1) == Rule()
+        if fewest > 2:
+            assert look_up(table, number, fewest - 1, choice.bytes * factor) == Rule()
+
+
+def test_a_table_by_hand():
+    text = rules(
+        [
+            Choice("bcast", 4, 8, "binomial"),
+            Choice("bcast", 4, 1024, "binomial"),
+            Choice("bcast", 4, 65536, "chain:4KiB"),
+            Choice("gather", 2, 8, "linear"),
+            Choice("bcast", 4, 1 << 20, "bine"),
+        ]
+    )
+    assert text == (
+        "2 # collectives\n"
+        "7 # bcast\n2 # communicator sizes\n2 # ranks and more\n1 # message sizes\n0 0 0 0 # library\n"
+        "4 # ranks and more\n4 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
+        "8 6 0 0 # binomial\n65536 3 0 4096 # chain:4KiB\n"
+        "1048576 0 0 0 # bine: none in Open MPI, which decides itself\n"
+        "9 # gather\n1 # communicator sizes\n2 # ranks and more\n2 # message sizes\n"
+        "0 0 0 0 # below the table: Open MPI decides\n16 1 0 0 # linear\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "rule"),
+    [
+        ("bcast", "knomial:4", Rule(7)),
+        ("bcast", "knomial:8", Rule()),
+        ("bcast", "chain", Rule(3, 0, 8192)),
+        ("bcast", "binomial:64KiB", Rule(6, 0, 65536)),
+        ("allreduce", "ring", Rule(4)),
+        ("allreduce", "ring:1MiB", Rule(5, 0, 1 << 20)),
+        ("alltoall", "bruck", Rule(3)),
+        ("barrier", "n-way:3", Rule()),
+        ("scatter", "linear", Rule(1)),
+        ("reduce-scatter", "recursive-halving", Rule(2)),
+        ("gather", "linear:4", Rule()),
+        ("bcast", "library", Rule()),
+    ],
+)
+def test_numbers_of_algorithms(name, spec, rule):
+    assert rule_of(name, spec) == rule
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("bcst,4,8,ring", "t.csv:3: operation: unknown operation 'bcst'"),
+        ("bcast,1,8,binomial", "t.csv:3: ranks: found '1'"),
+        ("bcast,4,x,binomial", "t.csv:3: bytes: found 'x'"),
+        ("bcast,4,8,", "t.csv:3: algorithm: found nothing"),
+        ("bcast,8,8,linear", "t.csv:3: found bcast at 8 ranks and 8 B twice"),
+    ],
+)
+def test_a_mistake_in_the_table(tmp_path, row, said):
+    path = tmp_path / "t.csv"
+    path.write_text(f"operation,ranks,bytes,algorithm\nbcast,8,8,binomial\n{row}\n")
+    with pytest.raises(UserError) as error:
+        read_table(path)
+    assert said in error.value.message
+
+
+def test_a_comment_cannot_end_its_line():
+    text = rules([Choice("bcast", 2, 0, "bi\nnomial")])
+    assert "bi nomial" in text
+    assert read(text)[7] == [(2, [(0, Rule())])]

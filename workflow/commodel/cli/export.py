@@ -1,0 +1,75 @@
+"""commodel export: schedules, trees, measurements and parameters as files of other tools."""
+
+from pathlib import Path
+
+import click
+
+from commodel import compare
+from commodel.cli._output import emit
+from commodel.cli._points import one_schedule, pattern_options
+from commodel.collect import TEXT
+from commodel.interchange import extrap, goal, mrnet, rules, simgrid
+from commodel.tables import read_parameters, read_table
+from commodel.topologies import tree
+from commodel.treetext import mrnet as mrnet_text
+from commodel.units import parse_count, parse_number
+
+PATH = click.Path(path_type=Path)
+OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
+
+
+@click.group()
+def export() -> None:
+    """Write files for other tools."""
+
+
+@export.command(name="goal")
+@pattern_options
+@click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: gamma, and the simulator's arguments as a comment.")
+@click.option("--gamma", help="Seconds per byte of reduce and copy work.")
+@click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", help="Unit of time; default ns.")
+@OUT
+def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
+    """One pattern in GOAL, for LogGOPSim."""
+    schedule = one_schedule(**pattern)
+    known, arguments = goal.from_set(read_parameters(params), unit) if params else (None, "")
+    per_byte = parse_number(gamma) if gamma else known
+    if goal.untimed(schedule, per_byte):
+        click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
+    emit(goal.goal(schedule, per_byte, unit, arguments), out)
+
+
+@export.command(name="mrnet")
+@click.argument("spec")
+@click.option("--hosts", type=PATH, help="Names of hosts, one a line, one a node of the tree.")
+@OUT
+def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
+    """The tree that SPEC names as a topology of MRNet."""
+    emit(mrnet_text(mrnet.on_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
+
+
+@export.command(name="extrap")
+@click.argument("table", type=PATH)
+@click.option("--format", "style", type=click.Choice(list(extrap.STYLES)), default="text", help="Default: text.")
+@click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
+def to_extrap(table: Path, style: str, out: Path) -> None:
+    """What observations.csv or comparison.csv measured, for Extra-P."""
+    found = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})), table)
+    click.echo("\n".join(str(name) for name in extrap.write(found, style, out)))
+
+
+@export.command(name="simgrid")
+@click.argument("params", type=PATH)
+@click.option("--nodes", required=True, help="How many nodes the platform has.")
+@click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
+def to_simgrid(params: Path, nodes: str, out: Path) -> None:
+    """A simulated platform, from a parameter set of LogGP or Hockney."""
+    simgrid.write(read_parameters(params), parse_count(nodes, 2), out)
+
+
+@export.command(name="rules")
+@click.argument("table", type=PATH)
+@OUT
+def to_rules(table: Path, out: Path | None) -> None:
+    """Open MPI's rules, from a table of operation, ranks, bytes, algorithm."""
+    emit(rules.rules(rules.read_table(table)).rstrip("\n"), out)

@@ -1,0 +1,72 @@
+"""Any CSV table of measured collectives, a row a time: which column is what is said as NAME=COLUMN or NAME=COLUMN:UNIT.
+
+Names are operation, algorithm, layout, ranks, bytes, seconds, statistic; a column called like that needs no saying.
+Cells may have units of their own. The operation `pingpong` is a full round trip, and is halved.
+"""
+
+from pathlib import Path
+
+from commodel.algorithms import algorithm
+from commodel.errors import UserError, suggest
+from commodel.interchange import Format, Found, Given, Place, limited
+from commodel.operations import operation
+from commodel.records import LIBRARY
+from commodel.tables import cell, read_rows
+from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bytes, parse_count, parse_seconds
+
+NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
+UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
+
+
+def times(path: Path, given: Given) -> Found:
+    columns = _columns(given.columns)
+    needed = [] if given.operation else ["operation"]
+    wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
+    found = Found()
+    for number, row in read_rows(limited(path), (*wanted, *(column for column, _ in columns.values()))):
+        texts = {}
+        for name in NAMES:
+            column, unit = columns.get(name, (name, ""))
+            texts[name] = row.get(column, "") + (unit if row.get(column, "")[-1:].isdigit() else "")
+        try:
+            _take(found, Place(path, number, given, layout=texts["layout"]), texts)
+        except UserError as error:
+            if error.message.startswith(f"{path}:"):
+                raise
+            raise UserError(error.found, file=path, line=number, key=error.key) from None
+    return found
+
+
+def _take(found: Found, place: Place, texts: dict[str, str]) -> None:
+    name = place.given.operation or texts["operation"]
+    statistic, seconds = texts["statistic"] or "unknown", cell(texts, "seconds", parse_seconds)
+    if name == "pingpong":
+        found.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
+        return
+    name = operation(name)
+    way = place.given.algorithm or texts["algorithm"]
+    if way and way != LIBRARY:
+        algorithm(name, way)
+    ranks = place.given.ranks or cell(texts, "ranks", parse_count)
+    size = 0 if name == "barrier" else cell(texts, "bytes", parse_bytes)
+    found.take(place, name, way, ranks, size, seconds, statistic)
+
+
+def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+    """Column and unit by name."""
+    found = {}
+    for setting in settings:
+        name, equals, column = (part.strip() for part in setting.partition("="))
+        if not equals or not column:
+            raise UserError(f"found '{setting}', wanted NAME=COLUMN or NAME=COLUMN:UNIT", key="--column")
+        if name not in NAMES:
+            raise UserError(f"no column is called '{name}' here; {suggest(name, NAMES)}", key="--column")
+        column, _, unit = column.partition(":")
+        if unit and unit not in UNITS.get(name, ()):
+            known = suggest(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
+            raise UserError(f"found the unit '{unit}' of {name}; {known}", key="--column")
+        found[name] = (column.strip(), unit)
+    return found
+
+
+FORMAT = Format("csv", "a CSV table", times, asks=("operation", "columns"))

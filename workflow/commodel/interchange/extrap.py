@@ -1,0 +1,85 @@
+"""Measured points for Extra-P: parameters p (ranks) and bytes, a call path an operation and choice, the metric time.
+
+A file of Extra-P has one list of points for all its call paths, whatever the format: those with the same points stand
+together, and others get a file of their own.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.interchange import Format
+from commodel.tables import write_text
+
+PARAMETERS = {"p": "ranks", "bytes": "bytes"}
+Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
+
+
+def regions(table: pd.DataFrame, file: Path) -> Regions:
+    """Times by call path and point, of a table of observations (every valid sample) or of a comparison (medians)."""
+    if "kind" in table:
+        rows = table[(table["kind"] == "point") & table["valid"].astype(bool)]
+        rows = rows.rename(columns={"name": "operation"})
+    elif "measured" in table:
+        rows = table.drop_duplicates("point").rename(columns={"measured": "seconds"})
+    else:
+        wanted = "observations.csv or comparison.csv"
+        raise UserError(f"found neither a column 'kind' nor 'measured', wanted {wanted}", file=file)
+    rows = rows[rows["seconds"].notna()]
+    if rows.empty:
+        raise UserError("found no measured point", file=file)
+    path = ["operation", "choice"]
+    path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
+    found: dict[str, dict[tuple[int, int], list[float]]] = {}
+    for names, group in rows.groupby(path, sort=False):
+        points = found.setdefault("->".join(str(name).replace("->", "-") for name in names), {})
+        for row in group.itertuples():
+            points.setdefault((int(row.ranks), int(row.bytes)), []).append(float(row.seconds))
+    return found
+
+
+def alike(found: Regions) -> list[Regions]:
+    """Call paths that have the same points, together."""
+    groups: dict[frozenset, dict] = {}
+    for region, times in found.items():
+        groups.setdefault(frozenset(times), {})[region] = times
+    return list(groups.values())
+
+
+def text(found: Regions) -> str:
+    points = sorted(next(iter(found.values())))
+    lines = [f"PARAMETER {' '.join(PARAMETERS)}", "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points)]
+    for region, times in found.items():
+        lines += ["", f"REGION {region}", "METRIC time"]
+        lines += ["DATA " + " ".join(map(_decimal, times[point])) for point in points]
+    return "\n".join(lines)
+
+
+def jsonl(found: Regions) -> str:
+    rows = [
+        {"params": dict(zip(PARAMETERS, point, strict=True)), "callpath": region, "metric": "time", "value": times}
+        for region, points in found.items()
+        for point, times in points.items()
+    ]
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+def _decimal(seconds: float) -> str:
+    """Without an exponent, which the format does not have."""
+    return f"{seconds:.15f}".rstrip("0").rstrip(".")
+
+
+def write(found: Regions, style: str, out: Path) -> list[Path]:
+    """One file, or NAME-1, NAME-2, …; which they are."""
+    groups = alike(found)
+    names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
+    for name, group in zip(names, groups, strict=True):
+        write_text(name, STYLES[style](group) + "\n")
+    return names
+
+
+STYLES = {"text": text, "jsonl": jsonl}
+FORMAT = Format("extrap", "Extra-P")

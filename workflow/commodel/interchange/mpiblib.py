@@ -1,0 +1,32 @@
+"""Text output of MPIBlib: a row a message size, `#msg time wtick reps ci`, seconds, means over the repetitions.
+
+Neither the operation nor the number of ranks is in it. What is measured between two processes is a full round trip: it
+is called `pingpong` and halved.
+"""
+
+from pathlib import Path
+
+from commodel.interchange import Format, Found, Given, Place, lines
+
+
+def times(path: Path, given: Given) -> Found:
+    found, columns = Found(), []
+    for number, line in lines(path):
+        place = Place(path, number, given)
+        cells = line.lstrip("#").split()
+        if line.startswith("#"):
+            columns = cells if cells[:2] == ["msg", "time"] else columns
+        elif cells and columns:
+            if len(cells) != len(columns):
+                raise place.error(f"found {len(cells)} numbers, wanted {' '.join(columns)}")
+            if not given.operation:
+                raise place.error("the file does not say what was measured; give --operation, e.g. bcast or pingpong")
+            size, seconds = place.whole(cells[0]), place.number(cells[1])
+            if given.operation == "pingpong":
+                found.take_message(place, size, seconds / 2, "mean")
+            else:
+                found.take(place, given.operation, "", 0, size, seconds, "mean")
+    return found
+
+
+FORMAT = Format("mpiblib", "MPIBlib", times, asks=("operation",))

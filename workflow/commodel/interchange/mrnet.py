@@ -1,0 +1,35 @@
+"""MRNet's topology files with the names of real hosts: node i of a tree sits on line i of a list of hosts.
+
+A host that is listed again gets a further process, `host:1`, `host:2`, … (reading is `topologies/file.py`).
+"""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.interchange import Format, lines
+from commodel.tree import Tree
+from commodel.units import shown
+
+HOST = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def on_hosts(tree: Tree, hosts: Path) -> Tree:
+    seen: Counter[str] = Counter()
+    names = []
+    for number, line in lines(hosts):
+        host = line.split("#", 1)[0].strip()
+        if not host:
+            continue
+        if not HOST.fullmatch(host):
+            raise UserError(f"found {shown(host)}, wanted a host's name", file=hosts, line=number)
+        names.append(f"{host}:{seen[host]}")
+        seen[host] += 1
+    if len(names) < tree.nodes:
+        raise UserError(f"found {len(names)} hosts, wanted one for each of {tree.nodes} nodes", file=hosts)
+    return replace(tree, names=tuple(names[: tree.nodes]))
+
+
+FORMAT = Format("mrnet", "MRNet")

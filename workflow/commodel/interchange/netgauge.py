@@ -1,0 +1,70 @@
+"""The LogGP parameters that Netgauge's `loggp` pattern prints or writes: a row a size, microseconds.
+
+Its L is half of the smallest round trip, overheads included; here o_s and o_r of the smallest size are taken off it. g
+and G of a row are a line through all sizes up to it, so those of the last row that has them are taken.
+"""
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.interchange import Format, Given, Place, lines
+from commodel.records import Estimate, ParameterSet
+
+COLUMNS = ("s", "n", "PRTT(1,0,s)", "PRTT(n,0,s)", "PRTT(n,PRTT(1,0,s),s)", "L", "o_s", "o_r", "g", "G", "lsqu")
+WANTED = ("s", "L", "o_s", "o_r", "g", "G")
+PRINTED = re.compile(r"(?<![\w(,])(L|s|o_s|o_r|g|G)=(\S+)")
+
+
+def parameters(path: Path) -> ParameterSet:
+    rows = list(_rows(path))
+    if not rows:
+        raise UserError("found no row of s, L, o_s, o_r, g, G", file=path)
+    first = min(rows, key=lambda row: row["s"])
+    fitted = [row for row in rows if isfinite(row["g"] + row["G"]) and row["g"] >= 0 and row["G"] >= 0]
+    if not fitted:
+        raise UserError(f"found {len(rows)} sizes, none with numbers for g and G", file=path)
+    last = max(fitted, key=lambda row: row["s"])
+    rest = first["L"] - first["o_s"] - first["o_r"]
+    size = f"{first['s']:g} B"
+    note = f"half of the smallest round trip, {first['L'] * 1e6:.4g} µs, less o_s and o_r of {size}"
+    L = _exact(max(rest, 0.0), "s", note if rest > 0 else f"{note}, which is not above 0", known=rest > 0)
+    line = f"a line through the sizes up to {last['s']:g} B"
+    if skipped := len(rows) - len(fitted):
+        line += f"; {skipped} of {len(rows)} rows have no g and G"
+    values = {
+        "L": L,
+        "o_s": _exact(first["o_s"], "s", f"of {size}"),
+        "o_r": _exact(first["o_r"], "s", f"of {size}"),
+        "g": _exact(last["g"], "s", line),
+        "G": _exact(last["G"], "s/B", line),
+    }
+    return ParameterSet("loggp", path.stem, f"imported from {path.name}", values, bytes_range=(first["s"], last["s"]))
+
+
+def _rows(path: Path) -> Iterator[dict[str, float]]:
+    """SI units; NaN where there was none yet."""
+    for number, line in lines(path):
+        place = Place(path, number, Given())
+        printed, cells = dict(PRINTED.findall(line)), line.split()
+        if set(WANTED) <= printed.keys():
+            texts = printed
+        elif len(cells) == len(COLUMNS) and cells[0].isdigit():
+            texts = dict(zip(COLUMNS, cells, strict=True))
+        elif cells and cells[0].isdigit():
+            raise place.error(f"found {len(cells)} numbers, wanted {len(COLUMNS)}: {' '.join(COLUMNS)}")
+        else:
+            continue
+        row = {name: place.number(texts[name]) * (1 if name == "s" else 1e-6) for name in WANTED}
+        if not all(0 <= row[name] < 1e9 for name in ("L", "o_s", "o_r")) or not 0 <= row["s"] < 2**50:
+            raise place.error("found a size or a time that cannot be")
+        yield row
+
+
+def _exact(value: float, unit: str, note: str, known: bool = True) -> Estimate:
+    return Estimate(value, unit, value, value, note, known)
+
+
+FORMAT = Format("netgauge", "Netgauge", parameters=parameters)

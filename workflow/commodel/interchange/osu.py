@@ -1,0 +1,66 @@
+"""Text output of the OSU microbenchmarks: a title, a line of column names, then a size and times in microseconds a row.
+
+The title names the operation; the number of ranks is not in it. Sizes are a block for gather, allgather, scatter and
+alltoall, and the whole vector for reduce-scatter, as here. The latency test prints half a round trip.
+"""
+
+import re
+from pathlib import Path
+
+from commodel.interchange import Format, Found, Given, Place, lines
+
+TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
+LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
+MESSAGE = "latency"
+COLUMN = re.compile(r"(?P<size>Size)|(?P<way>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
+NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
+STATISTICS = {"": "mean", "avg": "mean", "p50": "median"}
+
+
+def times(path: Path, given: Given) -> Found:
+    found, name, other, columns = Found(), "", "", []
+    for number, line in lines(path):
+        place = Place(path, number, given)
+        if title := TITLE.match(line):
+            known = LATENCY.fullmatch(title["name"])
+            name, columns = (known["name"] or MESSAGE) if known else "", []
+            other = title["name"]
+        elif line.lstrip().startswith("#"):
+            if "lat" in line.lower() and "(us)" in line.lower():
+                columns = _columns(line)
+        elif cells := line.split():
+            if not NUMBER.match(cells[0]):
+                continue  # what a launcher or a module system printed
+            if not name and other:
+                found.left_out[other] += 1
+                continue
+            if not name:
+                raise place.error("found numbers before a title '# OSU MPI … Latency Test'")
+            if not columns or len(cells) < len(columns):
+                raise place.error(f"found {len(cells)} numbers, wanted {', '.join(columns) or 'column names first'}")
+            _take(found, place, name, dict(zip(columns, cells, strict=False)))
+    return found
+
+
+def _columns(line: str) -> list[str]:
+    """size, mean, median, … in the order of the line."""
+    names = []
+    for match in COLUMN.finditer(line.lstrip(" #")):
+        word = (match["way"] or "").lower()
+        names.append("size" if match["size"] else match["other"] or STATISTICS.get(word, word))
+    return names
+
+
+def _take(found: Found, place: Place, name: str, row: dict[str, str]) -> None:
+    statistic = "median" if "median" in row else "mean"
+    if statistic not in row:
+        raise place.error("found no column of average latency")
+    size = place.whole(row["size"]) if "size" in row else 0
+    seconds = place.number(row[statistic]) * 1e-6
+    if name == MESSAGE:
+        found.take_message(place, size, seconds, statistic)
+    else:
+        found.take(place, name, "", 0, size, seconds, statistic)
+
+
+FORMAT = Format("osu", "the OSU microbenchmarks", times)

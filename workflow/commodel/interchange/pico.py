@@ -1,0 +1,40 @@
+"""Tables of PICO: a CSV row a collective, algorithm and size, with percentiles in seconds; medians are taken.
+
+`bytes` is the array of one rank: of gather, allgather, scatter and alltoall the whole one, which is divided by the
+number of ranks here. `default` is the library's own choice. Names of algorithms end in where they come from.
+"""
+
+import re
+from pathlib import Path
+
+from commodel.interchange import Format, Found, Given, Place, limited
+from commodel.records import LIBRARY
+from commodel.tables import read_rows
+
+COLUMNS = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
+WHOLE = ("gather", "allgather", "scatter", "alltoall")
+ORIGIN = re.compile(r"_(ompi|over|mpich|craympich)$")
+NAMES = {  # where it is not the same with '-' for '_'
+    "default": LIBRARY,
+    "neighbor": "neighbor-exchange",
+    "modified_bruck": "bruck",
+    "linear_synch": "linear-sync",
+    "knomial": "knomial:4",  # Open MPI's radix unless told otherwise
+}
+
+
+def times(path: Path, given: Given) -> Found:
+    found = Found()
+    for number, row in read_rows(limited(path), COLUMNS):
+        per_node = Place(path, number, given).whole(row["ranks_per_node"])
+        place = Place(path, number, given, layout=f"block:{per_node}" if per_node else "")
+        ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
+        if row["collective"] in WHOLE and ranks:
+            size //= ranks
+        name = ORIGIN.sub("", row["algorithm"])
+        way = NAMES.get(name, name.replace("_", "-"))
+        found.take(place, row["collective"], way, ranks, size, place.number(row["median_s"]), "median")
+    return found
+
+
+FORMAT = Format("pico", "PICO", times)

@@ -1,0 +1,48 @@
+"""Text output of ReproMPI: `#@key=value` lines, column names, then a row a sample, or a row a case if summarised.
+
+Seconds; `count` is in elements of `datatype_extent_bytes` each, those of one rank. Where every process has its row, a
+sample took as long as its slowest process.
+"""
+
+from pathlib import Path
+
+from commodel.interchange import Format, Found, Given, Place, lines, plain
+
+TIMES = {"runtime_sec": "sample", "median_sec": "median", "mean_sec": "mean"}
+PROCESS = ("process", "proc", "rank")
+
+
+def times(path: Path, given: Given) -> Found:
+    about, columns = {}, []
+    samples: dict[tuple, tuple] = {}  # a row each, or the slowest process's of a sample
+    for number, line in lines(path):
+        place = Place(path, number, given)
+        cells = line.split()
+        if line.startswith("#"):
+            key, _, value = line.removeprefix("#@").partition("=")
+            about[key.strip()] = value.strip()
+        elif {"test", "count"} <= set(cells):
+            columns = cells
+        elif cells and columns:
+            if len(cells) != len(columns):
+                raise place.error(f"found {len(cells)} cells, wanted {' '.join(columns)}")
+            row = dict(zip(columns, cells, strict=True))
+            kind = next((name for name in TIMES if name in row), "")
+            if not kind:
+                raise place.error(f"found no column {', '.join(TIMES)} among {' '.join(columns)}")
+            seconds = place.number(row[kind])
+            alone = not any(name in row for name in PROCESS)
+            key = (row["test"], row["count"], number if alone else row.get("nrep", ""))
+            if key not in samples or seconds > samples[key][2]:
+                samples[key] = (place, row, seconds, TIMES[kind])
+    found = Found()
+    for place, row, seconds, statistic in samples.values():
+        size = place.whole(row["count"]) * place.whole(about.get("datatype_extent_bytes") or "1")
+        ranks = place.whole(about.get("nprocs") or "0")
+        if plain(row["test"]) == "reducescatterblock":  # its count is what each rank gets
+            size *= given.ranks or ranks
+        found.take(place, row["test"], "", ranks, size, seconds, statistic)
+    return found
+
+
+FORMAT = Format("reprompi", "ReproMPI", times)

@@ -1,0 +1,150 @@
+"""Open MPI's rules file (coll_tuned_dynamic_rules_filename) from a table of which algorithm to use where.
+
+Numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size, and in
+it from its message size, upwards to the next one. The first communicator size holds for all below it, too, so one more
+stands before it: below the table Open MPI decides, which is algorithm 0. Its message size is the whole result of
+gather, allgather, scatter and alltoall. What Open MPI has no algorithm for becomes 0 too, and a comment says so.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.interchange import Format
+from commodel.operations import operation
+from commodel.records import LIBRARY
+from commodel.segments import DEFAULT_SEGMENT
+from commodel.tables import cell, read_rows
+from commodel.units import parse_bytes, parse_count
+
+COLLECTIVES = {
+    "allgather": 0,
+    "allreduce": 2,
+    "alltoall": 3,
+    "barrier": 6,
+    "bcast": 7,
+    "gather": 9,
+    "reduce": 11,
+    "reduce-scatter": 12,
+    "scatter": 15,
+}
+WHOLE = ("allgather", "alltoall", "gather", "scatter")
+ALGORITHMS = {
+    "allgather": {"bruck": 2, "recursive-doubling": 3, "ring": 4, "neighbor-exchange": 5},
+    "allreduce": {"reduce-bcast": 2, "recursive-doubling": 3, "ring": 4, "rabenseifner": 6},
+    "alltoall": {"linear": 1, "pairwise": 2, "bruck": 3},
+    "barrier": {"linear": 1, "dissemination": 4, "binomial": 6},
+    "bcast": {
+        "linear": 1,
+        "chain": 3,
+        "split-binary": 4,
+        "binary": 5,
+        "binomial": 6,
+        "scatter-allgather": 8,
+        "scatter-allgather-ring": 9,
+    },
+    "gather": {"linear": 1, "binomial": 2, "linear-sync": 3},
+    "reduce": {"linear": 1, "chain": 3, "binary": 4, "binomial": 5, "in-order": 6, "rabenseifner": 7},
+    "reduce-scatter": {"recursive-halving": 2, "ring": 3},
+    "scatter": {"linear": 1, "binomial": 2},
+}
+SEGMENTED = {  # what takes a segment size after a colon, and its number then
+    ("allreduce", "ring"): 5,
+    ("bcast", "chain"): 3,
+    ("bcast", "split-binary"): 4,
+    ("bcast", "binary"): 5,
+    ("bcast", "binomial"): 6,
+    ("reduce", "chain"): 3,
+    ("reduce", "binary"): 4,
+    ("reduce", "binomial"): 5,
+    ("reduce", "in-order"): 6,
+}
+ALWAYS = "chain"  # is cut into segments also where none are named
+SMALLEST = 2  # ranks of a collective
+KNOMIAL, RADIX = 7, "4"  # of bcast; the radix is no part of a rule
+
+
+@dataclass(frozen=True, order=True)
+class Choice:
+    """One row of a decision table; bytes as the operation means them here."""
+
+    operation: str
+    ranks: int
+    bytes: int
+    algorithm: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    algorithm: int = 0
+    fanout: int = 0
+    segment: int = 0
+
+
+def read_table(path: Path) -> list[Choice]:
+    """Columns operation, ranks, bytes, algorithm; others are not looked at."""
+    found: dict[tuple, Choice] = {}
+    for line, row in read_rows(path, ("operation", "ranks", "bytes", "algorithm")):
+        try:
+            name = cell(row, "operation", operation)
+            size = 0 if name == "barrier" else cell(row, "bytes", parse_bytes)
+            choice = Choice(
+                name, cell(row, "ranks", lambda text: parse_count(text, 2)), size, row["algorithm"].replace("_", "-")
+            )
+            if not choice.algorithm:
+                raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
+            if found.setdefault((name, choice.ranks, size), choice) != choice:
+                raise UserError(f"found {name} at {choice.ranks} ranks and {size} B twice, with different algorithms")
+        except UserError as error:
+            raise UserError(error.found, file=path, line=line, key=error.key) from None
+    return list(found.values())
+
+
+def rules(choices: Iterable[Choice]) -> str:
+    """The file. Rules that say the same as the one before are left out."""
+    table: dict[str, dict[int, dict[int, str]]] = {}
+    for choice in sorted(choices):
+        if choice.operation not in COLLECTIVES:
+            raise UserError(f"Open MPI's rules have no operation '{choice.operation}'")
+        size = choice.bytes * (choice.ranks if choice.operation in WHOLE else 1)
+        table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
+    lines = [f"{len(table)} # collectives"]
+    for name in sorted(table, key=COLLECTIVES.get):
+        below = {} if min(table[name]) <= SMALLEST else {SMALLEST: {0: LIBRARY}}
+        of_ranks = below | table[name]
+        lines += [f"{COLLECTIVES[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
+        for ranks, sizes in of_ranks.items():
+            found = _of_size(name, sizes)
+            lines += [f"{ranks} # ranks and more", f"{len(found)} # message sizes"]
+            for size, (rule, comment) in found.items():
+                lines.append(f"{size} {rule.algorithm} {rule.fanout} {rule.segment} # {comment}")
+    return "\n".join(lines) + "\n"
+
+
+def _of_size(name: str, sizes: Mapping[int, str]) -> dict[int, tuple[Rule, str]]:
+    found = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
+    last = None
+    for size, way in sizes.items():
+        if way == last:
+            continue
+        last, rule = way, rule_of(name, way)
+        missing = "" if rule.algorithm or way == LIBRARY else ": none in Open MPI, which decides itself"
+        found[size] = (rule, f"{''.join(char if char.isprintable() else ' ' for char in way)}{missing}")
+    return found
+
+
+def rule_of(name: str, spec: str) -> Rule:
+    """What Open MPI calls an algorithm; Rule(0) where it has none."""
+    way, _, argument = spec.partition(":")
+    if (name, way) == ("bcast", "knomial"):
+        return Rule(KNOMIAL) if argument in ("", RADIX) else Rule()
+    number = ALGORITHMS[name].get(way, 0)
+    if not number or (argument and (name, way) not in SEGMENTED):
+        return Rule()
+    if argument:
+        return Rule(SEGMENTED[name, way], 0, parse_bytes(argument))
+    return Rule(number, 0, DEFAULT_SEGMENT if way == ALWAYS else 0)
+
+
+FORMAT = Format("rules", "Open MPI's rules")

@@ -1,0 +1,44 @@
+"""Text output of SKaMPI 5: `begin result "NAME"` … `end result "NAME"`, a row a setting, microseconds.
+
+A row is what was varied (`procs= 8`), the bytes of a message, the mean, its standard error, how many measurements there
+were, and the time of each process. A ping-pong is a full round trip here, and is halved.
+"""
+
+import re
+from pathlib import Path
+
+from commodel.interchange import Format, Found, Given, Place, lines
+
+BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
+VARIED = re.compile(r"(\w+)=\s*(\S+)")
+FIXED = 4  # numbers of a row that are not times of processes
+
+
+def times(path: Path, given: Given) -> Found:
+    found, name = Found(), ""
+    for number, line in lines(path):
+        place = Place(path, number, given)
+        if match := BEGIN.match(line):
+            name = match[1]
+        elif END.match(line):
+            name = ""
+        elif name and line.strip() and not line.lstrip().startswith("#"):
+            _take(found, place, name, line)
+    return found
+
+
+def _take(found: Found, place: Place, name: str, line: str) -> None:
+    varied = dict(VARIED.findall(line))
+    cells = VARIED.sub("", line).split()
+    if len(cells) < FIXED:
+        raise place.error(f"found {len(cells)} numbers, wanted bytes, time, error, measurements, times of processes")
+    size, seconds = place.whole(cells[0]), place.number(cells[1]) * 1e-6
+    kind = name.split("-")[0]
+    if kind.lower().startswith("pingpong"):
+        found.take_message(place, size, seconds / 2, "mean")
+    else:
+        ranks = place.whole(varied["procs"]) if "procs" in varied else len(cells) - FIXED
+        found.take(place, kind, "", ranks, size, seconds, "mean")
+
+
+FORMAT = Format("skampi", "SKaMPI 5", times)
