@@ -11,7 +11,7 @@ LEVELS = {
     3: "experiments operations platforms rounds tables fitting regression values vote",
     4: "streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "treedrawing matrix algorithms launchers probes families playfile",
-    6: "leftout patterns points build provenance notation candidates waves",
+    6: "leftout patterns points build provenance notation candidates reach waves",
     7: "duration collect compare distributions fit interchange predict pricelist",
     8: "pointfit pointtable plan measure planview panel pricing scoring",
     9: "report advise",

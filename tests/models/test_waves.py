@@ -6,13 +6,13 @@ import pytest
 from commodel.families import complete, family, family_names
 from commodel.patterns import schedule
 from commodel.values import Values
-from commodel.waves import period, repeated
+from commodel.waves import Stream, repeated
 from tests.patterns import point
 
 
 def between(name, pattern, forms=None, **numbers):
     values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, forms or {})
-    found = period(family(name), pattern, complete(family(name), values))
+    found = Stream(pattern).period(family(name), complete(family(name), values))
     return None if found is None else float(np.ravel(found)[0])
 
 

@@ -55,13 +55,15 @@ class Advice:
     notes: list[str]
 
 
-def advise(job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = ()) -> Advice:
-    """The ranking of all ways to do a job; `only` names those to look at."""
+def advise(
+    job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
+) -> Advice:
+    """The ranking of all ways to do a job; `only` names those to look at, `streams` asks for times between waves too."""
     sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
     if not sets:
         raise UserError("no family has values: give --params, or a platform that an experiment has run on")
     points, lacking = _points(job, evidence, sets, layouts, only)
-    panel = ask(sets, [schedule(point) for point in points])
+    panel = ask(sets, [schedule(point) for point in points], streams)
     voters = list(panel.prices)
     if not voters:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.silent.items())

@@ -16,7 +16,7 @@ def decide(jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only
 
 def _rows(jobs, evidence, layouts, only) -> Iterator[tuple]:
     for job in jobs:
-        advice = advise(job, evidence, layouts, only)
+        advice = advise(job, evidence, layouts, only, streams=False)
         best = advice.rows.iloc[0]
         yield (
             job.operation,

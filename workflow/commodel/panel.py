@@ -1,17 +1,17 @@
 """A panel of families: what each of them says about the same candidates, in time of one wave and time between waves."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.families import complete, family
-from commodel.predict import doubts
+from commodel.families import Family, complete, family
+from commodel.reach import doubts
 from commodel.records import ParameterSet
 from commodel.schedule import Schedule, stack
 from commodel.values import Values
-from commodel.waves import period
+from commodel.waves import Stream
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
@@ -43,46 +43,68 @@ class Panel:
         return np.exp(sum(weights[name] * np.log(self.periods[name]) for name in saying) / total)
 
 
-def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule]) -> Panel:
-    """Has every family price all candidates. One that cannot, or that is blind to these sizes, is silent."""
-    prices, periods, doubted, silent = {}, {}, {}, {}
+def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
+    """Has every family price all candidates, and streams of them if asked. One that cannot, or that is blind to these
+    sizes, is silent."""
+    longest = max(len(pattern.src) for pattern in patterns)
+    members, silent = {}, {}
     for name, parameters in sets.items():
         try:
-            said = _doubts(parameters, patterns)
-            if blind := next((text for text in said if text.startswith(BLIND)), ""):
-                raise UserError(blind)
-            prices[name], periods[name] = _prices(parameters, patterns)
-            doubted[name] = said
+            members[name] = Member.of(parameters, longest)
         except UserError as error:
             silent[name] = error.message
-    return Panel(prices, periods, doubted, silent)
+    for pattern in patterns:
+        stream = Stream(pattern) if streams else None  # one for all: what is known of its steps stays known
+        for name in [name for name in members if name not in silent]:
+            try:
+                members[name].say(pattern, stream)
+            except UserError as error:
+                silent[name] = error.message
+    found = {name: member for name, member in members.items() if name not in silent}
+    return Panel(
+        {name: np.stack(member.costs, axis=-1) for name, member in found.items()},
+        {name: np.array(member.periods) for name, member in found.items()},
+        {name: member.doubts for name, member in found.items()},
+        silent,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A family of the panel with its values, and what it has said so far, candidate by candidate."""
+
+    parameters: ParameterSet
+    entry: Family
+    exact: Values
+    drawn: Values  # the estimate first
+    costs: list[np.ndarray] = field(default_factory=list)
+    periods: list[float] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, parameters: ParameterSet, messages: int) -> "Member":
+        entry = family(parameters.family)
+        exact = complete(entry, Values.exact(parameters))
+        return cls(parameters, entry, exact, complete(entry, _with_draws(parameters, messages)))
+
+    def say(self, pattern: Schedule, stream: Stream | None) -> None:
+        (doubt,) = doubts(self.entry, self.parameters, self.exact, stack([pattern]))
+        if doubt.startswith(BLIND):
+            raise UserError(doubt)
+        finish = self.entry.price(pattern, self.drawn)
+        cost = pattern.cost(np.broadcast_to(finish, (*self.drawn.lead, pattern.ranks)))
+        if not (np.isfinite(cost).all() and cost[0] > 0):
+            raise UserError("it prices something at 0, or at no number")
+        period = stream.period(self.entry, self.exact) if stream else None
+        self.doubts.append(doubt)
+        self.costs.append(np.maximum(cost, cost[0] * 1e-6))
+        self.periods.append(np.nan if period is None else float(np.ravel(period)[0]))
 
 
 def estimate(parameters: ParameterSet, pattern: Schedule) -> float:
     """The price of one pattern, without an interval."""
     entry = family(parameters.family)
     return float(np.ravel(pattern.cost(entry.price(pattern, complete(entry, Values.exact(parameters)))))[0])
-
-
-def _doubts(parameters: ParameterSet, patterns: Sequence[Schedule]) -> list[str]:
-    entry = family(parameters.family)
-    values = complete(entry, Values.exact(parameters))
-    return [doubts(entry, parameters, values, stack([pattern]))[0] for pattern in patterns]
-
-
-def _prices(parameters: ParameterSet, patterns: Sequence[Schedule]) -> tuple[np.ndarray, np.ndarray]:
-    entry = family(parameters.family)
-    exact = complete(entry, Values.exact(parameters))
-    values = complete(entry, _with_draws(parameters, max(len(pattern.src) for pattern in patterns)))
-    costs, periods = [], []
-    for pattern in patterns:
-        costs.append(pattern.cost(np.broadcast_to(entry.price(pattern, values), (*values.lead, pattern.ranks))))
-        found = period(entry, pattern, exact)
-        periods.append(np.nan if found is None else float(np.ravel(found)[0]))
-    prices = np.stack(costs, axis=-1)
-    if not (np.isfinite(prices).all() and (prices[0] > 0).all()):
-        raise UserError("it prices something at 0, or at no number")
-    return np.maximum(prices, prices[0].min() * 1e-6), np.array(periods)
 
 
 def _with_draws(parameters: ParameterSet, messages: int) -> Values:

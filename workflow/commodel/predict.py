@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
-from commodel.families import Family, complete, family
+from commodel.families import complete, family
 from commodel.patterns import shapes
+from commodel.reach import doubts, widening
 from commodel.records import ParameterSet, Point, Prediction
 from commodel.schedule import Schedule
-from commodel.units import format_bytes
 from commodel.values import Values
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
@@ -81,11 +81,12 @@ def pricer(parameters: ParameterSet, pipelined: bool = False, strict: bool = Tru
         try:
             seconds, low, high = _priced(cost, exact, drawn, pattern)
             status = doubts(entry, parameters, exact.values, pattern)
+            wider = widening(entry, parameters, pattern)
         except UserError as error:
             if strict:
                 raise
             return Prices.none(len(pattern.bytes), f"not priced: {error.message}")
-        times = np.stack([seconds, low, high])
+        times = np.stack([seconds, low / wider, high * wider])
         wrong = ~np.isfinite(seconds) | (seconds < 0)
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):
@@ -139,27 +140,3 @@ def _costs(cost: Callable, values: Draws, count: int, pattern: Schedule) -> np.n
         if alike:
             break
     return found
-
-
-def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> list[str]:
-    """For each size of a stack `ok`, or why the parameters do not reach this far."""
-    own = (entry.doubts and entry.doubts(pattern, values)) or ""
-    texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
-    if not parameters.bytes_range or not pattern.bytes.size:
-        return [text or "ok" for text in texts]
-    ends = zip(pattern.bytes.min(axis=(1, 2)).tolist(), pattern.bytes.max(axis=(1, 2)).tolist(), strict=True)
-    return [text or _reach(entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
-
-
-def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
-    low, high = parameters.bytes_range
-    if not entry.uses_bytes:
-        if low <= smallest and largest <= high:
-            return "ok"
-        return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
-    if largest > high:
-        return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
-    known = parameters.settings.get("ranks")
-    if known and ranks > int(known):
-        return f"extrapolated: {ranks} ranks, probed up to {known}"
-    return "ok"

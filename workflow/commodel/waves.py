@@ -6,6 +6,7 @@ steps for all ranks at once says nothing about a stream.
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,17 +19,26 @@ BRIEF = 2, 4  # of long schedules
 LONG = 100_000
 
 
-def period(entry: Family, pattern: Schedule, values: Values) -> np.ndarray | None:
-    """The time between waves, one a draw; None where the family says nothing about it."""
-    if entry.pipelined is not None:
-        return entry.pipelined(pattern, values)
-    if not entry.independent:
-        return None
-    few, many = (FEW, MANY) if len(pattern.src) < LONG else BRIEF
-    early, late = (
-        stream.cost(entry.price(stream, values)) for stream in (repeated(pattern, few), repeated(pattern, many))
-    )
-    return (late - early) / (many - few)
+class Stream:
+    """Waves of one pattern; the schedules of few and of many are made once, for all families."""
+
+    def __init__(self, pattern: Schedule):
+        self.pattern = pattern
+
+    @cached_property
+    def _lengths(self) -> tuple[tuple[int, Schedule], ...]:
+        lengths = (FEW, MANY) if len(self.pattern.src) < LONG else BRIEF
+        return tuple((waves, repeated(self.pattern, waves)) for waves in lengths)
+
+    def period(self, entry: Family, values: Values) -> np.ndarray | None:
+        """The time between waves, one a draw; None where the family says nothing about it."""
+        if entry.pipelined is not None:
+            return entry.pipelined(self.pattern, values)
+        if not entry.independent:
+            return None
+        (few, early), (many, late) = self._lengths
+        ends = [stream.cost(entry.price(stream, values)) for stream in (early, late)]
+        return (ends[1] - ends[0]) / (many - few)
 
 
 def repeated(pattern: Schedule, waves: int) -> Schedule:
