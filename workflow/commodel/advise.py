@@ -58,7 +58,7 @@ class Advice:
 def advise(
     job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
-    """The ranking of all ways to do a job; `only` names those to look at, `streams` asks for times between waves too."""
+    """The ranking of all ways to do a job; `only` names those to look at; `streams`: times between waves too."""
     sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
     if not sets:
         raise UserError("no family has values: give --params, or a platform that an experiment has run on")
