@@ -65,8 +65,11 @@ def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
 
 
-def pricer(parameters: ParameterSet, pipelined: bool = False, strict: bool = True) -> Callable[[Schedule], Prices]:
-    """What prices a stack of schedules with these parameters, which are read and completed once."""
+def pricer(
+    parameters: ParameterSet, pipelined: bool = False, strict: bool = True, draws: int | None = None
+) -> Callable[[Schedule], Prices]:
+    """What prices a stack of schedules with these parameters, which are read and completed once. `draws`: at most so
+    many of them for the interval."""
     entry = family(parameters.family)
     if pipelined and entry.pipelined is None:
         raise UserError(f"family {entry.name} says nothing about a stream of waves")
@@ -75,7 +78,10 @@ def pricer(parameters: ParameterSet, pipelined: bool = False, strict: bool = Tru
         return lambda pattern: Prices.none(len(pattern.bytes), f"not fitted: {reason}")
     cost = entry.pipelined if pipelined else lambda pattern, values: pattern.cost(entry.price(pattern, values))
     exact = Draws(complete(entry, Values.exact(parameters)))
-    drawn = Draws(complete(entry, Values.drawn(parameters))) if parameters.draws else None
+    drawn = None
+    if parameters.draws and draws != 0:
+        every = complete(entry, Values.drawn(parameters))
+        drawn = Draws(every if draws is None else every.some(0, draws))
 
     def price(pattern: Schedule) -> Prices:
         try:

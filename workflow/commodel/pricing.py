@@ -26,10 +26,13 @@ COLUMNS = {  # of a price, and what it is; texts may be missing where they do no
 }
 
 
-def price(shapes: Iterable[Shape], sets: Mapping[str, ParameterSet]) -> Iterator[dict[str, object]]:
+def price(
+    shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
+) -> Iterator[dict[str, object]]:
     """The prices of a shape under a set, sizes in the order of the matrix, sets in theirs, shape after shape: columns,
-    a single value standing for a whole one. `sets` by what the column `parameters` is to call them."""
-    pricers = {name: pricer(parameters, strict=False) for name, parameters in sets.items()}
+    a single value standing for a whole one. `sets` by what the column `parameters` is to call them;
+    `draws`: at most so many for an interval."""
+    pricers = {name: pricer(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}

@@ -48,8 +48,9 @@ rule part:
     params:
         sets=lambda wildcards, input: [word for path in input.sets for word in ("--params", path)],
         platform=["--platform", str(config["on"])] if config.get("on") else [],
+        draws=["--draws", str(config["draws"])] if "draws" in config else [],
     message:
         f"pricing part {{wildcards.number}} of {PARTS}"
     shell:
-        "{PRICE} price {input.experiment:q} {params.sets:q} {params.platform:q}"
+        "{PRICE} price {input.experiment:q} {params.sets:q} {params.platform:q} {params.draws:q}"
         " --part {wildcards.number}/{PARTS} --out {output:q}"
