@@ -12,6 +12,7 @@ from commodel.errors import UserError
 from commodel.operations import OPERATIONS
 from commodel.patterns import schedule
 from commodel.phases import phase, sequence
+from commodel.points import Setting, make_point
 from tests.dataflow import Replay, finishes_with_synchronous_sends
 from tests.patterns import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point
 
@@ -225,3 +226,18 @@ def test_a_rank_that_is_missed_is_found_by_the_slow_replay():
         Replay(short, OPERATIONS["reduce"], 8).check()
     with pytest.raises(KeyError):
         Replay(sequence(3, phase(0, 1, 2, 8)), OPERATIONS["bcast"], 8)
+
+
+@pytest.mark.parametrize(
+    ("operation", "spec", "own"),
+    [
+        ("bcast", "pipeline:4KiB", "chain:4KiB"),
+        ("allreduce", "recursive_doubling", "recursive-doubling"),
+        ("allreduce", "nonoverlapping", "reduce-bcast"),
+        ("barrier", "tree", "binomial"),
+    ],
+)
+def test_names_of_mpi_libraries_are_understood_and_written_as_here(operation, spec, own):
+    found = make_point(Setting.unlimited(), {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8})
+    assert found.algorithm == own
+    assert found == make_point(Setting.unlimited(), {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8})

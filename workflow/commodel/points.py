@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree
+from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree, own_spelling
 from commodel.config import Platform
 from commodel.errors import UserError
 from commodel.launchers import launcher
@@ -17,7 +17,8 @@ from commodel.layouts import Site, full, named, place
 from commodel.operations import operation
 from commodel.records import LIBRARY, Point, digest
 from commodel.sources import sources
-from commodel.topologies import own_spelling, tree
+from commodel.topologies import own_spelling as own_tree
+from commodel.topologies import tree
 
 BUILDING = ("phases", "rounds", "segments")  # what algorithms are made of
 
@@ -73,7 +74,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
     if topology:
-        topology = own_spelling(topology)
+        topology = own_tree(topology)
         with _about("topology"):
             nodes, leaves, pattern = _tree_facts(name, topology)
         if ranks not in (None, nodes):
@@ -81,7 +82,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         ranks = nodes
     elif chosen:
         with _about("algorithm"):
-            pattern = _algorithm_facts(name, chosen)
+            chosen, pattern = _algorithm_facts(name, chosen)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
@@ -135,13 +136,13 @@ def _about(key: str) -> Iterator[None]:
 
 
 @lru_cache
-def _algorithm_facts(name: str, spec: str) -> str:
-    """The digest of the algorithm's code; empty for the library, whose code is not ours."""
+def _algorithm_facts(name: str, spec: str) -> tuple[str, str]:
+    """The algorithm as it is called here, and the digest of its code; none for the library, whose code is not ours."""
     if spec == LIBRARY:
-        return ""
+        return spec, ""
     entry, argument = algorithm(name, spec)
     entry.build(2, 1, argument)  # an argument that cannot be read is found now
-    return digest(_code(entry), 8)
+    return own_spelling(name, spec), digest(_code(entry), 8)
 
 
 @lru_cache

@@ -10,6 +10,13 @@ from commodel.tree import Tree
 
 RANK_ORDER = "combines in the order of the ranks"  # an associative operation is enough
 ANY_ORDER = "combines in any order: the operation must commute"
+ELSEWHERE = {  # what MPI libraries call some of them
+    ("bcast", "pipeline"): "chain",
+    ("allreduce", "nonoverlapping"): "reduce-bcast",
+    ("reduce", "in-order-binary"): "in-order",
+    ("allgather", "neighbour-exchange"): "neighbor-exchange",
+    ("barrier", "tree"): "binomial",
+}
 
 
 @dataclass(frozen=True)
@@ -55,8 +62,9 @@ def choices(operation: str) -> dict[str, Algorithm]:
 def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """The algorithm that `name` or `name:argument` means for an operation, and its argument."""
     name, _, argument = spec.partition(":")
+    name = name.strip().replace("_", "-")
     known = choices(operation)
-    entry = known.get(name.strip().replace("_", "-"))
+    entry = known.get(ELSEWHERE.get((operation, name), name))
     if entry is None:
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, known)}")
     if argument and not entry.argument:
@@ -65,6 +73,12 @@ def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
         wanted = f"wanted {entry.choice}:{entry.argument}"
         raise UserError(f"algorithm {operation} {entry.choice}: found no argument, {wanted}")
     return entry, argument.strip()
+
+
+def own_spelling(operation: str, spec: str) -> str:
+    """As an algorithm is called here, with its argument."""
+    entry, argument = algorithm(operation, spec)
+    return f"{entry.choice}:{argument}" if argument else entry.choice
 
 
 def whole_number(text: str, least: int = 1) -> int:
