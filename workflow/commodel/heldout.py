@@ -32,8 +32,11 @@ class Split:
 
 
 def split(measured: Measured, where: str) -> Split:
-    held_out = expressions.parse(where, AXES)
-    flags = [bool(held_out(_names(point))) for point in measured.points]
+    try:
+        held_out = expressions.parse(where, AXES)
+        flags = [bool(held_out(_names(point))) for point in measured.points]
+    except UserError as error:
+        raise UserError(error.message, key="--hold-out") from None
     if all(flags) or not any(flags):
         what = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
         raise UserError(f"'{held_out.text}' holds out {what}", key="--hold-out")

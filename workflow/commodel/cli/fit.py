@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._heldout import fit_table
+from commodel.cli._collectives import fit_table
 from commodel.cli._output import style_option
 from commodel.collect import TEXT
 from commodel.errors import UserError
