@@ -1,4 +1,4 @@
-"""commodel fit: parameters of one family on one platform, or of several families from measured collectives."""
+"""commodel fit: parameters of a family on one platform, or of several from measured collectives."""
 
 from pathlib import Path
 
