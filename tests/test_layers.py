@@ -14,7 +14,7 @@ LEVELS = {
     6: "leftout patterns points build provenance notation candidates reach waves",
     7: "duration collect compare distributions fit interchange predict pricelist",
     8: "pointfit pointtable plan measure planview panel pricing scoring",
-    9: "report advise",
+    9: "report advise heldout",
     10: "decisions evidence",
     11: "cli",
     12: "__main__",

@@ -121,6 +121,9 @@ mn5,1,allreduce,default_ompi,4,2,64,5,3e-5,3e-5
 mn5,1,allgather,ring_ompi,16,1,1024,5,4e-5,3e-5
 mn5,1,bcast,bine_lat_over,16,1,1024,5,4e-5,3e-5
 mn5,1,bcast,bine_lat_over,32,1,1024,5,4e-5,3e-5
+mn5,1,reduce,in_order_ompi,32,1,1024,5,5e-5,3e-5
+mn5,1,scatter,linear_nb_ompi,32,1,1024,5,6e-5,3e-5
+mn5,1,gather,linear_synch_ompi,32,1,1024,5,7e-5,3e-5
 """
 
 CSV = """name,how,p,size,t_us,where
@@ -183,6 +186,9 @@ SAMPLES = {
             ("gather", "linear", "block:4", 32, 128, 2e-5, "median"),
             ("allreduce", "library", "block:2", 8, 64, 3e-5, "median"),
             ("allgather", "ring", "block:1", 16, 64, 4e-5, "median"),
+            ("reduce", "in-order:2GiB", "block:1", 32, 1024, 5e-5, "median"),
+            ("scatter", "linear", "block:1", 32, 32, 6e-5, "median"),
+            ("gather", "linear-sync:2GiB", "block:1", 32, 32, 7e-5, "median"),
         ],
         left_out={"bcast bine-lat": 2},
     ),

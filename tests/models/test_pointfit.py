@@ -1,7 +1,4 @@
-"""Fits from collectives alone: known machines found again, what cannot be known marked, and a real machine's table."""
-
-import csv
-from pathlib import Path
+"""Fits from collectives alone: known machines found again, what cannot be known marked."""
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from commodel.pointfit import fit_measured, fit_points
 from commodel.predict import predict
 from tests.patterns import point
 
-REAL = Path(__file__).parents[2].parent / "shared" / "data" / "marenostrum5-collectives.csv"
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]
 BURSTS = [*ONE_BY_ONE, ("bcast", "linear"), ("gather", "linear")]
 
@@ -129,28 +125,3 @@ def test_too_few_points_and_families_that_need_probes_are_refused():
         if entry.from_points is None and entry.fit_points is None:
             with pytest.raises(UserError, match="needs its probes"):
                 fit_points(entry, chosen, np.ones(4))
-
-
-@pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
-@pytest.mark.parametrize("name", ["hockney", "loggp"])
-def test_half_the_sizes_of_a_real_machine_from_the_other_half(name):
-    with REAL.open(newline="", encoding="utf-8") as stream:
-        rows = [
-            row
-            for row in csv.DictReader(stream)
-            if row["collective"] == "allreduce" and row["algorithm"].startswith("recursive_doubling")
-        ]
-    assert rows
-    chosen = [
-        point("allreduce", "recursive-doubling", ranks=int(row["nodes"]), bytes=int(row["bytes"])) for row in rows
-    ]
-    times = np.array([float(row["median_s"]) for row in rows])
-    sizes = sorted({each.bytes for each in chosen})
-    kept = np.array([sizes.index(each.bytes) % 2 == 0 for each in chosen])
-    seen = [each for each, keep in zip(chosen, kept, strict=True) if keep]
-    unseen = [each for each, keep in zip(chosen, kept, strict=True) if not keep]
-    found = fit_measured(seen, times[kept], name, REAL.name)
-    ratio = np.array([prediction.seconds for prediction in predict(found, unseen)]) / times[~kept]
-    error = np.maximum(ratio, 1 / ratio)
-    print(f"{name}: held-out μ, median {np.median(error):.3f}, worst {error.max():.2f}, of {len(unseen)}")
-    assert np.isfinite(np.median(error))

@@ -18,7 +18,7 @@ import numpy as np
 from commodel.curves import curve
 from commodel.descent import descend
 from commodel.errors import UserError
-from commodel.families import Family, complete, family, forms_of
+from commodel.families import Family, complete, family, family_names, forms_of
 from commodel.fit import as_parameters
 from commodel.fitting import DRAWS, Fitted
 from commodel.patterns import schedule, shapes
@@ -74,6 +74,15 @@ class Task:
         return descend(residuals, start, bounds, steps, **DESCENT)
 
 
+def from_collectives() -> list[str]:
+    """The families whose values collectives alone can tell."""
+    return [name for name in family_names() if _can(family(name))]
+
+
+def _can(entry: Family) -> bool:
+    return entry.from_points is not None or entry.fit_points is not None
+
+
 def fit_measured(
     points: Sequence[Point], seconds: Sequence[float], name: str, where: str, seed: int = 1
 ) -> ParameterSet:
@@ -90,7 +99,7 @@ def fit_measured(
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
     """A family's values from points and the time that each took."""
-    if entry.from_points is None and entry.fit_points is None:
+    if not _can(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
     if entry.fit_points is not None:

@@ -57,8 +57,9 @@ class Values:
         return self._samples[function].at(np.asarray(x), level)
 
     def some(self, start: int, stop: int) -> "Values":
-        """Some of the draws only."""
-        return replace(self, numbers={name: draws[start:stop] for name, draws in self.numbers.items()}, _samples={})
+        """Some of the draws only. What all of them share, as a default, stays."""
+        part = {name: rows if len(rows) == 1 else rows[start:stop] for name, rows in self.numbers.items()}
+        return replace(self, numbers=part, _samples={})
 
     @property
     def lead(self) -> tuple[int, ...]:

@@ -108,10 +108,11 @@ class Place:
     line: int
     given: Given
     layout: str = ""
+    called: str = ""  # what the tool calls the algorithm, where several of its names mean one of ours
 
     @property
     def name(self) -> str:
-        return f"{self.file.name}:{self.line}"
+        return f"{self.file.name}:{self.line} {self.called}".rstrip()
 
     def error(self, message: str) -> UserError:
         return UserError(message, file=self.file, line=self.line)

@@ -1,7 +1,8 @@
 """Tables of PICO: a CSV row a collective, algorithm and size, with percentiles in seconds; medians are taken.
 
 `bytes` is the array of one rank: of gather, allgather, scatter and alltoall the whole one, which is divided by the
-number of ranks here. `default` is the library's own choice. Names of algorithms end in where they come from.
+number of ranks here. `default` is the library's own choice. Names of algorithms end in where they come from: `over` is
+PICO's own over point-to-point messages, `ompi` Open MPI's. Both become one algorithm; the source tells them apart.
 """
 
 import re
@@ -14,11 +15,16 @@ from commodel.tables import read_rows
 COLUMNS = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
 WHOLE = ("gather", "allgather", "scatter", "alltoall")
 ORIGIN = re.compile(r"_(ompi|over|mpich|craympich)$")
+WHOLE_MESSAGE = "2GiB"  # an algorithm that is asked for by name gets segments of size 0 in Open MPI: nothing is cut
 NAMES = {  # where it is not the same with '-' for '_'
     "default": LIBRARY,
     "neighbor": "neighbor-exchange",
     "modified_bruck": "bruck",
-    "linear_synch": "linear-sync",
+    "linear_nb": "linear",  # the same messages, posted without blocking
+    "linear_synch": f"linear-sync:{WHOLE_MESSAGE}",
+    "binary": f"binary:{WHOLE_MESSAGE}",
+    "split_binary": f"split-binary:{WHOLE_MESSAGE}",
+    "in_order": f"in-order:{WHOLE_MESSAGE}",
     "knomial": "knomial:4",  # Open MPI's radix unless told otherwise
 }
 
@@ -27,7 +33,8 @@ def times(path: Path, given: Given) -> Found:
     found = Found()
     for number, row in read_rows(limited(path), COLUMNS):
         per_node = Place(path, number, given).whole(row["ranks_per_node"])
-        place = Place(path, number, given, layout=f"block:{per_node}" if per_node else "")
+        layout = f"block:{per_node}" if per_node else ""
+        place = Place(path, number, given, layout=layout, called=row["algorithm"])
         ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
         if row["collective"] in WHOLE and ranks:
             size //= ranks

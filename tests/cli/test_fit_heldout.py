@@ -1,0 +1,117 @@
+"""commodel fit --hold-out: what is told on the screen, where the sets go, and every mistake one line."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.families import given
+from commodel.predict import predict
+from commodel.tables import read_parameters
+from tests.patterns import point
+
+TRUTH = given("hockney", ["alpha=10us", "beta=2ns"])
+WHERE = "log2(bytes) // 3 % 2 == 0"
+
+
+@pytest.fixture
+def table(tmp_path):
+    points = [
+        point("bcast", choice, ranks=ranks, bytes=size)
+        for choice in ("binomial", "linear")
+        for ranks in (4, 8)
+        for size in (8, 64, 512, 4096)
+    ]
+    rows = [f"bcast,{p.choice},{p.ranks},{p.bytes},{price.seconds}" for p, price in _priced(points)]
+    path = tmp_path / "collectives.csv"
+    path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows, "bcast,library,4,8,1e-5"]) + "\n")
+    return path
+
+
+def _priced(points):
+    return zip(points, predict(TRUTH, points), strict=True)
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, ["fit", *(str(argument) for argument in arguments)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_one_family_in_detail(table):
+    said = run("--points", table, "--family", "hockney", "--hold-out", WHERE)
+    lines = said.stdout.splitlines()
+    assert [line.split()[:4] for line in lines[1:]] == [
+        ["bcast", "binomial", "4", "2"],  # 4 KiB lies beyond what was fitted
+        ["bcast", "linear", "4", "2"],
+        ["all", "8", "4", "1"],
+    ]
+    assert "left out 1 rows of algorithm 'library'" in said.stderr
+    assert len(list(table.parent.iterdir())) == 1
+
+
+def test_several_families_beside_each_other_the_nearest_first(table):
+    sets = table.parent / "sets"
+    families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
+    said = run("--points", table, *families, "--hold-out", WHERE, "--out", sets)
+    assert [line.split()[0] for line in said.stdout.splitlines()][:2] == ["family", "hockney"]
+    assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
+    found = read_parameters(sets / "hockney.yaml")
+    assert found.provenance["held_out_where"] == WHERE
+    assert found.values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
+
+
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
+    families = ("--family", "logp", "--family", "hockney")
+    text = run("--points", table, *families, "--hold-out", WHERE, "--format", style).stdout
+    rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
+    assert [(row["family"], row["choice"]) for row in rows] == [
+        (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
+    ]
+    assert float(rows[2]["mu_mean"]) == pytest.approx(1, abs=1e-3)
+    assert float(rows[0]["mu_mean"]) > 1.01  # blind to size
+
+
+def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
+    said = run("--points", table, "--family", "tan", "--family", "hockney", "--hold-out", "ranks > 4 or bytes > 8")
+    assert "family tan: found 2 points, wanted more than its 3 values" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--hold-out", "bytes > 8 or bytes <= 8"], "--hold-out: 'bytes > 8 or bytes <= 8' holds out all 16 points"),
+        (["--hold-out", "bytes < 8"], "--hold-out: 'bytes < 8' holds out none of the 16 points"),
+        (["--hold-out", "byte < 8"], "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?"),
+        (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be worked out"),
+        (["--family", "cluster", "--hold-out", "ranks > 4"], "family cluster cannot be fitted to collectives alone"),
+        (["--family", "logg", "--hold-out", "ranks > 4"], "logg"),
+        ([], "--out is missing; without it give --hold-out"),
+    ],
+)
+def test_a_mistake_is_one_line(table, arguments, words):
+    families = [] if "--family" in arguments else ["--family", "hockney"]
+    said = run("--points", table, *families, *arguments, code=2)
+    message = [line for line in said.stderr.splitlines() if "left out" not in line]
+    assert len(message) == 1
+    assert words in message[0]
+
+
+def test_several_families_want_a_folder(table):
+    said = run("--points", table, "--family", "all", "--hold-out", "ranks > 4", "--out", table, code=2)
+    assert "found a file, wanted a folder" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--family", "hockney", "--hold-out", "ranks > 4"], "--hold-out needs --points"),
+        (["--family", "hockney", "--family", "logp", "--out", "x"], "more than one --family needs --points"),
+    ],
+)
+def test_probes_have_no_such_thing(arguments, words):
+    assert words in run(*arguments, code=2).stderr
