@@ -33,7 +33,7 @@ class Trust:
 def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[str, Trust]:
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
-    finite = held_out["mu"].notna() & np.isfinite(held_out["mu"])
+    finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
     rows = held_out[finite & (held_out["status"] == "ok")].reset_index(drop=True)
     errors = {}
     for name in families:
