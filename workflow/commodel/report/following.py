@@ -34,8 +34,10 @@ def sentence(picked: pd.DataFrame) -> list[str]:
             f", costs {percent(found['regret_mean'])} on average and {percent(found['regret_max'])} at worst ({where})"
         )
     if (gain := found["gain"]) > 0:
-        over = f"{gain:.2f}× faster than" if gain >= 1 else f"{1 / gain:.2f}× the time of"
-        line += f", and is {over} the library's own choice"
+        over = (
+            f"is on average {gain:.2f}× faster than" if gain >= 1 else f"takes on average {1 / gain:.2f}× the time of"
+        )
+        line += f", and {over} the library's own choice"
     return [line]
 
 
