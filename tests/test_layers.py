@@ -14,10 +14,11 @@ LEVELS = {
     6: "leftout patterns points build provenance notation candidates reach waves",
     7: "duration collect compare distributions fit interchange predict pricelist",
     8: "pointfit pointtable plan measure planview panel pricing scoring",
-    9: "report advise heldout",
+    9: "advise heldout",
     10: "decisions evidence",
-    11: "cli",
-    12: "__main__",
+    11: "report",
+    12: "cli",
+    13: "__main__",
 }
 LEVEL = {name: level for level, names in LEVELS.items() for name in names.split()}
 

@@ -1,22 +1,33 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
 from commodel.advise import Advice, Evidence, Job, advise
+from commodel.units import format_bytes
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
+GROUNDS = ("platform", "simulated", "weights", "notes")  # what a row rests on
+COLUMNS += GROUNDS
+NOTES = " | "  # stands between two notes of a row
 
 
-def decide(jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only: Sequence[str]) -> pd.DataFrame:
-    """One row a job: what the advice puts first, and what cannot be told apart from it."""
+def decide(
+    jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
+) -> pd.DataFrame:
+    """One row a job: what the advice puts first, what cannot be told apart from it, and what both rest on. `only` names
+    the choices to look at, none for all."""
     return pd.DataFrame(_rows(jobs, evidence, layouts, only), columns=COLUMNS)
 
 
 def _rows(jobs, evidence, layouts, only) -> Iterator[tuple]:
+    places = {parameters.platform for parameters in evidence.sets} - {""}
+    platform = evidence.setting.name or ", ".join(sorted(places))
+    simulated = any(parameters.simulated for parameters in evidence.sets)
     for job in jobs:
-        advice = advise(job, evidence, layouts, only, streams=False)
+        advice = advise(job, evidence, layouts, only(job), streams=False)
         best = advice.rows.iloc[0]
         yield (
             job.operation,
@@ -30,7 +41,40 @@ def _rows(jobs, evidence, layouts, only) -> Iterator[tuple]:
             best["high"],
             as_good(advice),
             best["doubt"],
+            platform,
+            simulated,
+            weights(advice),
+            NOTES.join(advice.notes),
         )
+
+
+def remarks(table: pd.DataFrame) -> list[str]:
+    """What a reader of the whole table should know: each kind of note once, with how many jobs it is about and one of
+    them."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for row in table.itertuples():
+        over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
+        for note in filter(None, row.notes.split(NOTES)):
+            kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
+            said.setdefault(kind, []).append((note, f"{row.operation} over {over}, {format_bytes(row.bytes)}"))
+    return [
+        found[0][0]
+        if len(found) == len(table) and len({note for note, _ in found}) == 1
+        else f"{len(found)} of {len(table)} jobs, such as {found[0][1]}: {found[0][0]}"
+        for found in said.values()
+    ]
+
+
+def weights(advice: Advice) -> str:
+    """Whose word counted how much, and why."""
+    counting = sorted(advice.trust.items(), key=lambda entry: -entry[1].weight)
+    return ", ".join(
+        f"{name} {100 * trust.weight:.0f} %{_error(trust)}" for name, trust in counting if trust.weight > 0
+    )
+
+
+def _error(trust) -> str:
+    return f" (off by {100 * trust.error:.0f} % at {trust.points} points)" if trust.points else ""
 
 
 def as_good(advice: Advice) -> str:

@@ -11,11 +11,11 @@ from commodel.reach import doubts
 from commodel.records import ParameterSet
 from commodel.schedule import Schedule, stack
 from commodel.values import Values
+from commodel.vote import BLIND
 from commodel.waves import Stream
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
-BLIND = "blind to size"
 
 
 @dataclass(frozen=True, eq=False)

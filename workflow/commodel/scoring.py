@@ -1,12 +1,16 @@
 """What following the families' vote would have cost: at every measured job the vote of the families whose weights come
 from the other jobs alone, beside the fastest alternative measured and beside the MPI library's own choice."""
 
+from collections import Counter
+from collections.abc import Iterable
+from math import isfinite, log, sqrt
+
 import numpy as np
 import pandas as pd
 
 from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE
-from commodel.vote import trusts
+from commodel.vote import BLIND, FEWEST, weights
 
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
 COLUMNS += ("measured", "fastest", "library", "regret", "right")
@@ -20,8 +24,9 @@ def picks(comparison: pd.DataFrame) -> pd.DataFrame:
         measured = here[here["measured"].notna()]
         library = measured[measured["algorithm"] == LIBRARY].groupby("group")["measured"].min()
         priced = measured[measured["held_out"] & measured["predicted"].notna()]
+        errors = Errors(priced)
         for (group, operation), job in priced.groupby(["group", "operation"], sort=False):
-            voted = vote(job, priced[priced["group"] != group], operation)
+            voted = vote(job, errors, group, operation)
             if voted is None:
                 continue
             fastest = job["measured"].min()
@@ -43,17 +48,49 @@ def picks(comparison: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def vote(job: pd.DataFrame, others: pd.DataFrame, operation: str) -> pd.Series | None:
-    """The alternative with the lowest common price, None where there is nothing to choose."""
-    prices = job.pivot_table(index="point", columns="family", values="predicted", aggfunc="first", sort=False)
-    statuses = job.pivot_table(index="point", columns="family", values="status", aggfunc="first", sort=False)
-    able = prices.notna().all() & (prices > 0).all() & (statuses == "ok").all()
-    voters = [name for name in prices.columns if able[name]]
-    if len(prices) < 2 or not voters:
+class Errors:
+    """Squared logarithmic errors of the families, summed so that those of one job can be left out without looking at
+    all others again."""
+
+    def __init__(self, priced: pd.DataFrame):
+        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & (priced["status"] == "ok")]
+        squares = np.log(known["predicted"] / known["measured"]) ** 2
+        self.sums, self.counts = Counter(), Counter()
+        for family, operation, group, square in zip(
+            known["family"], known["operation"], known["group"], squares, strict=True
+        ):
+            for key in ((family,), (family, operation), (family, operation, group)):
+                self.sums[key] += square
+                self.counts[key] += 1
+
+    def without(self, group: str, operation: str, families: Iterable[str]) -> dict[str, float]:
+        """The weights that `vote.trusts` would give without the points of one job."""
+        families, found = list(families), {}
+        for name in families:
+            own = (name, operation, group)
+            for key in ((name, operation), (name,)):
+                count = self.counts[key] - self.counts[own]
+                if count >= (FEWEST if key[1:] else 1):
+                    found[name] = sqrt(max(self.sums[key] - self.sums[own], 0.0) / count)
+                    break
+        return weights(found) if found else dict.fromkeys(families, 1 / len(families))
+
+
+def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Series | None:
+    """The alternative with the lowest common price, None where there is nothing to choose. As in advice a family has no
+    say where it does not price all alternatives, or is blind to their sizes."""
+    prices: dict[str, dict[str, float]] = {}
+    for family, point, price, status in zip(job["family"], job["point"], job["predicted"], job["status"], strict=True):
+        prices.setdefault(family, {})[point] = np.inf if status.startswith(BLIND) or not price > 0 else price
+    points = job["point"].unique()
+    voters = [
+        name for name, of in prices.items() if len(of) == len(points) and all(isfinite(price) for price in of.values())
+    ]
+    if len(points) < 2 or not voters:
         return None
-    trust = trusts(voters, others, operation)
-    common = sum(trust[name].weight * np.log(prices[name]) for name in voters)
-    return job[job["point"] == common.idxmin()].iloc[0]
+    weight = errors.without(group, operation, voters)
+    common = {point: sum(share * log(prices[name][point]) for name, share in weight.items()) for point in points}
+    return job[job["point"] == min(common, key=common.get)].iloc[0]
 
 
 def _as_good(one: pd.Series, fastest: pd.Series) -> bool:

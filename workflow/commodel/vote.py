@@ -15,6 +15,7 @@ from commodel.stats import NEGLIGIBLE
 
 FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
 SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
+BLIND = "blind to size"  # so begins the status of a price that has no say
 SURE = 1.96  # standard deviations
 
 
@@ -32,7 +33,7 @@ class Trust:
 def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[str, Trust]:
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
-    finite = held_out["mu"].notna() & np.isfinite(held_out["mu"])
+    finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
     rows = held_out[finite & (held_out["status"] == "ok")].reset_index(drop=True)
     errors = {}
     for name in families:
@@ -43,10 +44,16 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     if not known:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
     found = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
-    weights = {name: 1 / max(error, SMALLEST) ** 2 for name, (error, _, _) in found.items()}
-    total = sum(weights.values())
+    weight = weights({name: error for name, (error, _, _) in found.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
-    return {name: Trust(weights[name] / total, *found[name]) if name in found else silent for name in families}
+    return {name: Trust(weight[name], *found[name]) if name in found else silent for name in families}
+
+
+def weights(errors: Mapping[str, float]) -> dict[str, float]:
+    """The less a family errs, the more its word counts; together they count 1."""
+    precision = {name: 1 / max(error, SMALLEST) ** 2 for name, error in errors.items()}
+    total = sum(precision.values())
+    return {name: value / total for name, value in precision.items()}
 
 
 def _error(rows: pd.DataFrame) -> float:

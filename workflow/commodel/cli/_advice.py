@@ -1,14 +1,17 @@
 """Advice as people read it: the ranking, sentences under it, a decision table, and how good the advice was."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 import pandas as pd
 
-from commodel.advise import Advice, Evidence
+from commodel.advise import Advice, Evidence, Job
+from commodel.candidates import algorithms
 from commodel.cli._output import show
-from commodel.decisions import as_good
+from commodel.decisions import COLUMNS, GROUNDS, as_good, remarks, weights
 from commodel.errors import UserError
+from commodel.interchange import rules
 from commodel.scoring import picks, summary
 from commodel.tables import write_table, write_text
 from commodel.units import format_seconds
@@ -56,33 +59,58 @@ def sentences(advice: Advice) -> list[str]:
             f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
             f"Nothing beats both in both of the {int(rows['front'].sum())} marked *."
         )
-    weights = sorted(advice.trust.items(), key=lambda entry: -entry[1].weight)
-    said = [f"{name} {100 * trust.weight:.0f} %{_error(trust)}" for name, trust in weights if trust.weight > 0]
-    lines.append(f"Weights: {', '.join(said)}.")
+    lines.append(f"Weights: {weights(advice)}.")
     return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
 
 
-def _error(trust) -> str:
-    return f" (off by {100 * trust.error:.0f} % at {trust.points} points)" if trust.points else ""
+def check_out(out: Path | None) -> None:
+    """Before minutes of work a name that nothing can be written to is refused."""
+    if out and out.suffix not in WRITERS:
+        raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
+
+
+def for_rules(only: Sequence[str]) -> Callable[[Job], list[str]]:
+    """The choices of each job that Open MPI's rules can name."""
+
+    def namable(job: Job) -> list[str]:
+        if job.leaves:
+            raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
+        if lacking := [spec for spec in only if not rules.has(job.operation, spec)]:
+            raise UserError(f"Open MPI's rules cannot name '{lacking[0]}' for {job.operation}")
+        specs = only or algorithms(job.operation, job.ranks, job.bytes)
+        return [spec for spec in specs if rules.has(job.operation, spec)]
+
+    return namable
 
 
 def write_decisions(table: pd.DataFrame, out: Path | None, style: str) -> None:
-    if out is None:
+    if out:
+        WRITERS[out.suffix](out, table)
+        click.echo(out)
+        return
+    if style != "table":
         show(table.to_dict("records"), style)
         return
-    if out.suffix == ".csv":
-        write_table(out, table)
-    elif out.suffix == ".xlsx":
-        from commodel.report.decisions import write_decision_workbook
+    shown = [name for name in COLUMNS if name not in GROUNDS and table[name].astype(bool).any()]
+    show([_decision(row) for row in table[shown].to_dict("records")], style)
+    click.echo("\n" + "\n".join(f"Note: {remark}." for remark in remarks(table)))
 
-        write_decision_workbook(table, out)
-    elif out.suffix == ".conf":
-        from commodel.interchange.rules import rules
 
-        write_text(out, rules(table))
-    else:
-        raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
-    click.echo(out)
+def _decision(row: dict) -> dict:
+    return row | {name: format_seconds(row[name]) for name in ("seconds", "low", "high")}
+
+
+def _workbook(out: Path, table: pd.DataFrame) -> None:
+    from commodel.report.decisions import write_decision_workbook  # Bokeh takes a second to load: not for --help
+
+    write_decision_workbook(table, out)
+
+
+WRITERS = {
+    ".csv": write_table,
+    ".xlsx": _workbook,
+    ".conf": lambda out, table: write_text(out, rules.rules(rules.of_frame(table))),
+}
 
 
 def show_score(evidence: Evidence, style: str) -> None:

@@ -6,7 +6,7 @@ import click
 
 from commodel.advise import Job
 from commodel.advise import advise as rank
-from commodel.cli._advice import sentences, show_advice, show_score, write_decisions
+from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
 from commodel.cli._output import style_option
 from commodel.decisions import decide
 from commodel.errors import UserError
@@ -22,6 +22,7 @@ from commodel.units import expand, parse_bytes, parse_count
 @click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4.")
 @click.option("--layout", "layouts", multiple=True, help="block:Q, cyclic:Q, …; repeated.  [default: block and cyclic]")
 @click.option("--only", multiple=True, metavar="CHOICE", help="Only these algorithms or topologies; repeated.")
+@click.option("--open-mpi", is_flag=True, help="Only algorithms that Open MPI's rules can name; .conf implies it.")
 @click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets of one platform.")
 @click.option("--platform", help="Whose fitted values and measured errors to use: a platform that was run on.")
 @click.option("--experiment", help="Which experiment's results.  [default: the last one on that platform]")
@@ -31,13 +32,14 @@ from commodel.units import expand, parse_bytes, parse_count
 )
 @click.option("--top", default=12, show_default=True, help="How many choices to show.")
 @style_option
-def advise(params, platform, experiment, layouts, only, score, out, top, style, **asked) -> None:
+def advise(params, platform, experiment, layouts, only, open_mpi, score, out, top, style, **asked) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
 
     \b
     commodel advise --operation reduce --leaves 128 --bytes 1KiB --platform tree-256
     commodel advise --operation allreduce --ranks 2:64:*2 --bytes 8:1MiB:*4 --platform mine --out rules.conf
     """
+    check_out(out)
     results = Path("results")
     if params:
         evidence = of_files(params, platform)
@@ -49,11 +51,15 @@ def advise(params, platform, experiment, layouts, only, score, out, top, style, 
     if score:
         show_score(evidence, style)
         return
-    jobs = _jobs(**asked)
+    jobs, choices = _jobs(**asked), lambda job: only
+    if open_mpi or (out and out.suffix == ".conf"):
+        if len(layouts) > 1:
+            raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
+        layouts, choices = layouts or ("block",), for_rules(only)
     if out or len(jobs) > 1:
-        write_decisions(decide(jobs, evidence, layouts, only), out, style)
+        write_decisions(decide(jobs, evidence, layouts, choices), out, style)
         return
-    advice = rank(jobs[0], evidence, layouts, only)
+    advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
     show_advice(advice, top, style)
     if style == "table":
         click.echo("\n" + "\n".join(sentences(advice)))

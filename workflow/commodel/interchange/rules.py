@@ -7,10 +7,12 @@ gather, allgather, scatter and alltoall. What Open MPI has no algorithm for beco
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from commodel.errors import UserError
+import pandas as pd
+
+from commodel.errors import UserError, one_line
 from commodel.interchange import Format
 from commodel.operations import operation
 from commodel.records import LIBRARY
@@ -61,6 +63,7 @@ SEGMENTED = {  # what takes a segment size after a colon, and its number then
     ("reduce", "in-order"): 6,
 }
 ALWAYS = "chain"  # is cut into segments also where none are named
+WANTED = ("operation", "ranks", "bytes", "algorithm")
 SMALLEST = 2  # ranks of a collective
 KNOMIAL, RADIX = 7, "4"  # of bcast; the radix is no part of a rule
 
@@ -73,6 +76,7 @@ class Choice:
     ranks: int
     bytes: int
     algorithm: str
+    platform: str = field(default="", compare=False)  # that it is advice for, where the table says
 
 
 @dataclass(frozen=True)
@@ -83,33 +87,46 @@ class Rule:
 
 
 def read_table(path: Path) -> list[Choice]:
-    """Columns operation, ranks, bytes, algorithm; others are not looked at."""
+    """Columns operation, ranks, bytes, algorithm, maybe platform and simulated; others are not looked at."""
     found: dict[tuple, Choice] = {}
-    for line, row in read_rows(path, ("operation", "ranks", "bytes", "algorithm")):
+    for line, row in read_rows(path, WANTED):
         try:
-            name = cell(row, "operation", operation)
-            size = 0 if name == "barrier" else cell(row, "bytes", parse_bytes)
-            choice = Choice(
-                name, cell(row, "ranks", lambda text: parse_count(text, 2)), size, row["algorithm"].replace("_", "-")
-            )
-            if not choice.algorithm:
-                raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
-            if found.setdefault((name, choice.ranks, size), choice) != choice:
-                raise UserError(f"found {name} at {choice.ranks} ranks and {size} B twice, with different algorithms")
+            choice = _choice(row)
+            if found.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
+                where = f"{choice.operation} at {choice.ranks} ranks and {choice.bytes} B"
+                raise UserError(f"found {where} twice, with different algorithms")
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
     return list(found.values())
 
 
+def of_frame(table: pd.DataFrame) -> list[Choice]:
+    """The same of a table that is no file yet."""
+    return [_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
+
+
+def _choice(row: Mapping[str, str]) -> Choice:
+    name = cell(row, "operation", operation)
+    size = 0 if name == "barrier" else cell(row, "bytes", parse_bytes)
+    algorithm = row["algorithm"].replace("_", "-")
+    if not algorithm:
+        raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
+    simulated = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
+    ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
+    return Choice(name, ranks, size, algorithm, row.get("platform", "") + simulated)
+
+
 def rules(choices: Iterable[Choice]) -> str:
     """The file. Rules that say the same as the one before are left out."""
     table: dict[str, dict[int, dict[int, str]]] = {}
-    for choice in sorted(choices):
+    choices = sorted(choices)
+    for choice in choices:
         if choice.operation not in COLLECTIVES:
             raise UserError(f"Open MPI's rules have no operation '{choice.operation}'")
         size = choice.bytes * (choice.ranks if choice.operation in WHOLE else 1)
         table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
-    lines = [f"{len(table)} # collectives"]
+    platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
+    lines = [f"{len(table)} # collectives{one_line(f', advice for {platforms}') if platforms else ''}"]
     for name in sorted(table, key=COLLECTIVES.get):
         below = {} if min(table[name]) <= SMALLEST else {SMALLEST: {0: LIBRARY}}
         of_ranks = below | table[name]
@@ -130,8 +147,13 @@ def _of_size(name: str, sizes: Mapping[int, str]) -> dict[int, tuple[Rule, str]]
             continue
         last, rule = way, rule_of(name, way)
         missing = "" if rule.algorithm or way == LIBRARY else ": none in Open MPI, which decides itself"
-        found[size] = (rule, f"{''.join(char if char.isprintable() else ' ' for char in way)}{missing}")
+        found[size] = (rule, one_line(f"{way}{missing}"))
     return found
+
+
+def has(name: str, spec: str) -> bool:
+    """Whether a rule can name this algorithm."""
+    return rule_of(name, spec) != Rule()
 
 
 def rule_of(name: str, spec: str) -> Rule:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from commodel.compare import selection
-from commodel.report import library
+from commodel.report import following, library
 from commodel.report.frames import is_library
 from commodel.report.ranking import (
     FAIR,
@@ -23,9 +23,11 @@ from commodel.units import format_seconds
 MOST = 8  # sentences to one question; the tables have the rest
 
 
-def answers(comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame, simulated: set[str]) -> list[Answer]:
-    """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`. Families are judged by
-    points that their own fit has not seen."""
+def answers(
+    comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame, picked: pd.DataFrame, simulated: set[str]
+) -> list[Answer]:
+    """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`, `picked` from
+    `following.picks`. Families are judged by points that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
@@ -48,7 +50,9 @@ def answers(comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame,
         "How sure this is": [
             line
             for platform, part in comparison.groupby("platform")
-            for line in certainty(part, trusted[platform], origin(platform, simulated))
+            for line in certainty(
+                part, trusted[platform], picked[picked["platform"] == platform], origin(platform, simulated)
+            )
         ],
         "What is missing": missing(comparison, simulated),
     }
@@ -120,7 +124,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
     return lines
 
 
-def certainty(part: pd.DataFrame, best: pd.Series | None, where: str) -> list[str]:
+def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str) -> list[str]:
     once = part[part["measured"].notna()].drop_duplicates("point")
     if once.empty:
         return []
@@ -137,7 +141,7 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, where: str) -> list[st
     family, inside = best["family"], best["inside_share"]
     verdict = "as it should" if inside >= 0.9 else "95 % expected: its intervals are too narrow"
     lines.append(f"{where}: the 95 % interval of {family} holds {percent(inside)} of the measured medians ({verdict}).")
-    return lines + [f"{where}: {choosing}." for choosing in choosing_by(family, part)]
+    return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *following.sentence(picked)]]
 
 
 def choosing_by(family: str, part: pd.DataFrame) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from commodel.records import ParameterSet
-from commodel.report import charts, evidence, latency, library, parameters, standings, verdicts
+from commodel.report import charts, evidence, following, latency, library, parameters, standings, verdicts
 from commodel.report.answers import answers, leads
 from commodel.report.frames import PLACE, PLATFORM, is_library, prepare, scaled
 from commodel.report.ranking import ahead
@@ -41,6 +41,10 @@ GLOSSARY = (
     ),
     ("of ties", "share of jobs where it prices several schedules the same, as two layouts; the first of them counts"),
     ("regret", "measured time of the picked schedule over the fastest one measured, minus 1"),
+    (
+        "vote",
+        "the weighted geometric mean of all families' prices; a family counts by 1 / (its mean squared log error)",
+    ),
     ("pick / library", "measured time of the picked schedule over that of the library, geometric mean"),
     (
         "clear",
@@ -140,10 +144,12 @@ def comparison_table(frame: pd.DataFrame) -> Table:
 def summary(frame: pd.DataFrame, simulated: set[str]) -> Section:
     priced = frame[~is_library(frame)]
     judged = priced[priced["held_out"]]
-    uses, classes = favoured(frame), ahead(judged)
-    blocks = [*answers(frame, uses, classes, simulated)]
+    uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
+    blocks = [*answers(frame, uses, classes, picked, simulated)]
     if not frame.empty:
-        blocks += [*standings.families(priced), *charts.predicted_measured(judged)]
+        blocks += [*standings.families(priced)]
+        blocks += [following.overview(picked)] if len(picked) else []
+        blocks += [*charts.predicted_measured(judged)]
         if (found := leads(classes, simulated)) is not None:
             blocks.append(found)
         blocks += [standings.classes(classes, simulated), use_table(frame, uses)]

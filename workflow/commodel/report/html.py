@@ -94,13 +94,13 @@ def table_html(table: Table) -> str:
     for at, row in enumerate(table.rows[:MOST_ROWS]):
         parts.append("<tr>")
         for place, (column, value) in enumerate(zip(table.columns, row, strict=True)):
-            parts.append(cell(column, value, (at, place) in table.marks))
+            parts.append(cell(column, value, (at, place) in table.marks, table.grounds.get((at, place), "")))
         parts.append("</tr>\n")
     parts.append("</tbody>\n</table></div>\n")
     return "".join(parts)
 
 
-def cell(column, value: object, marked: bool) -> str:
+def cell(column, value: object, marked: bool, ground: str = "") -> str:
     text = show(column.kind, value)
     names = [] if column.kind in ("text", "flag") else ["n"]
     if len(text) > LONG:
@@ -114,6 +114,7 @@ def cell(column, value: object, marked: bool) -> str:
     elif text == "simulated":
         names.append("sim")
     kind = f' class="{" ".join(names)}"' if names else ""
+    kind += f' style="background:{ground}"' if ground else ""
     if column.kind == "figure" and text:
         return f'<td{kind}><a href="#figure-{text}">{text}</a></td>'
     return f"<td{kind}>{escape(text)}</td>"

@@ -1,7 +1,8 @@
 """What a report is made of, scaled and named, with units. And how one value reads, the same in every writer."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,7 @@ class Table:
     note: str = ""
     fixed: int = 1
     marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
+    grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # colours behind values
 
     def column(self, key: str) -> list:
         place = [column.key for column in self.columns].index(key)

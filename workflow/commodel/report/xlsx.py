@@ -182,21 +182,24 @@ class Workbook:
             for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
                 marked = (start + at, place) in table.marks
                 runs_on = dense or place + 1 == len(table.columns)
-                self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on)
+                ground = table.grounds.get((start + at, place), "")
+                self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on, ground)
         for place, column in enumerate(table.columns):
             if column.scale is not None:
                 sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
         return last + 1
 
-    def cell(self, sheet, row: int, place: int, column: Column, value: object, marked: bool, runs_on: bool) -> None:
+    def cell(
+        self, sheet, row: int, place: int, column: Column, value: object, marked: bool, runs_on: bool, ground: str = ""
+    ) -> None:
         kind = column.kind
         if finite(value):
-            sheet.write_number(row, place, value, self.look(number_format(kind, value), marked))
+            sheet.write_number(row, place, value, self.look(number_format(kind, value), marked, ground=ground))
             return
         text, wordy = show(kind, value), kind in ("text", "flag")
         endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
-        ground = COLOURS["bad"] if endless and column.scale is not None else ""  # colour scales skip texts
+        ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
         look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
         if text:
             sheet.write_string(row, place, text, look)

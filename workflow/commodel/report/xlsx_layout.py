@@ -45,7 +45,7 @@ def column_widths(tables, alone: bool = True, filters: bool = True) -> list[int]
         for place, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
             longest = max((len(show(column.kind, row[place])) for row in table.rows), default=0) * 1.1 + 3
-            if not alone and column.kind == "text" and place + 1 == len(table.columns):
+            if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.grounds:
                 longest = 0
             word = max(len(word) for word in f"{column.header} ".split(" ")) * 1.15 + (4 if filters else 1)
             width = min(WIDEST, int(max(longest, word, 7)) + 1)

@@ -1,0 +1,112 @@
+"""A decision table as a workbook: all rows with what they rest on, and of each operation a matrix of ranks (or leaves)
+and message sizes that shows at a glance where the choice changes."""
+
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from commodel.decisions import remarks
+from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
+from commodel.report.words import count, size
+from commodel.report.xlsx import write_xlsx
+
+PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
+CLOSE = "≈ "  # before a choice that others cannot be told apart from
+MOST = 3  # sets of weights that are told
+
+
+def write_decision_workbook(decided: pd.DataFrame, path: Path) -> None:
+    """`decided` is the table of `decisions.decide`."""
+    write_xlsx(report(decided), path)
+
+
+def report(decided: pd.DataFrame) -> Report:
+    simulated = bool(decided["simulated"].any())
+    places = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
+    where = f"{places} (simulated)" if simulated else places
+    banner = f"SIMULATED: what is known of {places} comes from a simulator, not from hardware." if simulated else ""
+    operations = decided.groupby("operation", sort=False)
+    sections = [Section("Decisions", "", (grounds(decided), listed(decided)))]
+    sections += [Section(name, "", matrices(name, rows)) for name, rows in operations]
+    return Report("commodel advise", f"what to use on {where}", banner, tuple(sections))
+
+
+def grounds(decided: pd.DataFrame) -> Answer:
+    """What the table rests on."""
+    lines = [
+        f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families prices lowest.",
+        "Times are predicted, not measured; low and high are a 95 % interval.",
+        "As good: what cannot be told apart from the choice by these families, as far as they erred here.",
+    ]
+    for name, rows in decided.groupby("operation", sort=False):
+        said = Counter(rows["weights"]).most_common()
+        for text, jobs in said[:MOST]:
+            share = "" if len(said) == 1 else f" at {jobs} of {count(len(rows), 'job')}"
+            lines.append(f"Weights for {name}{share}: {text}.")
+        if len(said) > MOST:
+            lines.append(f"Weights for {name} at the others: {len(said) - MOST} more sets of them.")
+    return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks(decided))))
+
+
+def listed(decided: pd.DataFrame) -> Table:
+    times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
+    shown = decided.assign(**times, size=[size(number) for number in decided["bytes"]])
+    columns = [
+        Column("operation", "operation"),
+        Column("ranks", "ranks", "count"),
+        *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
+        Column("bytes", "bytes [B]", "count"),
+        Column("size", "size"),
+        Column("algorithm", "use"),
+        Column("layout", "layout"),
+        Column("seconds", "time [µs]", "number"),
+        Column("low", "low [µs]", "number"),
+        Column("high", "high [µs]", "number"),
+        Column("as_good", "as good"),
+        Column("doubt", "doubt"),
+    ]
+    place = [column.key for column in columns].index("algorithm")
+    colours = palette(decided["algorithm"])
+    behind = {(row, place): colours[stem(way)] for row, way in enumerate(decided["algorithm"]) if stem(way) in colours}
+    return table("Decisions", "Job by job", columns, shown, fixed=len(columns) - 7, grounds=behind)
+
+
+def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
+    """Ranks (or leaves) down, message sizes across: what to use, and its predicted time."""
+    over = "leaves" if rows["leaves"].any() else "ranks"
+    layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
+    ways = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
+    cells = rows.assign(way=[CLOSE * bool(others) + way for others, way in zip(rows["as_good"], ways, strict=True)])
+    cells = cells.assign(time=rows["seconds"] * MICRO)
+    found = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
+    sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
+    first, colours = Column("over", over, "count"), palette(rows["algorithm"])
+    behind = {
+        (at, place): colours[stem(row.algorithm)]
+        for at, number in enumerate(counts)
+        for place, length in enumerate(sizes, 1)
+        if (row := found.get((number, length))) is not None and stem(row.algorithm) in colours
+    }
+
+    def matrix(title: str, key: str, kind: str, note: str) -> Table:
+        columns = (first, *(Column(f"= {length}", size(length), kind) for length in sizes))
+        values = [(number, *(getattr(found.get((number, length)), key, None) for length in sizes)) for number in counts]
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
+
+    note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."
+    note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
+    return (
+        matrix(f"What to use for {name}: {over} down, message size across", "way", "text", note),
+        matrix("Its predicted time [µs]", "time", "number", "Same colours: one algorithm, whatever its argument."),
+    )
+
+
+def stem(choice: str) -> str:
+    """An algorithm without its argument, a kind of topology without its numbers."""
+    return choice.partition(":")[0]
+
+
+def palette(choices: pd.Series) -> dict[str, str]:
+    """A colour for each algorithm, the most frequent ones where there are too many."""
+    return dict(zip([name for name, _ in Counter(map(stem, choices)).most_common()], PALE, strict=False))
