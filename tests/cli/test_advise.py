@@ -71,7 +71,7 @@ def test_a_ranking_of_all_algorithms(params):
 def test_weights_come_from_the_errors_measured(platform):
     said = run(*JOB, "--platform", platform)
     assert "evidence: results/study, platform made-up" in said.stderr
-    assert "loggp 90 % (off by 10 % at 4 points), hockney 10 % (off by 29 % at 4 points)" in said.stdout
+    assert "loggp 90 % (off by a factor of 1.11 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)" in said.stdout
     assert "SIMULATED" in said.stdout
 
 

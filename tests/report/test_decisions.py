@@ -4,7 +4,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.decisions import COLUMNS, NOTES, remarks
+from commodel.advice.decisions import COLUMNS, NOTES, remarks
 from commodel.report.decisions import CLOSE, MOST, PALE, grounds, write_decision_workbook
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commodel.advice.vote import trusts
 from commodel.compare import UNPRICED
 from commodel.report import build
 from commodel.report.words import percent
-from commodel.vote import trusts
 
 PRICE = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
 TWICE = 2.0  # the library's time over that of the fastest schedule

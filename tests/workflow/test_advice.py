@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.advise import Job, advise
-from commodel.candidates import trees
+from commodel.advice import Job, advise
+from commodel.advice.candidates import trees
+from commodel.advice.evidence import Evidence, setting
 from commodel.compare import TEXT
-from commodel.evidence import Evidence, setting
 from commodel.tables import read_parameters, read_table
 from commodel.topologies import tree
 

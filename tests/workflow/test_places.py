@@ -12,6 +12,7 @@ LAYOUTS = {
 PLACES = """title: layouts
 platform: two-types
 families: [hockney]
+library: false
 measure: {precision: 5%, min_samples: 6, max_samples: 6, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024]
 matrix:

@@ -2,8 +2,8 @@
 probed.
 
 Beyond the probed range the logarithm of a price is taken to go astray like a random walk: with every doubling of the
-message, or of the ranks where a family counts them, it errs once more by what it errs at probe cases that its fit has
-not seen.
+message above it or halving below it, or doubling of the ranks where a family counts them, it errs once more by what it
+errs at probe cases that its fit has not seen. Messages of up to SHORT bytes count as one size.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from commodel.units import format_bytes
 from commodel.values import Values
 
 SURE = 1.96  # standard deviations
+SHORT = 64
 
 
 def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> list[str]:
@@ -40,6 +41,8 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
         return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
     if largest > high:
         return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
+    if smallest < low > SHORT:
+        return f"extrapolated: messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}"
     known = parameters.settings.get("ranks")
     if known and ranks > int(known):
         return f"extrapolated: {ranks} ranks, probed up to {known}"
@@ -50,7 +53,9 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> np.n
     """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
     if not parameters.bytes_range or not pattern.bytes.size or not entry.uses_bytes:
         return np.ones(len(pattern.bytes))
-    doublings = np.maximum(np.log2(np.maximum(_extremes(pattern)[1], 1) / max(parameters.bytes_range[1], 1)), 0)
+    low, high = (max(end, SHORT) for end in parameters.bytes_range)
+    smallest, largest = (np.maximum(sizes, SHORT) for sizes in _extremes(pattern))
+    doublings = np.maximum(np.log2(largest / high), 0) + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
     return np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))

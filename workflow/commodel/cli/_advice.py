@@ -6,28 +6,31 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from commodel.advise import Advice, Evidence, Job
-from commodel.candidates import algorithms
+from commodel.advice import Advice, Job
+from commodel.advice.candidates import algorithms
+from commodel.advice.decisions import COLUMNS, GROUNDS, as_good, remarks, weights
+from commodel.advice.ground import Evidence
+from commodel.advice.scoring import picks, summary
 from commodel.cli._output import show
-from commodel.decisions import COLUMNS, GROUNDS, as_good, remarks, weights
 from commodel.errors import UserError
 from commodel.interchange import rules
-from commodel.scoring import picks, summary
 from commodel.tables import write_table, write_text
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
+SAME = 1e-9
 
 
 def show_advice(advice: Advice, top: int, style: str) -> None:
     rows = advice.rows.head(top) if style == "table" else advice.rows
-    show([_row(row, style) for row in rows.to_dict("records")], style)
+    show([_row(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
 
 
-def _row(row: dict, style: str) -> dict:
+def _row(row: dict, style: str, place: int) -> dict:
     if style != "table":
         return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
     behind = "not told apart" if row["as_good"] else f"+{100 * row['behind']:.0f} %"
+    behind = "the same" if row["behind"] < SAME else behind
     streaming = row["period"] == row["period"]
     return {
         "choice": row["choice"],
@@ -36,7 +39,7 @@ def _row(row: dict, style: str) -> dict:
         "time": format_seconds(row["seconds"]),
         "low": format_seconds(row["low"]),
         "high": format_seconds(row["high"]),
-        "behind": "best" if row["behind"] == 0 else behind,
+        "behind": behind if place else "best",
         "votes": f"{100 * row['votes']:.0f} %",
         "between waves": format_seconds(row["period"]) if streaming else "-",
         "front": "*" if row["front"] else "",

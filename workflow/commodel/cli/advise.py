@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from commodel.advise import Job
-from commodel.advise import advise as rank
+from commodel.advice import Job
+from commodel.advice import advise as rank
+from commodel.advice.decisions import decide
+from commodel.advice.evidence import of_files, of_platform, only_platform
 from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
 from commodel.cli._output import style_option
-from commodel.decisions import decide
 from commodel.errors import UserError
-from commodel.evidence import of_files, of_platform, only_platform
 from commodel.operations import operation as operation_named
 from commodel.units import expand, parse_bytes, parse_count
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from commodel.advice.windows import gather_bounds
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.families.cluster import gather_bounds
 from commodel.tables import read_parameters
 from commodel.units import expand, parse_bytes, parse_count
 

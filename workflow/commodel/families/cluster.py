@@ -9,15 +9,14 @@ of half a round trip when all overheads are taken off. L(m, p) = L_0 + L_p·p + 
 import numpy as np
 
 from commodel.curves import curve, line_curve
-from commodel.families import GAMMA, Family, Parameter, complete, local_work
+from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.fitting import Fitted, at_common
-from commodel.records import ParameterSet
 from commodel.regression import least_squares, mean, piecewise
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 from commodel.schedule import KINDS
 from commodel.values import Values
-from commodel.window import fewest, most, transfer_ratio, window
+from commodel.window import transfer_ratio
 
 PACKET = 1500.0
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
@@ -225,22 +224,6 @@ def _losses(schedule, bytes, values):
         senders = int(np.count_nonzero(step.dst == busiest))
         worst = min(worst, transfer_ratio(senders, int(load[busiest]), g_s, g_r, float(values["B_L"][0, 0])))
     return "" if worst == 1 else f"loses packets: {100 * worst:.0f} % get through where most come together"
-
-
-def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
-    """How many ranks may send to one at once (equations 5 to 7 of the paper), and the algorithm that keeps to it. Where
-    nothing tells how much the network holds, nothing is known to be lost: all may."""
-    values = complete(FAMILY, Values.exact(parameters))
-    packet, senders = float(values["packet"][0, 0]), ranks - 1
-    size, each = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
-    g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))
-    low = min(fewest(g_s, g_r), senders)
-    if "B_L" not in values:
-        high = best = senders
-    else:
-        buffer = float(values["B_L"][0, 0])
-        high, best = most(senders, each * senders, g_s, g_r, buffer), window(senders, each, g_s, g_r, buffer)
-    return {"packets": each, "fewest": low, "most": high, "window": best, "algorithm": f"windowed:{best}"}
 
 
 FAMILY = Family(

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from commodel.algorithms import choices
+from commodel.algorithms.gather_linear_sync import FIRST
 from commodel.errors import UserError, one_line
 from commodel.interchange import Format
 from commodel.operations import operation
 from commodel.records import LIBRARY
-from commodel.segments import DEFAULT_SEGMENT
+from commodel.segments import DEFAULT_SEGMENT, PIPELINED
 from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count
 
@@ -47,7 +49,7 @@ ALGORITHMS = {
         "scatter-allgather-ring": 9,
     },
     "gather": {"linear": 1, "binomial": 2, "linear-sync": 3},
-    "reduce": {"linear": 1, "chain": 3, "binary": 4, "binomial": 5, "in-order": 6, "rabenseifner": 7},
+    "reduce": {"linear": 1, "binary": 4, "binomial": 5, "in-order": 6, "rabenseifner": 7},
     "reduce-scatter": {"recursive-halving": 2, "ring": 3},
     "scatter": {"linear": 1, "binomial": 2},
 }
@@ -57,12 +59,12 @@ SEGMENTED = {  # what takes a segment size after a colon, and its number then
     ("bcast", "split-binary"): 4,
     ("bcast", "binary"): 5,
     ("bcast", "binomial"): 6,
-    ("reduce", "chain"): 3,
+    ("gather", "linear-sync"): 3,
     ("reduce", "binary"): 4,
     ("reduce", "binomial"): 5,
     ("reduce", "in-order"): 6,
 }
-ALWAYS = "chain"  # is cut into segments also where none are named
+UNCUT = 1 << 30  # segments as long as this are none
 WANTED = ("operation", "ranks", "bytes", "algorithm")
 SMALLEST = 2  # ranks of a collective
 KNOMIAL, RADIX = 7, "4"  # of bcast; the radix is no part of a rule
@@ -165,8 +167,16 @@ def rule_of(name: str, spec: str) -> Rule:
     if not number or (argument and (name, way) not in SEGMENTED):
         return Rule()
     if argument:
-        return Rule(SEGMENTED[name, way], 0, parse_bytes(argument))
-    return Rule(number, 0, DEFAULT_SEGMENT if way == ALWAYS else 0)
+        size = parse_bytes(argument)
+        return Rule(SEGMENTED[name, way], 0, size) if size < UNCUT else Rule(number)
+    return Rule(number, 0, _cut_without_argument(name, way))
+
+
+def _cut_without_argument(name: str, way: str) -> int:
+    """The segment that an algorithm here has where none is named; Open MPI's 0 means none."""
+    if (name, way) == ("gather", "linear-sync"):
+        return FIRST
+    return DEFAULT_SEGMENT if choices(name)[way].argument == PIPELINED else 0
 
 
 FORMAT = Format("rules", "Open MPI's rules")

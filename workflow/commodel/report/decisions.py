@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.decisions import remarks
+from commodel.advice.decisions import remarks
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
 from commodel.report.words import count, size
 from commodel.report.xlsx import write_xlsx

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from commodel.advice.waves import Stream, repeated
 from commodel.families import complete, family, family_names
 from commodel.patterns import schedule
 from commodel.values import Values
-from commodel.waves import Stream, repeated
 from tests.patterns import point
 
 

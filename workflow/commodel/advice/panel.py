@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from commodel.advice.vote import BLIND
+from commodel.advice.waves import Stream
 from commodel.errors import UserError
 from commodel.families import Family, complete, family
-from commodel.reach import doubts
+from commodel.reach import SURE, doubts, widening
 from commodel.records import ParameterSet
 from commodel.schedule import Schedule, stack
 from commodel.values import Values
-from commodel.vote import BLIND
-from commodel.waves import Stream
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
@@ -21,10 +21,12 @@ FEWEST = 20  # draws, whatever that takes
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Of every family that prices all candidates: (draws, candidates), the first row the estimate; times between waves,
-    NaN where it says nothing about a stream; what it doubts of each. And why the others are silent."""
+    NaN where it says nothing about a stream; its own doubt beyond what was probed, as a standard deviation of a
+    logarithm; what it doubts of each. And why the others are silent."""
 
     prices: Mapping[str, np.ndarray]
     periods: Mapping[str, np.ndarray]
+    widening: Mapping[str, np.ndarray]
     doubted: Mapping[str, Sequence[str]]
     silent: Mapping[str, str]
 
@@ -64,6 +66,7 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
     return Panel(
         {name: np.stack(member.costs, axis=-1) for name, member in found.items()},
         {name: np.array(member.periods) for name, member in found.items()},
+        {name: np.array(member.widening) for name, member in found.items()},
         {name: member.doubts for name, member in found.items()},
         silent,
     )
@@ -79,6 +82,7 @@ class Member:
     drawn: Values  # the estimate first
     costs: list[np.ndarray] = field(default_factory=list)
     periods: list[float] = field(default_factory=list)
+    widening: list[float] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
     @classmethod
@@ -88,7 +92,8 @@ class Member:
         return cls(parameters, entry, exact, complete(entry, _with_draws(parameters, messages)))
 
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
-        (doubt,) = doubts(self.entry, self.parameters, self.exact, stack([pattern]))
+        alone = stack([pattern])
+        (doubt,) = doubts(self.entry, self.parameters, self.exact, alone)
         if doubt.startswith(BLIND):
             raise UserError(doubt)
         finish = self.entry.price(pattern, self.drawn)
@@ -97,6 +102,7 @@ class Member:
             raise UserError("it prices something at 0, or at no number")
         period = stream.period(self.entry, self.exact) if stream else None
         self.doubts.append(doubt)
+        self.widening.append(float(np.log(widening(self.entry, self.parameters, alone)[0]) / SURE))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))
         self.periods.append(np.nan if period is None else float(np.ravel(period)[0]))
 

@@ -4,21 +4,24 @@ Two goals: the time of one wave, and the time between waves of a stream. What wa
 families; beyond what was measured intervals widen, and a note says so.
 """
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from commodel.candidates import algorithms, trees
+from commodel.advice.candidates import algorithms, trees
+from commodel.advice.ground import Evidence, deciding, doublings, on_platform, remarks
+from commodel.advice.panel import ask, estimate
+from commodel.advice.vote import Trust, ballot, front, trusts
+from commodel.advice.windows import gather_bounds
 from commodel.errors import UserError
-from commodel.families.cluster import gather_bounds
-from commodel.panel import ask, estimate
 from commodel.patterns import schedule
 from commodel.points import Setting, make_point
 from commodel.records import ParameterSet, Point
+from commodel.schedule import Schedule
 from commodel.units import format_bytes
-from commodel.vote import Trust, ballot, front, trusts
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,6 @@ class Job:
     def text(self) -> str:
         over = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
         return f"{self.operation} over {over}, {format_bytes(self.bytes)}"
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What advice rests on: parameter sets of one platform, where that is, and what was measured and held out there."""
-
-    sets: Sequence[ParameterSet]
-    setting: Setting
-    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +57,17 @@ def advise(
     if not sets:
         raise UserError("no family has values: give --params, or a platform that an experiment has run on")
     points, lacking = _points(job, evidence, sets, layouts, only)
-    panel = ask(sets, [schedule(point) for point in points], streams)
+    points, patterns = _once(points)
+    panel = ask(sets, patterns, streams)
     voters = list(panel.prices)
     if not voters:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.silent.items())
         raise UserError(f"no family prices all candidates: {why}")
-    trust = trusts(voters, _on_platform(evidence), job.operation)
-    beyond = _doublings(points, evidence)
-    outcome = ballot(panel.prices, trust, beyond)
+    held_out = on_platform(evidence)
+    trust = trusts(voters, held_out, job.operation)
+    ground = deciding(held_out, job.operation)
+    beyond = doublings(points, ground)
+    outcome = ballot(panel.prices, trust, beyond, panel.widening)
     between = panel.period({name: trust[name].weight for name in voters})
     rows = pd.DataFrame(
         {
@@ -82,10 +79,11 @@ def advise(
             "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
             "doubt": panel.doubts,
         }
-    ).sort_values("seconds", kind="stable", ignore_index=True)
+    )
+    rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes = [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
-    return Advice(job, rows, trust, notes + _about_evidence(evidence, trust, float(np.max(beyond))))
+    return Advice(job, rows, trust, notes + remarks(evidence, job.operation, ground, float(np.max(beyond))))
 
 
 def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
@@ -115,6 +113,19 @@ def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
     return list(found.values()), lacking
 
 
+def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
+    """Of candidates that are the same messages under other names, such as knomial:2 and binomial, the first."""
+    found: dict[bytes, tuple[Point, Schedule]] = {}
+    for point in points:
+        pattern = schedule(point)
+        work = pattern.work
+        columns = (pattern.step, pattern.src, pattern.dst, pattern.bytes, pattern.node)
+        columns += (work.step, work.rank, work.kind, work.bytes, work.seconds)
+        same = hashlib.blake2b(b"|".join(np.ascontiguousarray(column).tobytes() for column in columns)).digest()
+        found.setdefault(same, (point, pattern))
+    return [point for point, _ in found.values()], [pattern for _, pattern in found.values()]
+
+
 def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
     """Of a message, in units of the time until the next can start, as each family prices one and two children."""
     found = []
@@ -131,36 +142,3 @@ def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
 def _flat(job: Job, leaves: int) -> Point:
     combination = {"operation": job.operation, "topology": f"flat:{leaves}", "bytes": job.bytes}
     return make_point(Setting.unlimited(), combination)
-
-
-def _on_platform(evidence: Evidence) -> pd.DataFrame:
-    if evidence.held_out.empty:
-        return pd.DataFrame(columns=["family", "operation", "group", "predicted", "measured", "mu", "status"])
-    return evidence.held_out
-
-
-def _doublings(points: Sequence[Point], evidence: Evidence) -> np.ndarray:
-    """How many times the ranks or the bytes of each candidate double beyond what was measured."""
-    rows = evidence.held_out
-    if rows.empty:
-        return np.zeros(len(points))
-    found = np.zeros(len(points))
-    for name, least in (("ranks", 1), ("bytes", 1)):
-        asked = np.array([max(getattr(point, name), least) for point in points], dtype=float)
-        low, high = max(rows[name].min(), least), max(rows[name].max(), least)
-        found += np.maximum(np.log2(asked / high), 0) + np.maximum(np.log2(low / asked), 0)
-    return found
-
-
-def _about_evidence(evidence: Evidence, trust: dict[str, Trust], beyond: float) -> list[str]:
-    notes = []
-    if not any(one.points for one in trust.values()):
-        unweighted = "nothing measured here says how far off these families are"
-        notes.append(f"{unweighted}: all count alike, and intervals are of the parameters only")
-    if beyond > 0.05:
-        ranks, bytes = (int(evidence.held_out[name].max()) for name in ("ranks", "bytes"))
-        reach = f"measured were up to {ranks} ranks and {format_bytes(bytes)}"
-        notes.append(f"EXTRAPOLATED: {reach}, this is {beyond:.1f} doublings beyond; intervals are widened for that")
-    if any(parameters.simulated for parameters in evidence.sets):
-        notes.append("SIMULATED: the parameters were fitted to a simulated platform")
-    return notes

@@ -12,6 +12,7 @@ from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
 RADICES = range(2, 9)
+MOST_SEGMENTS = 256  # more, and what a message costs by itself is all that counts
 SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 COUNTS = tuple(1 << power for power in range(12))
 
@@ -87,7 +88,7 @@ def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = 
 def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
     if "SEGMENT" in entry.argument or "FIRST" in entry.argument:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
-        values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest]
+        values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest <= MOST_SEGMENTS * size]
     elif entry.argument == "W":
         values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
     elif entry.argument:

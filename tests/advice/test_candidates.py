@@ -2,8 +2,8 @@
 
 import pytest
 
+from commodel.advice.candidates import algorithms, balanced, trees, two_levels
 from commodel.algorithms import choices
-from commodel.candidates import algorithms, balanced, trees, two_levels
 from commodel.operations import OPERATIONS
 from commodel.patterns import schedule
 from commodel.topologies import tree

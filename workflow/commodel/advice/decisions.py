@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import exp
 
 import pandas as pd
 
-from commodel.advise import Advice, Evidence, Job, advise
+from commodel.advice import Advice, Job, advise
+from commodel.advice.ground import Evidence
 from commodel.units import format_bytes
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
@@ -74,7 +76,7 @@ def weights(advice: Advice) -> str:
 
 
 def _error(trust) -> str:
-    return f" (off by {100 * trust.error:.0f} % at {trust.points} points)" if trust.points else ""
+    return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
 
 
 def as_good(advice: Advice) -> str:

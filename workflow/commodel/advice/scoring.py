@@ -8,9 +8,9 @@ from math import isfinite, log, sqrt
 import numpy as np
 import pandas as pd
 
+from commodel.advice.vote import BLIND, FEWEST, weights
 from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE
-from commodel.vote import BLIND, FEWEST, weights
 
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
 COLUMNS += ("measured", "fastest", "library", "regret", "right")

@@ -16,7 +16,7 @@ from commodel.values import Values
 
 FEW, MANY = 8, 16  # waves: what the second half of a stream takes is not about its start
 BRIEF = 2, 4  # of long schedules
-LONG = 100_000
+MESSAGES, STEPS = 100_000, 500
 
 
 class Stream:
@@ -27,7 +27,8 @@ class Stream:
 
     @cached_property
     def _lengths(self) -> tuple[tuple[int, Schedule], ...]:
-        lengths = (FEW, MANY) if len(self.pattern.src) < LONG else BRIEF
+        long = len(self.pattern.src) > MESSAGES or len(self.pattern.steps) > STEPS
+        lengths = BRIEF if long else (FEW, MANY)
         return tuple((waves, repeated(self.pattern, waves)) for waves in lengths)
 
     def period(self, entry: Family, values: Values) -> np.ndarray | None:

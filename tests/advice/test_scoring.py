@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commodel.advice.scoring import Errors, picks, summary
+from commodel.advice.vote import BLIND, trusts
 from commodel.records import LIBRARY
-from commodel.scoring import Errors, picks, summary
-from commodel.vote import BLIND, trusts
 
 CELL = st.tuples(
     st.sampled_from(("one", "two", "three")),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.advise import Evidence
+from commodel.advice.ground import Evidence
 from commodel.compare import TEXT
 from commodel.config import find, load_platform
 from commodel.errors import UserError

@@ -88,19 +88,26 @@ class Ballot:
         return int(self.seconds.argmin())
 
 
-def ballot(prices: Mapping[str, np.ndarray], trust: Mapping[str, Trust], doublings: float | np.ndarray = 0.0) -> Ballot:
+def ballot(
+    prices: Mapping[str, np.ndarray],
+    trust: Mapping[str, Trust],
+    doublings: float | np.ndarray = 0.0,
+    widening: Mapping[str, np.ndarray] | None = None,
+) -> Ballot:
     """`prices` of each family: (draws, candidates), the first draw the estimate. `doublings` says how many times beyond
-    what was measured a size or a number of ranks doubles: variances grow by as many times."""
+    what was measured a size or a number of ranks doubles: variances grow by as many times. `widening` is each family's
+    own doubt beyond what was probed, as a standard deviation; the larger of the two counts."""
     voters = [name for name in prices if trust[name].weight > 0]
     total = sum(trust[name].weight for name in voters)
-    weights = {name: trust[name].weight / total for name in voters}
+    shares = {name: trust[name].weight / total for name in voters}
     draws = max(len(prices[name]) for name in voters)
-    logs = sum(weights[name] * _resampled(np.log(prices[name]), draws) for name in voters)
+    logs = sum(shares[name] * _resampled(np.log(prices[name]), draws) for name in voters)
     best = int(logs[0].argmin())
     away = logs - logs[:, [best]]
     grown = np.sqrt(1 + np.broadcast_to(doublings, logs.shape[1:]))
+    own = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
     error, contrast = (
-        grown * np.nan_to_num(sum(weights[name] * getattr(trust[name], what) for name in voters))
+        np.maximum(grown * np.nan_to_num(sum(shares[name] * getattr(trust[name], what) for name in voters)), own)
         for what in ("error", "contrast")
     )
     spread = np.hypot(logs[1:].std(axis=0) if draws > 1 else 0.0, error)
@@ -108,7 +115,7 @@ def ballot(prices: Mapping[str, np.ndarray], trust: Mapping[str, Trust], doublin
     votes = np.zeros(logs.shape[1])
     for name in voters:
         first = prices[name][0] <= prices[name][0].min() * (1 + 1e-9)
-        votes += weights[name] * first / first.sum()
+        votes += shares[name] * first / first.sum()
     close = away[0] <= np.maximum(SURE * doubt, np.log1p(NEGLIGIBLE))
     seconds = np.exp(logs[0])
     return Ballot(
@@ -124,10 +131,12 @@ def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
 
 
 def front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Which candidates nothing beats in both: the Pareto front of latency and time between waves."""
+    """Which candidates nothing beats in both: the Pareto front of latency and time between waves; equals together."""
     order = np.lexsort((period, seconds))
-    least, kept = np.inf, np.zeros(len(seconds), dtype=bool)
+    kept = np.zeros(len(seconds), dtype=bool)
+    last = None
     for place in order:
-        kept[place] = period[place] < least
-        least = min(least, period[place])
+        twin = last is not None and (seconds[place], period[place]) == (seconds[last], period[last])
+        if last is None or twin or period[place] < period[last]:
+            kept[place], last = True, place
     return kept

@@ -1,0 +1,72 @@
+"""The ground that advice stands on: parameter sets of one platform, and what was measured there; how far a job lies
+beyond it, and what a reader should be told of that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from commodel.advice.vote import FEWEST
+from commodel.points import Setting
+from commodel.records import LIBRARY, ParameterSet, Point
+from commodel.units import format_bytes
+
+NONE = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
+NONE |= {"predicted": float, "measured": float, "mu": float}
+WORTH_TELLING = 0.05  # doublings
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """`held_out` are rows of a comparison on the platform: points that were measured and that no fit has seen."""
+
+    sets: Sequence[ParameterSet]
+    setting: Setting
+    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def on_platform(evidence: Evidence) -> pd.DataFrame:
+    """What was measured and priced; a table without rows where nothing was."""
+    rows = evidence.held_out
+    if rows.empty:
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NONE.items()})
+    return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
+
+
+def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """The rows that say how far to trust anyone: those of the operation if there are enough points, else all."""
+    same = held_out[held_out["operation"] == operation]
+    return same if len(same) and same.groupby("family").size().max() >= FEWEST else held_out
+
+
+def doublings(points: Sequence[Point], ground: pd.DataFrame) -> np.ndarray:
+    """How many times the ranks or the bytes of each candidate double, or halve, outside of what was measured."""
+    found = np.zeros(len(points))
+    if ground.empty:
+        return found
+    for name in ("ranks", "bytes"):
+        asked = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
+        low, high = max(ground[name].min(), 1), max(ground[name].max(), 1)
+        found += np.maximum(np.log2(asked / high), 0) + np.maximum(np.log2(low / asked), 0)
+    return found
+
+
+def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: float) -> list[str]:
+    notes = []
+    if ground.empty:
+        unweighted = "nothing measured here says how far off these families are"
+        notes.append(f"{unweighted}: all count alike, and their errors are in no interval")
+    elif other := sorted(set(ground["operation"]) - {operation}):
+        notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
+    if beyond > WORTH_TELLING:
+        ranks, sizes = ((int(ground[name].min()), int(ground[name].max())) for name in ("ranks", "bytes"))
+        reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
+        notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
+    if any(parameters.simulated for parameters in evidence.sets):
+        notes.append("SIMULATED: the parameters were fitted to a simulated platform")
+    return notes
+
+
+def _span(low: object, high: object) -> str:
+    return f"{low}" if low == high else f"{low} to {high}"

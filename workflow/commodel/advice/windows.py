@@ -1,0 +1,24 @@
+"""The window of a gather by the values of a parameter set of the cluster family."""
+
+import numpy as np
+
+from commodel.families import complete, family
+from commodel.records import ParameterSet
+from commodel.values import Values
+from commodel.window import fewest, most, window
+
+
+def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
+    """How many ranks may send to one at once (equations 5 to 7 of the paper), and the algorithm that keeps to it. Where
+    nothing tells how much the network holds, nothing is known to be lost: all may."""
+    values = complete(family("cluster"), Values.exact(parameters))
+    packet, senders = float(values["packet"][0, 0]), ranks - 1
+    size, each = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
+    g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))
+    low = min(fewest(g_s, g_r), senders)
+    if "B_L" not in values:
+        high = best = senders
+    else:
+        buffer = float(values["B_L"][0, 0])
+        high, best = most(senders, each * senders, g_s, g_r, buffer), window(senders, each, g_s, g_r, buffer)
+    return {"packets": each, "fewest": low, "most": high, "window": best, "algorithm": f"windowed:{best}"}
