@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
@@ -71,7 +72,10 @@ def test_a_ranking_of_all_algorithms(params):
 def test_weights_come_from_the_errors_measured(platform):
     said = run(*JOB, "--platform", platform)
     assert "evidence: results/study, platform made-up" in said.stderr
-    assert "loggp 90 % (off by a factor of 1.11 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)" in said.stdout
+    assert (
+        "loggp 90 % (off by a factor of 1.10 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)"
+        in said.stdout
+    )
     assert "SIMULATED" in said.stdout
 
 
@@ -161,3 +165,36 @@ def test_what_is_refused(params, tmp_path, monkeypatch, arguments, said):
     assert result.stderr.startswith("commodel: ")
     assert result.stderr.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_same_messages_under_two_names_stand_once(params):
+    rows = json.loads(
+        run("--operation", "bcast", "--ranks", 16, "--bytes", 8, "--params", params, "--format", "json").stdout
+    )
+    names = {row["choice"] for row in rows}
+    assert "binomial" in names
+    assert "knomial:2" not in names
+    assert len({"knomial", "knomial:4"} & names) == 1
+
+
+def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):
+    said = run("--operation", "bcast", "--ranks", 8, "--bytes", 8, "--platform", platform).stdout
+    assert "too little of bcast was measured here: the weights come from allreduce" in said
+
+
+def test_smaller_than_what_was_measured_is_beyond_it_too(platform):
+    said = run("--operation", "allreduce", "--ranks", 2, "--bytes", 8, "--platform", platform).stdout
+    assert "EXTRAPOLATED by 1.0 doublings: measured were 4 to 8 ranks and 8 B" in said
+
+
+def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path):
+    path = tmp_path / "loggp.yaml"
+    write_parameters(path, replace(given("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9}))
+    wide = []
+    for size in (1024, 4096, 65536):
+        only = ("--only", "recursive-doubling", "--format", "json")
+        (row,) = json.loads(
+            run("--operation", "allreduce", "--ranks", 8, "--bytes", size, "--params", path, *only).stdout
+        )
+        wide.append(np.log(row["high"] / row["seconds"]))
+    assert wide == pytest.approx([0, 1.96 * np.log(1.1) * np.sqrt(2), 1.96 * np.log(1.1) * np.sqrt(6)])

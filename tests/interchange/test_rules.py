@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commodel.algorithms import choices
 from commodel.errors import UserError
 from commodel.interchange.rules import ALGORITHMS, COLLECTIVES, WHOLE, Choice, Rule, read_table, rule_of, rules
+from commodel.segments import PIPELINED
 
 KNOWN = st.sampled_from(sorted({(name, way) for name, ways in ALGORITHMS.items() for way in ways}))
 
@@ -124,3 +126,16 @@ def test_a_comment_cannot_end_its_line():
     text = rules([Choice("bcast", 2, 0, "bi\nnomial")])
     assert "bi nomial" in text
     assert read(text)[7] == [(2, [(0, Rule())])]
+
+
+@pytest.mark.parametrize(("name", "entry"), [(name, entry) for name in ALGORITHMS for entry in choices(name).values()])
+def test_segments_that_go_without_saying_here_are_said_there(name, entry):
+    """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
+    rule = rule_of(name, "" if entry.needs_argument else entry.choice)
+    if rule.algorithm:
+        assert rule.segment == {PIPELINED: 8192}.get(entry.argument, 1024 if entry.choice == "linear-sync" else 0)
+
+
+def test_a_synchronised_gather_s_first_part_is_its_segment():
+    assert rule_of("gather", "linear-sync:32KiB") == Rule(3, 0, 32768)
+    assert rule_of("bcast", "binary:2GiB") == Rule(5)

@@ -1,0 +1,58 @@
+"""How far parameters reach: below, within and beyond what was probed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.families import given
+from commodel.predict import predict
+from commodel.reach import typical_error
+from commodel.records import Curve
+from tests.patterns import point
+
+LOGGP = given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+
+
+def priced(size, **more):
+    known = replace(LOGGP, bytes_range=(1024.0, 65536.0), left_out={"error": 0.2, "cases": 5}, **more)
+    (found,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("size", "doublings", "said"),
+    [
+        (1024, 0, "ok"),
+        (65536, 0, "ok"),
+        (131072, 1, "extrapolated: messages of 128 KiB, probed up to 64 KiB"),
+        (1 << 20, 4, "extrapolated: messages of 1 MiB, probed up to 64 KiB"),
+        (256, 2, "extrapolated: messages of 256 B, probed from 1 KiB"),
+        (64, 4, "extrapolated: messages of 64 B, probed from 1 KiB"),
+        (0, 4, "extrapolated: messages of 0 B, probed from 1 KiB"),  # short messages count as one size
+    ],
+)
+def test_the_interval_widens_with_every_doubling(size, doublings, said):
+    found = priced(size)
+    assert found.status == said
+    spread = 1.96 * np.log(1.2) * np.sqrt(doublings)
+    assert np.log(found.high / found.seconds) == pytest.approx(spread)
+    assert np.log(found.seconds / found.low) == pytest.approx(spread)
+
+
+def test_probes_of_short_messages_reach_down_to_nothing():
+    known = replace(LOGGP, bytes_range=(8.0, 65536.0))
+    (found,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
+    assert found.status == "ok"
+
+
+def test_more_ranks_than_were_probed_where_a_family_counts_them():
+    found = priced(1024, settings={"ranks": 2})
+    assert found.status == "extrapolated: 4 ranks, probed up to 2"
+    assert found.high > found.seconds
+
+
+def test_without_cases_left_out_the_fit_s_own_misfit_counts():
+    curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
+    assert typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
+    assert typical_error(LOGGP) == 0
