@@ -120,7 +120,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
             f"{origin(platform, simulated)}, {operation} over {largest}, {job['place'].iloc[0]}: {'; '.join(runs)}."
         )
     if len(lines) > MOST:
-        lines = [*lines[:MOST], f"{len(lines) - MOST} more operations: see the table."]
+        lines = [*lines[:MOST], f"{count(len(lines) - MOST, 'more operation')}: see the table."]
     return lines
 
 
