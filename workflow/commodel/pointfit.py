@@ -26,7 +26,7 @@ from commodel.records import ParameterSet, Point
 from commodel.schedule import Schedule
 from commodel.values import Values
 
-CELLS = 4_000_000  # of one array: sizes × draws × messages
+CELLS = 500_000  # of one array: sizes × draws × messages
 GAMMA_GUESS = 1e-10
 STARTS = 40  # first guesses that are improved
 FAR = np.log(100.0)  # how far from a guess they lie, either way
