@@ -48,7 +48,8 @@ def platform(tmp_path, monkeypatch):
             for family, off in (("loggp", 1.1), ("hockney", 1.331)):
                 rows.append(
                     {"point": f"{ranks} {choice}", "platform": "made-up", "operation": "allreduce", "algorithm": choice}
-                    | {"choice": choice, "layout": "block:1", "ranks": ranks, "bytes": 8, "group": f"{ranks}"}
+                    | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
+                    | {"group": f"{ranks}"}
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
                     | {"predicted": measured * off, "mu": off, "status": "ok", "held_out": True, "simulated": True}
                 )
@@ -134,7 +135,7 @@ def test_the_score_of_a_platform(platform):
     ("arguments", "said"),
     [
         (JOB, "give --params FILE…, or --platform or --experiment of a run"),
-        ((*JOB, "--platform", "nowhere"), "no experiment has fitted anything on platform 'nowhere'"),
+        ((*JOB, "--platform", "nowhere"), "no platforms in params/platforms"),
         ((*JOB, "--experiment", "none"), "found results of none on no platform"),
         ((*JOB, "--params", "P", "--params", "P"), "found two sets of family loggp"),
         ((*JOB, "--params", "P", "--leaves", 8), "give --leaves of a tree or --ranks of a collective, one of the two"),

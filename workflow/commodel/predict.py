@@ -93,6 +93,8 @@ def pricer(
                 raise
             return Prices.none(len(pattern.bytes), f"not priced: {error.message}")
         times = np.stack([seconds, low / wider, high * wider])
+        if parameters.draws and drawn is None:
+            times[1:] = nan  # there is an interval, but nobody asked
         wrong = ~np.isfinite(seconds) | (seconds < 0)
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):

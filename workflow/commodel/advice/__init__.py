@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.advice.candidates import algorithms, trees
-from commodel.advice.ground import Evidence, deciding, doublings, on_platform, remarks
+from commodel.advice.ground import Evidence, deciding, doublings, library_note, on_platform, remarks
 from commodel.advice.panel import ask, estimate
 from commodel.advice.vote import Trust, ballot, front, trusts
 from commodel.advice.windows import gather_bounds
@@ -83,7 +83,9 @@ def advise(
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes = [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
-    return Advice(job, rows, trust, notes + remarks(evidence, job.operation, ground, float(np.max(beyond))))
+    notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
+    notes += library_note(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
+    return Advice(job, rows, trust, notes)
 
 
 def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
@@ -95,22 +97,22 @@ def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
         windows = [gather_bounds(sets["cluster"], job.ranks, job.bytes)["window"]] if "cluster" in sets else []
         specs = only or algorithms(job.operation, job.ranks, job.bytes, windows)
         ways = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
-    found, lacking = {}, 0
+    found, lacking = {}, []
     for way in ways:
         for layout in layouts or ("block", "cyclic"):
             combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **way}
             try:
                 point = make_point(setting, combination)
             except UserError as error:
-                if layouts or only or error.key not in ("ranks", "topology"):
+                if layouts or only or error.key not in ("ranks", "topology") or not setting.name:
                     raise
-                lacking += 1
+                lacking.append(error.message)
                 continue
             # With one rank a node all layouts are alike.
             found.setdefault((point.choice, point.layout if point.nodes < point.ranks else ""), point)
     if not found:
-        raise UserError(f"{job.text}: no way to do it fits platform '{setting.name}'")
-    return list(found.values()), lacking
+        raise UserError(f"{job.text}: no way to do it fits: {lacking[0]}")
+    return list(found.values()), len(lacking)
 
 
 def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
@@ -121,7 +123,7 @@ def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
         work = pattern.work
         columns = (pattern.step, pattern.src, pattern.dst, pattern.bytes, pattern.node)
         columns += (work.step, work.rank, work.kind, work.bytes, work.seconds)
-        same = hashlib.blake2b(b"|".join(np.ascontiguousarray(column).tobytes() for column in columns)).digest()
+        same = hashlib.blake2b(b"|".join(column.astype(float).tobytes() for column in columns)).digest()
         found.setdefault(same, (point, pattern))
     return [point for point, _ in found.values()], [pattern for _, pattern in found.values()]
 

@@ -12,6 +12,7 @@ from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
 RADICES = range(2, 9)
+FAMILIAR = ("linear", "binomial")  # of names for the same messages, those to go by
 MOST_SEGMENTS = 256  # more, and what a message costs by itself is all that counts
 SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 COUNTS = tuple(1 << power for power in range(12))
@@ -80,9 +81,13 @@ def grown(kind: str, leaves: int) -> list[str]:
 
 
 def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
-    """Every algorithm for an operation, with all arguments that could make a difference; `windows` are those that a
+    """Every algorithm for an operation, with all arguments that could make a difference, the
+    familiar ones first; `windows` are those that a
     windowed gather could have."""
-    return [spec for entry in choices(operation).values() for spec in _spellings(entry, ranks, bytes, windows)]
+    known = choices(operation)
+    ordered = [known[name] for name in FAMILIAR if name in known]
+    ordered += [entry for name, entry in known.items() if name not in FAMILIAR]
+    return [spec for entry in ordered for spec in _spellings(entry, ranks, bytes, windows)]
 
 
 def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:

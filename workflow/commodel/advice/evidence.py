@@ -28,8 +28,11 @@ def of_platform(platform: str, results: Path, experiment: str | None = None) -> 
     was compared last."""
     folders = sorted(results.glob(f"{experiment or '*'}/fitted/{platform}"), key=_compared)
     if not folders:
-        where = f"experiment {experiment}" if experiment else "no experiment"
-        raise UserError(f"{where} has fitted anything on platform '{platform}' in {results}; run one, or give --params")
+        setting(platform)  # a platform that is none is said so
+        ran = sorted(path.parents[1].name for path in results.glob(f"*/fitted/{platform}"))
+        known = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
+        of = f" of experiment '{experiment}'" if experiment else ""
+        raise UserError(f"found no fitted values{of} on platform '{platform}'; {known}")
     folder = folders[-1]
     sets = [read_parameters(path) for path in sorted(folder.glob("*.yaml"))]
     return Evidence(sets, setting(platform), held_out(folder.parents[1], platform)), folder.parents[1]

@@ -10,6 +10,7 @@ import pandas as pd
 from commodel.advice.vote import FEWEST
 from commodel.points import Setting
 from commodel.records import LIBRARY, ParameterSet, Point
+from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
 NONE = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
@@ -66,6 +67,24 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
     if any(parameters.simulated for parameters in evidence.sets):
         notes.append("SIMULATED: the parameters were fitted to a simulated platform")
     return notes
+
+
+def library_note(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> list[str]:
+    """What the MPI library's own choice took where it was measured at the same job, or at that of the nearest size."""
+    if held_out.empty or "algorithm" not in held_out:
+        return []
+    over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
+    rows = held_out[(held_out["operation"] == operation) & over].drop_duplicates("point")
+    own = rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
+    best = rows[rows["algorithm"] != LIBRARY].groupby("group")["measured"].min().rename("best")
+    both = own.join(best, how="inner")
+    if both.empty:
+        return []
+    near = both.iloc[int(np.argmin(np.abs(np.log2((both["bytes"] + 1) / (size + 1)))))]
+    times, own = near["own"] / near["best"], f"at {format_bytes(int(near['bytes']))} the MPI library's own choice"
+    if times < 1 - NEGLIGIBLE:
+        return [f"{own} was measured {1 / times:.2f} times as fast as the fastest of these: LEAVE IT TO THE LIBRARY"]
+    return [f"{own} was measured to take {times:.2f} times as long as the fastest of these"]
 
 
 def _span(low: object, high: object) -> str:

@@ -66,7 +66,8 @@ def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     known = choices(operation)
     entry = known.get(ELSEWHERE.get((operation, name), name))
     if entry is None:
-        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, known)}")
+        elsewhere = [other for owner, other in ELSEWHERE if owner == operation]
+        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*known, *elsewhere])}")
     if argument and not entry.argument:
         raise UserError(f"algorithm {operation} {entry.choice}: found argument '{argument}', it takes none")
     if entry.needs_argument and not argument:

@@ -22,7 +22,7 @@ SAME = 1e-9
 
 
 def show_advice(advice: Advice, top: int, style: str) -> None:
-    rows = advice.rows.head(top) if style == "table" else advice.rows
+    rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     show([_row(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
 
 
@@ -60,7 +60,7 @@ def sentences(advice: Advice) -> list[str]:
         lines.append(
             f"For a stream of waves: {fastest['choice']} ends one every {format_seconds(fastest['period'])}, "
             f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
-            f"Nothing beats both in both of the {int(rows['front'].sum())} marked *."
+            f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
         )
     lines.append(f"Weights: {weights(advice)}.")
     return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
@@ -122,4 +122,22 @@ def show_score(evidence: Evidence, style: str) -> None:
     found = summary(picks(evidence.held_out))
     if found.empty:
         raise UserError("nothing to score: no job has two priced and measured alternatives")
-    show(found.to_dict("records"), style)
+    if style != "table":
+        show(found.to_dict("records"), style)
+        return
+    show([_scored(row) for row in found.to_dict("records")], style)
+    click.echo("\nBest: the vote's pick is the fastest measured, or as good. Above 1 × the library takes longer.")
+
+
+def _scored(row: dict) -> dict:
+    where = f"{row['platform']} (simulated)" if row["simulated"] else row["platform"]
+    return {
+        "platform": where,
+        "operation": row["operation"],
+        "jobs": row["jobs"],
+        "picks best": f"{100 * row['right']:.0f} %",
+        "mean regret": f"{100 * row['regret_mean']:.1f} %",
+        "max regret": f"{100 * row['regret_max']:.1f} %",
+        "library / pick [×]": row["gain"],
+        "library / fastest [×]": row["most"],
+    }

@@ -14,6 +14,8 @@ from commodel.pointfit import fit_measured, from_collectives
 from commodel.pointtable import read_points
 from commodel.tables import write_parameters
 
+MANY = 100  # points, from which on a fit takes long enough to wonder
+
 
 def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Path | None, style: str) -> None:
     """Each family's set into the file, or where there are several into a folder; the errors on the screen."""
@@ -26,6 +28,8 @@ def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Pa
     parts = split(measured, where) if where else None
     rows = []
     for name in names:
+        if (count := len((parts.seen if parts else measured).points)) > MANY:
+            click.echo(f"commodel: fitting {name} to {count} points, which can take minutes", err=True)
         try:
             if parts:
                 fitted = fit_seen(parts, name, table.name)

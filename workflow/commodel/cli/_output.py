@@ -33,7 +33,7 @@ def table(rows: Rows) -> str:
 
 
 def _text(value: object) -> str:
-    if value is None:
+    if value is None or value != value:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 

@@ -4,20 +4,18 @@ from pathlib import Path
 
 import click
 
-from commodel.advice import Job
 from commodel.advice import advise as rank
 from commodel.advice.decisions import decide
 from commodel.advice.evidence import of_files, of_platform, only_platform
 from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
+from commodel.cli._jobs import jobs_of
 from commodel.cli._output import style_option
 from commodel.errors import UserError
-from commodel.operations import operation as operation_named
-from commodel.units import expand, parse_bytes, parse_count
 
 
 @click.command()
-@click.option("--operation", help="bcast, reduce, allreduce, … (`commodel algorithms`).")
-@click.option("--leaves", help="For a tree overlay network: its number of leaves.")
+@click.option("--operation", "operations", multiple=True, help="bcast, reduce, … (`commodel algorithms`); repeated.")
+@click.option("--leaves", help="Of a tree overlay network.")
 @click.option("--ranks", help="For a collective: number of ranks; 16, or 2,4,8, or 2:64:*2.")
 @click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4.")
 @click.option("--layout", "layouts", multiple=True, help="block:Q, cyclic:Q, …; repeated.  [default: block and cyclic]")
@@ -30,7 +28,7 @@ from commodel.units import expand, parse_bytes, parse_count
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Decision table to write: .csv, .xlsx, or .conf (Open MPI)."
 )
-@click.option("--top", default=12, show_default=True, help="How many choices to show.")
+@click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="How many choices to show.")
 @style_option
 def advise(params, platform, experiment, layouts, only, open_mpi, score, out, top, style, **asked) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
@@ -51,7 +49,7 @@ def advise(params, platform, experiment, layouts, only, open_mpi, score, out, to
     if score:
         show_score(evidence, style)
         return
-    jobs, choices = _jobs(**asked), lambda job: only
+    jobs, choices = jobs_of(**asked), lambda job: only
     if open_mpi or (out and out.suffix == ".conf"):
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
@@ -63,17 +61,3 @@ def advise(params, platform, experiment, layouts, only, open_mpi, score, out, to
     show_advice(advice, top, style)
     if style == "table":
         click.echo("\n" + "\n".join(sentences(advice)))
-
-
-def _jobs(operation, leaves, ranks, sizes) -> list[Job]:
-    if not operation:
-        raise UserError("--operation is missing")
-    if bool(leaves) == bool(ranks):
-        raise UserError("give --leaves of a tree or --ranks of a collective, one of the two")
-    name = operation_named(operation)
-    if name != "barrier" and sizes is None:
-        raise UserError(f"--bytes is missing; {name} needs a message size")
-    lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
-    counts = expand(leaves or ranks, parse_count)
-    over = "leaves" if leaves else "ranks"
-    return [Job(name, size, **{over: count}) for count in counts for size in lengths]

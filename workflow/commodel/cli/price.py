@@ -35,6 +35,9 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
     check_suffix(out)
+    fraction = _fraction(part) if part else None
+    if part and out.suffix != ".parquet":
+        raise UserError(f"--part: found '{out.name}', wanted a file .parquet, which `commodel join` puts together")
     path = find("experiment", experiment)
     if jobs:
         settings = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
@@ -45,7 +48,7 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
         file = find("platform", platform)
         setting = Setting.of(file.stem, load_platform(file))
     wanted = shapes(load_experiment(path), setting)
-    chosen = part_of(wanted, *_fraction(part)) if part else wanted
+    chosen = part_of(wanted, *fraction) if fraction else wanted
     sets = {str(file): read_parameters(file) for file in params}
     types = schema(pricing.COLUMNS)
     rows = write_stream(out, types, (piece(columns, types) for columns in pricing.price(chosen, sets, draws)))

@@ -25,5 +25,6 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     parameters = read_parameters(params)
     if parameters.family != "cluster":
         raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
-    jobs = [(count, size) for count in expand(ranks, parse_count) for size in expand(sizes, parse_bytes)]
+    counts = expand(ranks, lambda text: parse_count(text, 2))
+    jobs = [(count, size) for count in counts for size in expand(sizes, parse_bytes)]
     show([{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs], style)

@@ -1,0 +1,24 @@
+"""The jobs that options of advise name: every operation at every number of leaves or ranks and every size."""
+
+from commodel.advice import Job
+from commodel.errors import UserError
+from commodel.operations import operation as operation_named
+from commodel.units import expand, parse_bytes, parse_count
+
+
+def jobs_of(operations, leaves, ranks, sizes) -> list[Job]:
+    if not operations:
+        raise UserError("--operation is missing")
+    return [job for operation in operations for job in _of_operation(operation, leaves, ranks, sizes)]
+
+
+def _of_operation(operation, leaves, ranks, sizes) -> list[Job]:
+    if bool(leaves) == bool(ranks):
+        raise UserError("give --leaves of a tree or --ranks of a collective, one of the two")
+    name = operation_named(operation)
+    if name != "barrier" and sizes is None:
+        raise UserError(f"--bytes is missing; {name} needs a message size")
+    lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
+    counts = expand(leaves or ranks, lambda text: parse_count(text, 1 if leaves else 2))
+    over = "leaves" if leaves else "ranks"
+    return [Job(name, size, **{over: count}) for count in counts for size in lengths]
