@@ -139,3 +139,11 @@ def test_segments_that_go_without_saying_here_are_said_there(name, entry):
 def test_a_synchronised_gather_s_first_part_is_its_segment():
     assert rule_of("gather", "linear-sync:32KiB") == Rule(3, 0, 32768)
     assert rule_of("bcast", "binary:2GiB") == Rule(5)
+
+
+@pytest.mark.parametrize(("library", "number"), [("0.4", 0), ("2.5", 3), ("nan", 3), ("", 3)])
+def test_where_the_library_was_measured_faster_it_is_left_alone(tmp_path, library, number):
+    path = tmp_path / "t.csv"
+    path.write_text(f"operation,ranks,bytes,algorithm,library\nallreduce,2,8,recursive-doubling,{library}\n")
+    ((_, sizes),) = read(rules(read_table(path)))[COLLECTIVES["allreduce"]]
+    assert sizes[-1][1].algorithm == number

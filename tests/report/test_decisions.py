@@ -13,7 +13,14 @@ SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 def row(operation, ranks, size, algorithm, **more):
     time = ranks * 1e-6 + size * 1e-9
     known = {"leaves": 0, "layout": "block:1", "seconds": time, "low": 0.9 * time, "high": 1.1 * time, "as_good": ""}
-    known |= {"doubt": "", "platform": "mine", "simulated": False, "weights": "loggp 100 %", "notes": ""}
+    known |= {
+        "doubt": "",
+        "platform": "mine",
+        "simulated": False,
+        "library": float("nan"),
+        "weights": "loggp 100 %",
+        "notes": "",
+    }
     return {"operation": operation, "ranks": ranks, "bytes": size, "algorithm": algorithm} | known | more
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.advice.candidates import algorithms, trees
-from commodel.advice.ground import Evidence, deciding, doublings, library_note, on_platform, remarks
+from commodel.advice.ground import Evidence, beside_library, deciding, doublings, library_note, on_platform, remarks
 from commodel.advice.panel import ask, estimate
 from commodel.advice.vote import Trust, ballot, front, trusts
 from commodel.advice.windows import gather_bounds
@@ -47,6 +47,7 @@ class Advice:
     rows: pd.DataFrame
     trust: dict[str, Trust]
     notes: list[str]
+    library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
 
 
 def advise(
@@ -84,8 +85,8 @@ def advise(
     notes = [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
     notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
-    notes += library_note(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(job, rows, trust, notes)
+    library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
+    return Advice(job, rows, trust, notes + library_note(library, size), library)
 
 
 def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:

@@ -11,7 +11,7 @@ from commodel.advice.ground import Evidence
 from commodel.units import format_bytes
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "weights", "notes")  # what a row rests on
+GROUNDS = ("platform", "simulated", "library", "weights", "notes")  # what a row rests on
 COLUMNS += GROUNDS
 NOTES = " | "  # stands between two notes of a row
 
@@ -45,6 +45,7 @@ def _rows(jobs, evidence, layouts, only) -> Iterator[tuple]:
             best["doubt"],
             platform,
             simulated,
+            advice.library,
             weights(advice),
             NOTES.join(advice.notes),
         )

@@ -69,19 +69,26 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
     return notes
 
 
-def library_note(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> list[str]:
-    """What the MPI library's own choice took where it was measured at the same job, or at that of the nearest size."""
+def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> tuple[float, int]:
+    """How many times as long as the fastest of ours the MPI library's own choice took where it was measured at the same
+    job or at that of the nearest size, and that size; NaN where it was not."""
     if held_out.empty or "algorithm" not in held_out:
-        return []
+        return np.nan, size
     over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
     rows = held_out[(held_out["operation"] == operation) & over].drop_duplicates("point")
     own = rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
     best = rows[rows["algorithm"] != LIBRARY].groupby("group")["measured"].min().rename("best")
     both = own.join(best, how="inner")
     if both.empty:
-        return []
+        return np.nan, size
     near = both.iloc[int(np.argmin(np.abs(np.log2((both["bytes"] + 1) / (size + 1)))))]
-    times, own = near["own"] / near["best"], f"at {format_bytes(int(near['bytes']))} the MPI library's own choice"
+    return float(near["own"] / near["best"]), int(near["bytes"])
+
+
+def library_note(times: float, size: int) -> list[str]:
+    if np.isnan(times):
+        return []
+    own = f"at {format_bytes(size)} the MPI library's own choice"
     if times < 1 - NEGLIGIBLE:
         return [f"{own} was measured {1 / times:.2f} times as fast as the fastest of these: LEAVE IT TO THE LIBRARY"]
     return [f"{own} was measured to take {times:.2f} times as long as the fastest of these"]

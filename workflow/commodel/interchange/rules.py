@@ -19,6 +19,7 @@ from commodel.interchange import Format
 from commodel.operations import operation
 from commodel.records import LIBRARY
 from commodel.segments import DEFAULT_SEGMENT, PIPELINED
+from commodel.stats import NEGLIGIBLE
 from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count
 
@@ -89,7 +90,7 @@ class Rule:
 
 
 def read_table(path: Path) -> list[Choice]:
-    """Columns operation, ranks, bytes, algorithm, maybe platform and simulated; others are not looked at."""
+    """Columns operation, ranks, bytes, algorithm, maybe platform, simulated and library; others are not looked at."""
     found: dict[tuple, Choice] = {}
     for line, row in read_rows(path, WANTED):
         try:
@@ -115,7 +116,17 @@ def _choice(row: Mapping[str, str]) -> Choice:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
     simulated = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
     ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
+    if _library_is_faster(row.get("library", "")):
+        algorithm = LIBRARY
     return Choice(name, ranks, size, algorithm, row.get("platform", "") + simulated)
+
+
+def _library_is_faster(times: str) -> bool:
+    """Advice tells what the library's own choice took over the fastest measured of ours: then it is best left alone."""
+    try:
+        return float(times) < 1 - NEGLIGIBLE
+    except ValueError:
+        return False
 
 
 def rules(choices: Iterable[Choice]) -> str:
