@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.reading import sentences
 
 from commodel.records import Curve, Estimate, ParameterSet
 from commodel.report import build, html, write_xlsx
@@ -24,15 +25,6 @@ HOSTILE = [
     "a&b\"'<!--",
     "$$x^2$$",
 ]
-
-
-def sentences(report, question):
-    return [
-        line
-        for block in report.sections[0].blocks
-        if getattr(block, "question", "") == question
-        for line in block.sentences
-    ]
 
 
 def test_trust_names_the_best_family_of_each_platform(report, comparison):

@@ -5,6 +5,7 @@ import math
 import openpyxl
 import pandas as pd
 import pytest
+from tests.reading import sentences
 
 from commodel.compare import UNPRICED, _with_choices, _with_library
 from commodel.report import build, html, write_xlsx
@@ -40,15 +41,6 @@ def studied(comparison):
 @pytest.fixture(scope="module")
 def report(studied, inputs):
     return build(**inputs | {"comparison": studied})
-
-
-def sentences(report, question):
-    return [
-        line
-        for block in report.sections[0].blocks
-        if getattr(block, "question", "") == question
-        for line in block.sentences
-    ]
 
 
 def table(report, section, name):
