@@ -71,7 +71,8 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
     passes = 1 if how.simulated else int(plan.measure["passes"])
-    site = Site(plan, platform, how, starter, folder, passes)
+    names = how.names(platform, starter, batch.nodes)
+    site = Site(plan, platform, how, starter, names, folder, passes)
     with held(folder, "another measurement of this batch"):
         return _measure(site, batch, progress)
 
@@ -84,6 +85,7 @@ class Site:
     platform: Platform
     how: Launcher
     starter: str
+    names: tuple[str, ...]  # of the nodes, where they are known
     folder: Path
     passes: int
 
@@ -174,7 +176,6 @@ def _run(site: Site, start: Start, number: int) -> None:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    write_text(files["placement"], "".join(f"{node}\n" for node in start.nodes))
     arguments = {
         "--cases": files["cases"].name,
         "--out": os.path.relpath(folder, work),
@@ -195,10 +196,11 @@ def _run(site: Site, start: Start, number: int) -> None:
         program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
         nodes=start.nodes,
-        layout=start.layout,
+        names=site.names,
         network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
         hostfile=Path(files["hosts"].name),
     )
+    write_text(files["placement"], job.placement)
     if how.hosts:
         write_text(files["hosts"], how.hosts(job))
     limit = 120 + 3 * len(rows) * (float(settings["seconds"]) + 1)
