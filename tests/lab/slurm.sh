@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real Slurm of four nodes on this machine: slurm.sh up DIR, then `export SLURM_CONF=DIR/slurm.conf`, then slurm.sh
-# down DIR. Everything it has lies in DIR (a short path: sockets are in it); ports are free ones. Needs root.
+# A real Slurm of four nodes on this machine: `eval "$(slurm.sh up DIR)"`, work with it, `slurm.sh down DIR`. Everything
+# it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
 set -euo pipefail
 
 say() { printf 'slurm.sh: %s\n' "$*" >&2; }
@@ -75,6 +75,16 @@ PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
 }
 
+# Snakemake's jobs lose SLURM_CONF, as all SLURM_*, which on a cluster nobody needs: its file lies where Slurm looks.
+wrap_commands() {
+  local command
+  mkdir -p "$dir/bin"
+  for command in sacct sacctmgr sbatch scancel scontrol sinfo squeue srun; do
+    printf '#!/bin/sh\nexport SLURM_CONF=%q\nexec %q "$@"\n' "$SLURM_CONF" "$(command -v "$command")" >"$dir/bin/$command"
+    chmod +x "$dir/bin/$command"
+  done
+}
+
 start_munged() {
   [ -s "$dir/munge.key" ] || (umask 077 && head -c 1024 /dev/urandom >"$dir/munge.key")
   munged --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" --pid-file="$dir/munged.pid" \
@@ -118,11 +128,12 @@ up)
   trap 'stop' ERR
   trap 'stop; exit 130' INT TERM
   configure
+  wrap_commands
   start_munged
   slurmctld
   start_nodes
   wait_idle
-  echo "export SLURM_CONF=$SLURM_CONF"
+  echo "export PATH=$dir/bin:\$PATH SLURM_CONF=$SLURM_CONF"
   ;;
 nodes) start_nodes ;;
 down)
