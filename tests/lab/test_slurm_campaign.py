@@ -54,7 +54,7 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):  # noqa: F811
     assert code == 0, said
     assert (project.folder / "reports/mine/mine.xlsx").exists()
     compared = pd.read_csv(project.folder / "results/mine/comparison.csv")
-    assert len(set(compared.id)) >= 60
+    assert len(set(compared.point)) >= 60
     jobs = {}
     for batch in project.plan.batches:
         told = json.loads((project.raw(batch) / "provenance.json").read_text())

@@ -15,7 +15,7 @@ rule measure:
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,
-        tasks=lambda wildcards: BATCHES[wildcards.batch].ranks,
+        tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
         constraint=lambda wildcards: constraint_of(PLAN, wildcards.batch),
     message:
