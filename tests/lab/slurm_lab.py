@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,16 @@ def processes(*words: str) -> dict[int, str]:
     return found
 
 
+def running(name: str, value: str) -> list[int]:
+    """The processes that have this in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"{name}={value}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
 @dataclass(frozen=True)
 class Slurm:
     folder: Path
@@ -70,14 +81,23 @@ class Slurm:
         return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state, seconds)
 
     def repair(self) -> None:
-        """All nodes up, no job left."""
-        self("scancel", "--user=root")
+        """All nodes up, and no job left but one that is to wait for its time limit."""
+        for job in self("squeue", "-h", "-o", "%A %j").splitlines():
+            if not job.endswith(" limited"):
+                self("scancel", job.split()[0])
         subprocess.run([HERE / "slurm.sh", "nodes", self.folder], check=True, timeout=60)
         for node in self("sinfo", "-h", "-N", "-t", "down,drain,draining,drained", "-o", "%N").split():
             subprocess.run(
                 ["scontrol", "update", f"nodename={node}", "state=resume"], env=self.environment, check=False
             )
-        until(lambda: len(self("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()) == 4)
+        limited = len(self("squeue", "-h", "--name=limited", "-o", "%A").split())
+        until(lambda: len(self("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()) == 4 - limited)
+
+    def lose(self, node: str) -> None:
+        """The node is gone as if its power were: its slurmd, and what runs on it."""
+        os.kill(int((self.folder / f"slurmd-{node}.pid").read_text()), signal.SIGKILL)
+        for process in running("SLURMD_NODENAME", node):
+            os.kill(process, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +149,20 @@ class Project:
         files = [path for path in self.raw(batch).rglob("*.csv") if path.stem in batch.ids]
         return {path.stem: [row["seconds"] for row in csv.DictReader(path.open())] for path in files}
 
+    def unmeasured(self, batch: Batch) -> dict[str, str]:
+        """The status of the cases that were given up."""
+        files = self.raw(batch).glob("*.unmeasured.json")
+        return {told["id"]: told["status"] for told in (json.loads(path.read_text()) for path in files)}
+
+    def ranks(self) -> list[int]:
+        """The processes of native programs that work here."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if self.folder in (path / "cwd").readlink().parents and (path / "exe").readlink().parent.name == "mpi":
+                    found.append(int(path.name))
+        return sorted(found)
+
     def state(self, batch: Batch) -> dict:
         return json.loads((self.raw(batch) / "state.json").read_text())
 
@@ -168,9 +202,13 @@ class Project:
         return process.returncode, said
 
 
+def make_project(slurm: Slurm, folder: Path) -> Project:
+    for name in ("Snakefile", "profiles", "slurm", "workflow"):
+        (folder / name).symlink_to(ROOT / name)
+    return Project(folder, slurm)
+
+
 @pytest.fixture
 def project(slurm, tmp_path):
-    for name in ("Snakefile", "profiles", "slurm", "workflow"):
-        (tmp_path / name).symlink_to(ROOT / name)
     slurm.repair()
-    return Project(tmp_path, slurm)
+    return make_project(slurm, tmp_path)
