@@ -44,7 +44,7 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
     passes = 1 if how.simulated else int(plan.measure["passes"])
-    site = Site(plan, platform, how, starter, folder, passes)
+    site = Site(plan, platform, how, starter, how.names(platform, starter, batch.nodes), folder, passes)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = Attempt(folder, 60 * batch.minutes)

@@ -105,6 +105,12 @@ class Batch:
         return max(member.ranks for member in (*self.cases, *self.points))
 
     @property
+    def tasks(self) -> int:
+        """What its job asks Slurm for: at least one a node, though a probe may leave nodes empty, and never one alone,
+        which is no MPI job."""
+        return max(self.ranks, self.nodes, 2)
+
+    @property
     def minutes(self) -> int:
         """The time limit to ask for: the estimate may be off by a factor of three, and programs have to start. The
         driver stops measuring shortly before it."""
