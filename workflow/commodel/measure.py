@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
+from commodel import container
 from commodel.build import programs
 from commodel.config import Platform, load_platform
 from commodel.errors import UserError, one_line
@@ -73,6 +74,8 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     passes = 1 if how.simulated else int(plan.measure["passes"])
     site = Site(plan, platform, how, starter, folder, passes)
     with held(folder, "another measurement of this batch"):
+        if platform.image:
+            site = replace(site, inside=_inside(site))
         return _measure(site, batch, progress)
 
 
@@ -86,6 +89,7 @@ class Site:
     starter: str
     folder: Path
     passes: int
+    inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
 
     @property
     def work(self) -> Path:
@@ -94,6 +98,14 @@ class Site:
 
     def pass_folder(self, number: int) -> Path:
         return self.folder / f".pass-{number + 1}"
+
+
+def _inside(site: Site) -> tuple[str, ...]:
+    image, folder = site.platform.image, site.folder.resolve()
+    try:
+        return container.fitting(image, container.runtime(), folder, folder / site.work.name, site.starter)
+    except UserError as error:
+        raise site.platform.error(("container",), error.message) from None
 
 
 def _measure(site: Site, batch: Batch, progress: Progress) -> int:
@@ -192,7 +204,10 @@ def _run(site: Site, start: Start, number: int) -> None:
     job = Job(
         platform=platform,
         starter=site.starter,
-        program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
+        program=str(container.PROGRAMS / start.program)
+        if site.inside
+        else os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
+        inside=site.inside,
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
         nodes=start.nodes,
         layout=start.layout,

@@ -63,6 +63,7 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
                 "nodes": platform.nodes,
                 "cores": platform.cores,
                 "types": dict(platform.types),
+                "container": platform.image.as_json() if platform.image else {},
             }
             for setting, platform in platforms.items()
         },
@@ -78,7 +79,13 @@ def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
     except UserError as error:
         path = (*block.path, "platform") if block.platform else ("platform",)
         raise experiment.error(path, error.message) from None
-    return load_platform(file)
+    platform = load_platform(file)
+    if platform.image and platform.image.native:
+        try:
+            find("platform", platform.image.native, root)
+        except UserError as error:
+            raise platform.error(("container", "native"), error.message) from None
+    return platform
 
 
 def _families(experiment: Experiment) -> list[str]:

@@ -20,6 +20,7 @@ class Job:
     layout: str  # the spec that `nodes` follows, e.g. block:2
     hostfile: Path  # where the launcher's hostfile is, if it has one
     network: Path | None = None  # of a simulated platform
+    inside: tuple[str, ...] = ()  # what starts a container image with the program in it
 
     @property
     def ranks(self) -> int:
@@ -27,7 +28,7 @@ class Job:
 
     @property
     def command(self) -> list[str]:
-        return [self.program, *self.arguments]
+        return [*self.inside, self.program, *self.arguments]
 
 
 @dataclass(frozen=True)
