@@ -18,6 +18,7 @@ mkdir -p "$cache"
 cache=$(realpath "$cache")
 tools=$cache/apptainer
 rootfs=$cache/rootfs
+unset "${!APPTAINER_@}" # a site's options are for running images
 work=$(mktemp -d "$cache/.work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -77,6 +78,7 @@ make_rootfs() {
   DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap "$tools/usr/sbin/debootstrap" --variant=minbase \
     "$suite" "$new" "$(mirror_here)" >&2
   rm -rf "$new"/dev/* "$new"/var/cache/apt/archives/*.deb
+  rm -f "$new/etc/apt/sources.list" # debootstrap's, which would name the mirror twice
   cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d "$new/etc/apt/"
   cp -a /usr/share/keyrings/. "$new/usr/share/keyrings/"
   mkdir -p "$new/usr/local/share/ca-certificates"
@@ -115,7 +117,10 @@ flock 9
 [ -e "$rootfs" ] || make_rootfs
 case $1 in
   rootfs) echo "$rootfs" ;;
-  image) make_image && echo "$image" ;;
+  image)
+    make_image
+    echo "$image"
+    ;;
   build) build "$(realpath "$2")" "$(realpath "$3")" ;;
   *) echo "apptainer lab: found '$*', wanted tools, rootfs, image or build DEF SIF" >&2; exit 2 ;;
 esac

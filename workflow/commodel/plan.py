@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commodel import __version__
+from commodel.build import programs
 from commodel.config import Block, Experiment, Platform, find, load_experiment, load_platform
 from commodel.duration import Durations
 from commodel.errors import UserError
@@ -16,7 +17,7 @@ from commodel.points import Setting, library_beside, make_point
 from commodel.probes import Site, probe
 from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import read_json, write_text
-from commodel.toolchain import native_digest
+from commodel.toolchain import ROOT, native_digest
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -182,3 +183,9 @@ def load_plan(path: Path) -> Plan:
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:
     return launcher(plan.platforms[plan.batch(batch).platform]["launcher"])
+
+
+def programs_of(plan: Plan, batch: str) -> str:
+    """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
+    platform = load_platform(plan.platforms[plan.batch(batch).platform]["file"])
+    return str(platform.image.file if platform.image else programs(ROOT, launcher_of(plan, batch).toolchain) / "built")

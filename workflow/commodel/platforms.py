@@ -16,7 +16,7 @@ from commodel.records import digest
 from commodel.units import shown
 
 SECTIONS = ("simgrid", "slurm", "hosts")
-IMAGE = fields.text(r"[A-Za-z0-9_/][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+IMAGE = fields.text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
 FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500)
 
 
