@@ -61,7 +61,7 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
         program="/opt/commodel/build/mpi/player",
         arguments=("--out", "x"),
         nodes=(0, 0),
-        layout="block:2",
+        names=("a", "b"),
         hostfile=Path("hosts"),
         inside=prefix,
     )

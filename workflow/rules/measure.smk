@@ -1,4 +1,4 @@
-from commodel.plan import launcher_of, programs_of
+from commodel.plan import constraint_of, launcher_of, programs_of
 
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
@@ -14,8 +14,9 @@ rule measure:
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,
-        tasks=lambda wildcards: BATCHES[wildcards.batch].ranks,
+        tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
+        constraint=lambda wildcards: constraint_of(PLAN, wildcards.batch),
     message:
         "measuring {wildcards.batch}"
     shell:
