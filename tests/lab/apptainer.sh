@@ -99,7 +99,7 @@ build() {
 # Named after what git tracks as it is now, so that another state is another image.
 make_image() {
   local state
-  state=$(cd "$clone" && git ls-files -z | xargs -0 sha256sum 2>/dev/null | sha256sum | cut -c 1-12)
+  state=$(cd "$clone" && { git rev-parse HEAD; git diff HEAD; } | sha256sum | cut -c 1-12)
   image=$cache/commodel-$state.sif
   [ -e "$image" ] && return
   rm -f "$cache"/commodel-*.sif
