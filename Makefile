@@ -7,7 +7,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo test lint format bench bench-million bench-heldout schemas clean
+.PHONY: help setup demo test container lint format bench bench-million bench-heldout schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
+	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make schemas  write workflow/schemas from the Python models"
 	@echo "make clean    remove what was built and generated, but not .venv"
 
@@ -61,6 +62,13 @@ bench-heldout: $(READY)
 
 schemas: $(READY)
 	.venv/bin/python -m commodel.config workflow/schemas
+
+# CONTAINER_BUILD takes the builder's own options, e.g. '--build-arg BOOTSTRAP=localimage --build-arg FROM=rootfs'.
+container:
+	@mkdir -p build
+	@builder=$$(command -v apptainer || command -v singularity) || { \
+	echo "commodel: no apptainer or singularity on PATH: load your cluster's module, or install the package apptainer" >&2; \
+	exit 2; }; $$builder build --force $(CONTAINER_BUILD) build/commodel.sif container.def
 
 clean:
 	rm -rf build results .snakemake $(filter-out reports/example,$(wildcard reports/*))

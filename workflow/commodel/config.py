@@ -13,6 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from commodel import fields, yamltext
+from commodel.container import Image, image_digest
 from commodel.errors import UserError, suggest
 from commodel.experiments import AXES, Block, Experiment
 from commodel.platforms import Platform
@@ -41,7 +42,22 @@ def load_platform(file: str | Path) -> Platform:
             platform._network = hashlib.blake2b(network.read_bytes(), digest_size=16).hexdigest()
         except OSError as error:
             raise platform.error(("simgrid", "file"), f"{network} cannot be read: {error.strerror}") from None
+    if platform.container:
+        platform._image = _image(platform, Path.cwd())
     return platform
+
+
+def _image(platform: Platform, project: Path) -> Image:
+    wanted = platform.container
+    file = project / wanted.image
+    if not wanted.image.startswith("/") and not file.resolve().is_relative_to(project.resolve()):
+        raise platform.error(("container", "image"), "found a link that leaves the project, wanted an absolute path")
+    try:
+        found = image_digest(file)
+    except OSError as error:
+        message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
+        raise platform.error(("container", "image"), message) from None
+    return Image(file, found, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
 
 
 def _validated(model: type[Model], document: Document) -> Model:

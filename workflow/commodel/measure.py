@@ -8,9 +8,10 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from commodel import rawfiles, unmeasured
+from commodel import container, rawfiles, unmeasured
 from commodel.attempts import Attempt
 from commodel.config import load_platform
 from commodel.errors import UserError
@@ -64,11 +65,21 @@ def _end_badly(attempt: Attempt, error: BaseException) -> None:
         attempt.end(f"error: {text}")
 
 
+def _inside(site: Site) -> tuple[str, ...]:
+    image, folder = site.platform.image, site.folder.resolve()
+    try:
+        return container.fitting(image, container.runtime(), folder, folder / site.work.name, site.starter)
+    except UserError as error:
+        raise site.platform.error(("container",), error.message) from None
+
+
 def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> int:
     began, seconds = time.monotonic(), 60.0 * batch.minutes
     folder, work, passes, ids = site.folder, site.work, site.passes, set(batch.ids)
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
+    if site.platform.image:
+        site = replace(site, inside=_inside(site))
     _heed_the_dead(site, attempt)
     attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": passes})
     before, marked = unmeasured.finished(folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 from commodel import __version__
 from commodel.allocation import constraint
 from commodel.batches import batches
+from commodel.build import programs
 from commodel.config import Block, Experiment, Platform, find, load_experiment, load_platform
 from commodel.errors import UserError
 from commodel.families import family, family_names
@@ -16,6 +17,7 @@ from commodel.points import Setting, library_beside, make_point
 from commodel.probes import probe
 from commodel.records import Batch, Plan, Point
 from commodel.tables import read_json, write_text
+from commodel.toolchain import ROOT
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -62,6 +64,7 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
                 "nodes": platform.nodes,
                 "cores": platform.cores,
                 "types": dict(platform.types),
+                "container": platform.image.as_json() if platform.image else {},
             }
             for setting, platform in platforms.items()
         },
@@ -77,7 +80,13 @@ def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
     except UserError as error:
         path = (*block.path, "platform") if block.platform else ("platform",)
         raise experiment.error(path, error.message) from None
-    return load_platform(file)
+    platform = load_platform(file)
+    if platform.image and platform.image.native:
+        try:
+            find("platform", platform.image.native, root)
+        except UserError as error:
+            raise platform.error(("container", "native"), error.message) from None
+    return platform
 
 
 def _families(experiment: Experiment) -> list[str]:
@@ -152,3 +161,9 @@ def constraint_of(plan: Plan, batch: str) -> str:
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:
     return launcher(plan.platforms[plan.batch(batch).platform]["launcher"])
+
+
+def programs_of(plan: Plan, batch: str) -> str:
+    """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
+    platform = load_platform(plan.platforms[plan.batch(batch).platform]["file"])
+    return str(platform.image.file if platform.image else programs(ROOT, launcher_of(plan, batch).toolchain) / "built")

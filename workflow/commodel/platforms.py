@@ -10,12 +10,15 @@ from typing import Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from commodel import fields, units
+from commodel.container import Image
 from commodel.fields import RANKS, WORD, Part, kind, refused
 from commodel.records import digest
 from commodel.units import shown
 
 FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
 SECTIONS = ("simgrid", "slurm", "hosts")
+IMAGE = fields.text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500)
 
 
 class SimGrid(Part):
@@ -45,6 +48,26 @@ class Hosts(Part):
     mpi: WORD = Field("openmpi", description="which MPI's mpirun this is")
 
 
+class Container(Part):
+    image: IMAGE = Field(description="in the project's folder, or, where that is meant, an absolute path")
+    model: fields.one_of("hybrid", "bind") = Field(
+        "hybrid", description="hybrid: with the MPI in the image; bind: with this machine's in its place"
+    )
+    mpi: FOLDER | None = Field(None, description="folder of this machine's MPI, for model: bind; mounted read-only")
+    bind: tuple[FOLDER, ...] = Field((), description="more folders of this machine that are mounted read-only")
+    native: fields.NAME | None = Field(None, description="the platform that is this machine without the image")
+
+    @model_validator(mode="after")
+    def _together(self):
+        if ".." in Path(self.image).parts:
+            raise refused(f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image")
+        if self.model == "bind" and self.mpi is None:
+            raise refused("found no key 'mpi', the folder of the MPI that replaces the image's")
+        if self.model == "hybrid" and self.mpi is not None:
+            raise refused(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
+        return self
+
+
 class Platform(Part):
     title: fields.TITLE = Field("", description="one line for the reports")
     launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started there")
@@ -60,7 +83,9 @@ class Platform(Part):
     simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
     slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
     hosts: Hosts | None = Field(None, description="for launcher: hosts")
+    container: Container | None = Field(None, description="an image that the programs run in; left out: none")
     _network: str = PrivateAttr("")
+    _image: Image | None = PrivateAttr(None)
 
     @model_validator(mode="before")
     @classmethod
@@ -78,6 +103,16 @@ class Platform(Part):
         if launcher in SECTIONS and data.get(launcher) is None:
             raise refused(f"found no section '{launcher}', which launcher '{launcher}' needs")
         return data
+
+    @model_validator(mode="after")
+    def _real(self):
+        if self.container and self.simulated:
+            raise refused(
+                "found a section that launcher 'simgrid' does not have; `apptainer run IMAGE run EXPERIMENT` simulates "
+                "inside an image",
+                "container",
+            )
+        return self
 
     @model_validator(mode="after")
     def _enough_nodes(self):
@@ -111,5 +146,12 @@ class Platform(Part):
 
     @property
     def digest(self) -> str:
-        """Also of the simulated network itself: another network is another platform."""
-        return digest([self.model_dump(mode="json", warnings="none"), self._network])
+        """Also of the simulated network and of the image themselves: another one is another platform."""
+        said = self.model_dump(mode="json", warnings="none", exclude={"container"})
+        image = self._image
+        return digest([said, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
+
+    @property
+    def image(self) -> Image | None:
+        """What the programs run in, with its digest."""
+        return self._image

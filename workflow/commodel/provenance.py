@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 from commodel import __version__
+from commodel.config import load_platform
+from commodel.container import about
 from commodel.launchers import launcher
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT, native_digest
@@ -31,6 +33,7 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         if commit != "unknown"
         else None,
         "native_digest": native_digest(),
+        "container": about(image) if (image := load_platform(where["file"]).image) else {},
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from commodel.build import programs
 from commodel.config import Platform
+from commodel.container import PROGRAMS
 from commodel.launchers import Job, Launcher
 from commodel.layouts import place
 from commodel.operations import OPERATIONS
@@ -67,6 +68,7 @@ class Site:
     names: tuple[str, ...]  # of the nodes, where they are known
     folder: Path
     passes: int
+    inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
 
     @property
     def work(self) -> Path:
@@ -132,7 +134,10 @@ def prepare(site: Site, start: Start, number: int) -> Job:
     job = Job(
         platform=platform,
         starter=site.starter,
-        program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
+        program=str(PROGRAMS / start.program)
+        if site.inside
+        else os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
+        inside=site.inside,
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
         nodes=start.nodes,
         names=site.names,

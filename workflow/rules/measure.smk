@@ -1,5 +1,4 @@
-from commodel.plan import constraint_of, launcher_of
-from commodel.toolchain import ROOT
+from commodel.plan import constraint_of, launcher_of, programs_of
 
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
@@ -7,7 +6,7 @@ from commodel.toolchain import ROOT
 rule measure:
     input:
         plan=ancient(f"results/{E}/plan.json"),
-        programs=lambda wildcards: str(ROOT / "build" / launcher_of(PLAN, wildcards.batch).toolchain / "built"),
+        programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=f"results/{E}/batches/{{batch}}.txt",
     output:
         touch(f"results/{E}/raw/{{batch}}/done"),

@@ -21,6 +21,7 @@ class Job:
     hostfile: Path  # where the launcher's hostfile is, if it has one
     names: tuple[str, ...] = ()  # what the platform's nodes are called, in its order; empty: not known before they run
     network: Path | None = None  # of a simulated platform
+    inside: tuple[str, ...] = ()  # what starts a container image with the program in it
 
     @property
     def ranks(self) -> int:
@@ -35,7 +36,7 @@ class Job:
 
     @property
     def command(self) -> list[str]:
-        return [self.program, *self.arguments]
+        return [*self.inside, self.program, *self.arguments]
 
 
 @dataclass(frozen=True)

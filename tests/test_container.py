@@ -1,0 +1,137 @@
+"""What becomes of a command that runs in an image, and what a platform file may say about one."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from commodel.config import load_platform
+from commodel.container import Image, image_digest, inside, kind
+from commodel.errors import UserError
+from commodel.launchers import Job, launcher
+
+LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
+SLURM = "launcher: slurm\nnodes: 2\ncores: 2\n"
+HOSTS = "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [a, b]}\n"
+IMAGE = Image(Path("/images/it.sif"), "sha256:0", "hybrid")
+BOUND = Image(Path("/images/it.sif"), "sha256:0", "bind", "/opt/mpi", ("/opt/fabric",))
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "it.sif").write_bytes(b"an image")
+    (tmp_path / "platform.yaml").write_text(LOCAL)
+    return tmp_path
+
+
+def platform(project, container, text=LOCAL):
+    (project / "platform.yaml").write_text(f"{text}container: {container}\n")
+    return load_platform(project / "platform.yaml")
+
+
+def test_the_folder_of_the_batch_is_there_and_nothing_of_the_environment_is_lost():
+    argv = inside(IMAGE, "/bin/apptainer", Path("/p/raw/b"), Path("/p/raw/b/.work"))
+    assert argv == (
+        *("/bin/apptainer", "--silent", "exec", "--bind", "/p/raw/b"),
+        *("--pwd", "/p/raw/b/.work", "/images/it.sif"),
+    )
+    assert "--sharens" in inside(IMAGE, "/bin/apptainer", Path("/p"), Path("/p"), together=True)
+
+
+def test_the_mpi_of_the_host_comes_first_and_cannot_be_written():
+    argv = inside(BOUND, "apptainer", Path("/p"), Path("/p"))
+    binds = [argv[at + 1] for at, part in enumerate(argv) if part == "--bind"]
+    assert binds == ["/p", "/opt/mpi:/opt/mpi:ro", "/opt/fabric:/opt/fabric:ro"]
+    assert argv[argv.index("--env") + 1].startswith("LD_LIBRARY_PATH=/opt/mpi/lib:")
+
+
+@pytest.mark.parametrize("folder", ["/p,q", "/p:ro"])
+def test_a_folder_that_would_be_read_as_options_is_refused(folder):
+    with pytest.raises(UserError, match="cannot mount it"):
+        inside(IMAGE, "apptainer", Path(folder), Path(folder))
+
+
+@pytest.mark.parametrize(("name", "text"), [("local", LOCAL), ("slurm", SLURM), ("hosts", HOSTS)])
+def test_every_launcher_that_is_real_starts_the_image(name, text, project):
+    prefix = inside(IMAGE, "apptainer", project, project)
+    job = Job(
+        platform=platform(project, "{image: it.sif}", text),
+        starter="start",
+        program="/opt/commodel/build/mpi/player",
+        arguments=("--out", "x"),
+        nodes=(0, 0),
+        names=("a", "b"),
+        hostfile=Path("hosts"),
+        inside=prefix,
+    )
+    argv = launcher(name).argv(job)
+    assert argv[-len(prefix) - 3 :] == [*prefix, "/opt/commodel/build/mpi/player", "--out", "x"]
+    assert "start" in argv[: -len(prefix)]
+
+
+def test_the_digest_is_of_the_file_as_it_is_now(project):
+    file = project / "it.sif"
+    assert image_digest(file) == f"sha256:{hashlib.sha256(b'an image').hexdigest()}"
+    file.write_bytes(b"another one")
+    assert image_digest(file) == f"sha256:{hashlib.sha256(b'another one').hexdigest()}"
+
+
+def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(project):
+    bare = load_platform(project / "platform.yaml").digest
+    first = platform(project, "{image: it.sif}").digest
+    assert platform(project, "{image: it.sif, native: bare}").digest == first
+    (project / "it.sif").write_bytes(b"another one")
+    assert len({bare, first, platform(project, "{image: it.sif}").digest}) == 3
+    assert platform(project, "{image: it.sif}").image.as_json() == {
+        "image": "it.sif",
+        "digest": f"sha256:{hashlib.sha256(b'another one').hexdigest()}",
+        "model": "hybrid",
+        "native": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("container", "said"),
+    [
+        ("{image: no.sif}", "container.image: .*no.sif cannot be read: No such file"),
+        ("{image: ../it.sif}", "container.image: found '../it.sif', wanted a file below the project"),
+        ("{image: out/it.sif}", "container.image: found a link that leaves the project, wanted an absolute path"),
+        ("{image: --help}", "container.image: found '--help'"),
+        ("{image: 'it.sif;true'}", "container.image: found 'it.sif;true'"),
+        ("{image: 'docker://it'}", "container.image: found 'docker://it'"),
+        ("{image: it.sif, model: bind}", "container: found no key 'mpi'"),
+        ("{image: it.sif, mpi: /opt/mpi}", "container.mpi: found '/opt/mpi', which only model: bind has"),
+        ("{image: it.sif, model: bind, mpi: opt}", "container.mpi: found 'opt', wanted an absolute path"),
+        ("{image: it.sif, bind: ['/etc:/opt']}", r"container.bind\[0\]: found '/etc:/opt'"),
+        ("{image: it.sif, bind: [/a/../etc]}", r"container.bind\[0\]: found '/a/../etc'"),
+        ("{image: it.sif, options: --cleanenv}", "container.options: found an unknown key"),
+    ],
+)
+def test_a_mistake_has_its_place_in_the_platform_file(container, said, project, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "it.sif").write_bytes(b"an image")
+    (project / "out").symlink_to(outside)
+    with pytest.raises(UserError, match=rf"platform.yaml:4: {said}"):
+        platform(project, container)
+
+
+def test_what_is_simulated_needs_no_image_of_its_own(project):
+    (project / "net.xml").write_text("<platform/>")
+    with pytest.raises(UserError, match="container: found a section that launcher 'simgrid' does not have"):
+        platform(project, "{image: it.sif}", "launcher: simgrid\nnodes: 1\ncores: 1\nsimgrid: {file: net.xml}\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "of"),
+    [
+        ("MPICH Version:      5.0.2", "MPICH"),
+        ("HYDRA build details:\n    Version:                                 5.0.2", "MPICH"),
+        ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", "Open MPI"),
+        ("mpirun (Open MPI) 4.1.4", "Open MPI"),
+        ("mpiexec (OpenRTE) 4.1.4", "Open MPI"),
+        ("slurm-wlm 22.05.8", ""),
+    ],
+)
+def test_an_mpi_and_the_starter_that_it_understands_are_of_one_kind(said, of):
+    assert kind(said) == of
