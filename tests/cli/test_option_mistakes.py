@@ -1,4 +1,4 @@
-"""A mistake on the command line is told in one line that names the verb, with exit code 2; no arguments get the help."""
+"""A mistake on the command line is told in one line that names the verb, and ends with code 2."""
 
 import pytest
 from click.testing import CliRunner
