@@ -1,25 +1,36 @@
 # From an experiment's YAML to its report. `snakemake --cores 2`, or `commodel run demo`; another experiment with
-# `--config experiment=NAME`. The rules only call `commodel <verb>`.
+# `--config experiment=NAME`. `--config finish=true` measures nothing and reports what there is. The rules only call
+# `commodel <verb>`.
 import sys
 from pathlib import Path
 from shlex import quote
 
+from commodel.campaign import begin
 from commodel.errors import UserError
-from commodel.plan import refresh
 from commodel.sources import sources
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = f"{quote(sys.executable)} -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
+FINISH = bool(config.get("finish"))
 PACKAGE = Path(workflow.basedir) / "workflow" / "commodel"
 
 try:
-    PLAN = refresh(config.get("experiment", "demo"), Path.cwd(), config.get("only"))
+    CAMPAIGN = begin(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process)
 except UserError as error:
     raise WorkflowError(error.message)
+except OSError as error:
+    raise WorkflowError(f"{error.filename}: {error.strerror}")
 
+PLAN = CAMPAIGN.plan
 BATCHES = {batch.name: batch for batch in PLAN.batches}
 E = PLAN.experiment
+
+
+# The folder is held since the plan was made. Who only looks need not hold it: nothing is started then.
+onstart:
+    if CAMPAIGN.refusal:
+        raise WorkflowError(CAMPAIGN.refusal)
 
 
 wildcard_constraints:
@@ -37,8 +48,13 @@ rule all:
         f"reports/{E}/index.html",
 
 
-include: "workflow/rules/build.smk"
-include: "workflow/rules/measure.smk"
+if not FINISH:
+
+    include: "workflow/rules/build.smk"
+    include: "workflow/rules/measure.smk"
+
+
+include: "workflow/rules/collect.smk"
 include: "workflow/rules/fit.smk"
 include: "workflow/rules/predict.smk"
 include: "workflow/rules/report.smk"

@@ -16,7 +16,10 @@ HOLD += "with held(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sle
 def test_a_second_holder_is_told_who_the_first_is_until_that_is_gone(tmp_path):
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
-        with pytest.raises(UserError, match=f"process {first.pid} on "), held(tmp_path, "it"):
+        with (
+            pytest.raises(UserError, match=f"it is at work already: .+ on .+, process {first.pid}, since 20"),
+            held(tmp_path, "it"),
+        ):
             pass
         first.send_signal(signal.SIGKILL)
         first.wait()

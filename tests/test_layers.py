@@ -13,11 +13,13 @@ LEVELS = {
     5: "attempts unmeasured rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "watching leftout patterns points build provenance notation reach",
     7: "starts duration collect compare distributions fit interchange predict pricelist",
-    8: "pointfit pointtable batches sweep planview pricing",
+    8: "forecast pointfit pointtable batches sweep planview pricing",
     9: "advice heldout plan measure",
-    10: "report",
-    11: "cli",
-    12: "__main__",
+    10: "campaign report",
+    11: "status",
+    12: "statusview",
+    13: "cli",
+    14: "__main__",
 }
 LEVEL = {name: level for level, names in LEVELS.items() for name in names.split()}
 

@@ -1,11 +1,15 @@
 """A project folder of its own for each test: platforms and experiments beside results, the clone's workflow."""
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.workflow.barrier import Barrier
 
 ROOT = Path(__file__).parents[2]
 SMALL = """
@@ -18,13 +22,17 @@ matrix:
   - axes: {operation: bcast, algorithm: [linear, binomial], ranks: [8, 16], bytes: [8, 1KiB]}
   - axes: {operation: reduce, topology: ["flat:7", "kary:2^2"], bytes: 8}
 """
+# Plain Snakemake, as a user calls it who has not heard of `commodel run`.
+PLAIN = ["--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"]
+PLAIN += ["--config", "experiment=small"]
 
 
 class Project:
     """A folder with an experiment, and commands run in it as a user would."""
 
     def __init__(self, folder: Path):
-        self.folder = folder
+        self.folder, self.environment = folder, dict(os.environ)
+        self.started: list[subprocess.Popen] = []
         for name in ("platforms", "experiments"):
             (folder / "params" / name).mkdir(parents=True)
         for path in (ROOT / "params" / "platforms").iterdir():
@@ -40,10 +48,24 @@ class Project:
         return path
 
     def commodel(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "commodel", *map(str, arguments)]
-        run = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
-        assert code is None or run.returncode == code, run.stdout + run.stderr
-        return run
+        return self.ended(self.start("commodel", *arguments), code)
+
+    def snakemake(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
+        return self.ended(self.start("snakemake", *PLAIN, *arguments), code)
+
+    def start(self, module: str, *arguments: str, **settings) -> subprocess.Popen:
+        """One of the commands in a session of its own, so that all of it can be killed."""
+        command = [sys.executable, "-m", module, *map(str, arguments)]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        self.started.append(
+            subprocess.Popen(command, cwd=self.folder, env=self.environment, start_new_session=True, **pipes | settings)
+        )
+        return self.started[-1]
+
+    def ended(self, process: subprocess.Popen, code: int | None = 0) -> subprocess.CompletedProcess:
+        stdout, stderr = process.communicate(timeout=300)
+        assert code is None or process.returncode == code, stdout + stderr
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def raw_files(self) -> dict[str, int]:
         """Every raw sample file with the time it was written."""
@@ -52,4 +74,32 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path, simgrid_programs):
-    return Project(tmp_path)
+    made = Project(tmp_path)
+    yield made
+    for process in made.started:  # only after a test that failed is one still there
+        kill_all(process)
+
+
+def kill_all(process: subprocess.Popen) -> None:
+    """A process and whatever it has started, outright."""
+    for one in family(process.pid) if process.poll() is None else ():
+        os.kill(one, signal.SIGKILL)
+    process.communicate()
+
+
+def family(process: int) -> list[int]:
+    """A process and all that it has started, and these, in whichever groups they are."""
+    try:
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+        children = [int(word) for task in tasks for word in (task / "children").read_text(encoding="ascii").split()]
+    except FileNotFoundError:
+        return []
+    return [process, *(one for child in children for one in family(child))]
+
+
+@pytest.fixture
+def barrier(project):
+    """A barrier in front of the simulator of the project's commands."""
+    found = Barrier(project.folder / "barrier", "smpirun")
+    project.environment |= {"PATH": f"{found.folder}:{os.environ['PATH']}"}
+    return found

@@ -1,31 +1,86 @@
-"""One process at a time: a folder is held while a process works in it, and let go when the process ends, however."""
+"""One process at a time: a folder is held while a process works in it, and let go when the process ends, however.
 
+A second one is told who holds it. On a file system without locks nobody is kept out, and that is said.
+"""
+
+import errno
 import fcntl
+import getpass
 import os
 import platform
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
-from commodel.errors import UserError
+from commodel.errors import UserError, one_line
+
+FILE = ".holder"
+PATIENCE = 1.0  # seconds: who only looks whether a folder is held holds it for a moment, too
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
 def held(folder: Path, what: str) -> Iterator[None]:
-    """Holds a folder for this process, or says who does. The kernel lets go of it even after a kill -9."""
+    """Holds a folder while a block runs, or says who holds it."""
+    with hold(folder, what):
+        yield
+
+
+def hold(folder: Path, what: str) -> TextIO:
+    """Holds a folder until the file returned is closed. The kernel closes it even after a kill -9."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".holder").open("a+", encoding="utf-8") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            stream.seek(0)
-            raise UserError(
-                f"{what} is at work already: {stream.read().strip() or 'another process'}", file=folder
-            ) from None
-        except OSError:
-            pass  # a file system without locks: then nothing is held
+    stream = (folder / FILE).open("a+", encoding="utf-8")
+    try:
+        if not _locked(stream, fcntl.LOCK_EX, PATIENCE):
+            raise UserError(f"{what} is at work already: {_written(stream)}", file=folder)
         stream.seek(0)
         stream.truncate()
-        stream.write(f"process {os.getpid()} on {platform.node()}\n")
+        stream.write(f"{_user()} on {platform.node()}, process {os.getpid()}, since {time.strftime('%F %H:%M')}\n")
         stream.flush()
-        yield
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def holder(folder: Path) -> str:
+    """Who holds a folder, as far as locks tell; empty: nobody. Needs no right to write there."""
+    try:
+        with (folder / FILE).open(encoding="utf-8") as stream:
+            return "" if _locked(stream, fcntl.LOCK_SH, 0) else _written(stream)
+    except FileNotFoundError:
+        return ""
+
+
+def _locked(stream: TextIO, kind: int, patience: float) -> bool:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(stream, kind | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.05)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            if kind == fcntl.LOCK_EX:
+                folder = os.path.dirname(stream.name)
+                print(f"commodel: {folder}: no locks here: take care that nobody else works in it", file=sys.stderr)
+            return True
+
+
+def _written(stream: TextIO) -> str:
+    stream.seek(0)
+    return one_line(stream.read(400).strip()) or "another process"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a number without a name, as in containers
+        return f"user {os.getuid()}"

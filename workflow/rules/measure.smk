@@ -21,18 +21,3 @@ rule measure:
         "measuring {wildcards.batch}"
     shell:
         "{COMMODEL} measure {QUIET} --in {input.plan} --batch {wildcards.batch} --out results/{E}/raw/{wildcards.batch}"
-
-
-rule collect:
-    input:
-        expand(f"results/{E}/raw/{{batch}}/done", batch=BATCHES),
-        plan=f"results/{E}/plan.json",
-        code=sources("collect", "distributions"),
-    output:
-        observations=f"results/{E}/observations.csv",
-        summary=f"results/{E}/summary.csv",
-        distributions=f"results/{E}/distributions.csv",
-    message:
-        "collecting the samples"
-    shell:
-        "{COMMODEL} collect --in {input.plan} --out {output.observations}"

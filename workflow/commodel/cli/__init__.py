@@ -3,6 +3,8 @@
 import ast
 import importlib
 import keyword
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -11,12 +13,30 @@ from commodel import __version__
 from commodel.errors import UserError
 
 HERE = Path(__file__).parent
-STAGES = ("run", "plan", "build", "measure", "collect", "fit", "predict", "compare", "report")
+STAGES = ("run", "status", "plan", "build", "measure", "collect", "fit", "predict", "compare", "report")
 
 
 def stem(name: str) -> str:
     """Python keeps some words for itself: `import` is in import_.py."""
     return f"{name}_" if keyword.iskeyword(name) else name
+
+
+@contextmanager
+def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
+    """What the machine refuses is no traceback's matter either, and an option's mistake not worth four lines."""
+    try:
+        yield
+    except (click.exceptions.NoArgsIsHelpError, BrokenPipeError):
+        raise
+    except click.UsageError as error:
+        raise UserError(error.format_message(), key=(ctx and ctx.invoked_subcommand) or "") from None
+    except KeyboardInterrupt:
+        click.echo("commodel: stopped by Ctrl-C", err=True)
+        raise SystemExit(130) from None
+    except MemoryError:
+        raise UserError("this is more than fits into memory") from None
+    except OSError as error:
+        raise UserError(error.strerror or str(error), file=error.filename) from None
 
 
 class Verbs(click.Group):
@@ -31,14 +51,13 @@ class Verbs(click.Group):
             return None
         return getattr(importlib.import_module(f"commodel.cli.{stem(name)}"), stem(name))
 
+    def make_context(self, *arguments, **settings) -> click.Context:
+        with one_line_errors():
+            return super().make_context(*arguments, **settings)
+
     def invoke(self, ctx: click.Context):
-        """What the machine refuses is no traceback's matter either."""
-        try:
+        with one_line_errors(ctx):
             return super().invoke(ctx)
-        except MemoryError:
-            raise UserError("this is more than fits into memory") from None
-        except OSError as error:
-            raise UserError(error.strerror or str(error), file=error.filename) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line a verb, read off the first line of its file: importing all of them would take seconds."""

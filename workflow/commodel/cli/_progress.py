@@ -1,12 +1,46 @@
 """Progress on long work: one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q."""
 
+import shutil
 import sys
+import time
 from collections.abc import Callable
 
 import click
 
+EVERY = 30.0  # seconds between two lines that nobody may be reading
+
 
 def progress(quiet: bool) -> Callable[[str], None]:
+    """A line for each message."""
     if quiet:
         return lambda message: None
     return lambda message: click.echo(message, file=sys.stderr)
+
+
+class Line:
+    """The last line on the screen. Elsewhere it is printed now and then, if it has changed."""
+
+    def __init__(self, quiet: bool):
+        self.quiet, self.live = quiet, sys.stderr.isatty()
+        self.shown, self.when = "", 0.0
+
+    def show(self, text: str) -> None:
+        if self.quiet or text == self.shown:
+            return
+        if self.live:
+            click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", file=sys.stderr, nl=False)
+        elif time.monotonic() - self.when >= EVERY or not self.when:
+            click.echo(text, file=sys.stderr)
+        else:
+            return
+        self.shown, self.when = text, time.monotonic()
+
+    def above(self, text: str) -> None:
+        """A line that stays. The last line comes back when it is next shown."""
+        self.clear()
+        click.echo(text, file=sys.stderr)
+
+    def clear(self) -> None:
+        if self.live and self.shown:
+            click.echo("\r\x1b[K", file=sys.stderr, nl=False)
+            self.shown = ""

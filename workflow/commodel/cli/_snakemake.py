@@ -1,12 +1,20 @@
 """The snakemake command for a folder's results with commodel's own workflow and profiles, and how it is waited for."""
 
 import json
+import os
+import selectors
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commodel.toolchain import ROOT
+
+EVERY = 2.0  # seconds between two looks at how far it is
+STOPPERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def command(snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None) -> list[str]:
@@ -39,3 +47,67 @@ def wait(command: list[str]) -> int:
             return process.wait()
         except KeyboardInterrupt:
             continue
+
+
+def follow(command: list[str], log: Path, told: Callable[[str], None], tick: Callable[[], None]) -> tuple[int, int]:
+    """Runs Snakemake in a process group of its own, keeps in `log` all that it and jobs of this machine print, hands on
+    each line, and calls `tick` now and then. However this process is asked to stop, Snakemake is asked as by Ctrl-C: it
+    cancels its jobs, and what they say to that is kept only. Returns its code, and the signal that stopped it or 0."""
+    with log.open("wb", buffering=0) as kept:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+        )
+        with process, _passed_on(process) as stopped:
+            for line in _lines(process, tick):
+                with suppress(OSError):  # a full disk is for the jobs to complain about
+                    kept.write(line)
+                if not stopped:
+                    told(line.decode(errors="replace").rstrip("\n"))
+    return process.returncode, stopped[0] if stopped else 0
+
+
+def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
+    """What a process prints until it has ended; what outlives it may keep the pipe open."""
+    pipe, rest, due = process.stdout, b"", 0.0
+    os.set_blocking(pipe.fileno(), False)
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(pipe, selectors.EVENT_READ)
+        ended = False
+        while not ended:
+            ended = process.poll() is not None  # before reading: what it printed last is in the pipe by then
+            if not ended:
+                waiting.select(EVERY)
+            while chunk := pipe.read(1 << 16):
+                *lines, rest = (rest + chunk).splitlines(keepends=True)
+                yield from lines
+                if rest.endswith(b"\n"):
+                    yield rest
+                    rest = b""
+            if time.monotonic() >= due:
+                tick()
+                due = time.monotonic() + EVERY
+    if rest:
+        yield rest + b"\n"
+
+
+@contextmanager
+def _passed_on(process: subprocess.Popen) -> Iterator[list[int]]:
+    """While it lasts, what should stop this process stops that one's group; what was ignored (nohup) still is."""
+    stopped: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        stopped.append(number)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+
+    before = {number: signal.getsignal(number) for number in STOPPERS}
+    taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in taken:
+        signal.signal(number, stop)
+    try:
+        yield stopped
+    finally:
+        if process.poll() is None:  # an error of this process's own
+            os.killpg(process.pid, signal.SIGINT)
+        for number, handler in taken.items():
+            signal.signal(number, handler)

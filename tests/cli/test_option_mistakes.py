@@ -1,0 +1,30 @@
+"""A mistake on the command line is told in one line that names the verb, and ends with code 2."""
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("run demo --foo", "commodel: run: No such option '--foo'."),
+        ("run", "commodel: run: Missing argument 'EXPERIMENT'."),
+        ("run demo --cores 0", "commodel: run: Invalid value for '--cores': 0 is not in the range x>=1."),
+        ("predict --bytes", "commodel: predict: Option '--bytes' requires an argument."),
+        ("plan demo --format pdf", "commodel: plan: Invalid value for '--format': 'pdf' is not one of"),
+        ("nope", "commodel: No such command 'nope'."),
+        ("--foo", "commodel: No such option '--foo'."),
+    ],
+)
+def test_one_line(line, wanted):
+    result = CliRunner().invoke(main, line.split())
+    assert result.exit_code == 2
+    assert result.stderr.startswith(wanted)
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_arguments_get_the_help():
+    result = CliRunner().invoke(main, [])
+    assert "Start with `commodel run demo`" in result.output

@@ -1,0 +1,45 @@
+"""Two campaigns on the same results: the second is told who is at work there, whichever commands the two are."""
+
+import os
+
+import pytest
+
+from tests.workflow.conftest import PLAIN, family, kill_all
+
+STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *PLAIN)}
+
+
+@pytest.mark.parametrize("first", ["commodel", "snakemake"])
+def test_the_second_is_refused_with_the_name_of_the_holder(project, barrier, first):
+    barrier.lower()
+    at_work = project.start(*STARTS[first])
+    barrier.await_one(at_work)
+    plan = project.folder / "results/small/plan.json"
+    before = plan.read_bytes()
+    project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
+    holder = (project.folder / "results/small/.holder").read_text().strip()
+    assert f"on {os.uname().nodename}, process " in holder
+    assert int(holder.partition("process ")[2].partition(",")[0]) in family(at_work.pid)
+
+    second = project.commodel("run", "small", code=2)
+    assert second.stderr == f"commodel: results/small: another run of this experiment is at work already: {holder}\n"
+    assert holder in project.snakemake(code=1).stderr
+    assert "This was a dry-run" in project.snakemake("--dry-run").stdout
+    assert holder in project.commodel("status", "small").stdout
+    assert plan.read_bytes() == before
+
+    barrier.lift()
+    project.ended(at_work)
+    assert (project.folder / "reports/small/small.xlsx").exists()
+    assert "nobody is at work" in project.commodel("status", "small").stdout
+
+
+@pytest.mark.parametrize("then", ["commodel", "snakemake"])
+def test_after_a_kill_of_everything_the_next_run_just_works(project, barrier, then):
+    barrier.lower()
+    at_work = project.start(*STARTS[then])
+    barrier.await_one(at_work)
+    kill_all(at_work)
+    barrier.lift()
+    project.ended(project.start(*STARTS[then]))
+    assert (project.folder / "reports/small/index.html").exists()

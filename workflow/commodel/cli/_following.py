@@ -1,0 +1,41 @@
+"""Runs a campaign's workflow, and tells meanwhile how far it is and what jobs complain about, on one terminal."""
+
+import signal
+import time
+
+import click
+
+from commodel.campaign import Campaign
+from commodel.cli import _snakemake
+from commodel.cli._complaints import Complaints
+from commodel.cli._progress import Line
+from commodel.errors import UserError
+from commodel.status import Reader
+from commodel.statusview import sentence
+
+
+def follow(campaign: Campaign, command: list[str], quiet: bool) -> int:
+    """Returns Snakemake's code. Where it was stopped, this program ends as if the signal had ended it."""
+    line, reader = Line(quiet), Reader(campaign)
+    complaints = Complaints(line.above)
+    log = campaign.folder / "run.log"
+
+    def tick() -> None:
+        try:
+            line.show(sentence(reader.read("", time.time()), complaints.stage))
+        except (UserError, OSError):  # a file that is damaged or gone stops no campaign
+            line.clear()
+
+    code, stopped = _snakemake.follow([*command, "--quiet", "host", "reason"], log, complaints.line, tick)
+    line.clear()
+    if stopped:
+        name = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
+        click.echo(f"commodel: stopped by {name}; what is measured is kept, and run goes on from there", err=True)
+        raise SystemExit(128 + stopped)
+    if code:
+        for text in [] if complaints.said else complaints.last:
+            click.echo(text, err=True)
+        click.echo(f"commodel: the run did not end well; all that it printed is in {log}", err=True)
+    elif not quiet:
+        click.echo(sentence(reader.read("", time.time())), err=True)
+    return code

@@ -1,0 +1,56 @@
+"""commodel status: how far a campaign is, also while its jobs run elsewhere."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from commodel.campaign import Campaign, results
+from commodel.cli._output import table
+from commodel.errors import UserError
+from commodel.holding import holder
+from commodel.plan import load_plan
+from commodel.status import Reader, Status
+from commodel.statusview import as_data, batch_rows, platform_rows, sentence
+
+EVERY = 5.0  # seconds between two looks
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--watch", is_flag=True, help="Look again every few seconds, until nothing is at work any more.")
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output."
+)
+def status(experiment: str, watch: bool, style: str) -> None:
+    """Show what of EXPERIMENT is measured, given up and left, what each batch does, and when it may be done.
+
+    Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
+    points of the matrix and those of the probes.
+    """
+    folder = Path("results") / experiment
+    folder = folder if (folder / "plan.json").exists() else results(experiment)
+    if not (folder / "plan.json").exists():
+        raise UserError("no plan here: nothing has been run yet", file=folder)
+    reader = Reader(Campaign(load_plan(folder / "plan.json"), folder))
+    shown = ""
+    while True:
+        now = reader.read(holder(folder), time.time())
+        text = json.dumps(as_data(now)) if style == "json" else _table(now)
+        if watch and style == "table" and sys.stdout.isatty():
+            click.clear()
+        elif watch and style == "table" and not now.over:
+            text = sentence(now)
+        if text != shown:
+            click.echo(text)
+        shown = text
+        if not watch or now.over:
+            return
+        time.sleep(EVERY)
+
+
+def _table(status: Status) -> str:
+    at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
+    return "\n".join([table(platform_rows(status)), "", table(batch_rows(status)), "", sentence(status), at_work])

@@ -1,0 +1,228 @@
+"""How far a campaign is, read off its results folder alone: what is measured, given up and left, each batch's state.
+
+It needs no word from the processes at work, so it can be read on any node that sees the folder.
+"""
+
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from commodel import forecast, unmeasured
+from commodel.attempts import STATE
+from commodel.campaign import Campaign
+from commodel.errors import one_line
+from commodel.forecast import Estimates, Span, Work
+from commodel.records import Batch
+from commodel.tables import read_json
+
+WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
+QUIET = 180.0  # seconds without a sign of life; a driver gives one every few seconds
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One driver's go at a batch, in its own words."""
+
+    host: str
+    pid: int
+    job: str
+    started: float
+    updated: float
+    ended: float | None
+    outcome: str
+
+    @property
+    def gone(self) -> bool:
+        """Whether its process is dead, as far as this machine can tell."""
+        if self.host != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A batch: its cases counted, its state, and what the attempt at work has done and has left."""
+
+    batch: Batch
+    simulated: bool
+    measured: int
+    unmeasured: Mapping[str, int]  # by status: crash, timeout, budget
+    state: str
+    attempts: tuple[Attempt, ...]
+    silence: float  # seconds since its last sign of life
+    done: Work
+    ahead: Work
+    turn: str  # which of its passes, where it has several
+    seconds: Span | None = None  # until it is done, where that can be told
+
+    @property
+    def total(self) -> int:
+        return len(self.batch.ids)
+
+    @property
+    def given_up(self) -> int:
+        return sum(self.unmeasured.values())
+
+    @property
+    def left(self) -> int:
+        return self.total - self.measured - self.given_up
+
+    @property
+    def last(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds of this batch for a second of the plan's estimate."""
+        if self.state == RUNNING:
+            return forecast.pace(self.last.updated - self.last.started, self.done)
+        spent = sum(attempt.ended - attempt.started for attempt in self.attempts if attempt.ended)
+        return forecast.pace(spent, self.done) if self.state == FINISHED else None
+
+
+@dataclass(frozen=True)
+class Status:
+    experiment: str
+    batches: tuple[Progress, ...]
+    at_work: str  # who holds the folder; empty: nobody
+    now: float
+
+    @property
+    def measured(self) -> int:
+        return sum(batch.measured for batch in self.batches)
+
+    @property
+    def unmeasured(self) -> Counter:
+        return sum((Counter(batch.unmeasured) for batch in self.batches), Counter())
+
+    @property
+    def left(self) -> int:
+        return sum(batch.left for batch in self.batches)
+
+    @property
+    def part(self) -> float:
+        """How much of the measuring is done; a case with one pass of three counts for a third."""
+        return 1 - sum(batch.ahead.cases for batch in self.batches) / sum(batch.total for batch in self.batches)
+
+    def count(self, state: str) -> int:
+        return sum(batch.state == state for batch in self.batches)
+
+    @property
+    def over(self) -> bool:
+        """Nothing changes any more by itself."""
+        return self.count(FINISHED) == len(self.batches) or not (self.at_work or self.count(RUNNING))
+
+    @property
+    def seconds(self) -> Span | None:
+        spans = [batch.seconds for batch in self.batches if batch.state in (RUNNING, WAITING)]
+        return forecast.together(spans, self.count(RUNNING))
+
+
+class Reader:
+    """Reads the same folder again and again; a batch whose folder has not changed is not listed again."""
+
+    def __init__(self, campaign: Campaign):
+        self.campaign = campaign
+        self.estimates = Estimates(campaign.plan)
+        self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
+
+    def read(self, at_work: str, now: float) -> Status:
+        found = [self._progress(batch, now) for batch in self.campaign.plan.batches]
+        paces: dict[str, list[float]] = {}
+        for entry in found:
+            if entry.pace is not None:
+                paces.setdefault(entry.batch.platform, []).append(entry.pace)
+        batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in found)
+        return Status(self.campaign.plan.experiment, batches, at_work, now)
+
+    def _progress(self, batch: Batch, now: float) -> Progress:
+        folder = self.campaign.done(batch).parent
+        samples, given_up = self._files(batch, folder)
+        about, silence = _about(folder, now)
+        attempts = tuple(_attempt(entry) for entry in about.get("attempts", ()))
+        last = attempts[-1] if attempts else None
+        undone = [case for case in batch.ids if case not in samples and case not in given_up]
+        if last and last.ended is None and not last.gone:
+            state = SILENT if silence > QUIET else RUNNING
+        elif not undone and (self.campaign.done(batch).exists() or (last and last.outcome == "done")):
+            state = FINISHED
+        else:
+            state = STOPPED if last and last.outcome != "done" else WAITING
+        turns = []
+        if state in (RUNNING, SILENT):  # samples get their final names when all passes are through
+            turns = [_written(folder / f".pass-{number + 1}") for number in range(about["passes"])]
+        here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
+        ahead = [case for turn in turns for case in undone if case not in turn]
+        return Progress(
+            batch=batch,
+            simulated=bool(self.campaign.plan.platforms[batch.platform]["simulated"]),
+            measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
+            unmeasured=Counter(given_up.values()),
+            state=state,
+            attempts=attempts,
+            silence=silence,
+            done=self.estimates.work(batch, here if turns else samples, len(turns) or 1),
+            ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
+            turn=f"pass {about['pass']} of {about['passes']}" if len(turns) > 1 else "",
+        )
+
+    def _files(self, batch: Batch, folder: Path) -> tuple[frozenset[str], dict[str, str]]:
+        """Of a batch's cases: which have samples, and why others have none."""
+        try:
+            changed = folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return frozenset(), {}
+        if batch.name not in self.seen or self.seen[batch.name][0] != changed:
+            measured, marked = unmeasured.finished(folder)
+            given_up = {case: unmeasured.why_unmeasured(folder, case) for case in batch.ids if case in marked}
+            statuses = {case: why[0] for case, why in given_up.items() if why}
+            self.seen[batch.name] = changed, frozenset(measured.intersection(batch.ids)), statuses
+        return self.seen[batch.name][1:]
+
+
+def _about(folder: Path, now: float) -> tuple[dict, float]:
+    """What the driver says, and for how long it has not: clocks of nodes differ, so the file's counts too."""
+    path = folder / STATE
+    try:
+        written = path.stat().st_mtime
+    except FileNotFoundError:
+        return {}, 0.0
+    about = {"pass": 1, "passes": 1} | read_json(path)
+    return about, now - max([written, *(attempt["updated"] for attempt in about["attempts"][-1:])])
+
+
+def _written(folder: Path) -> dict[str, float]:
+    """Of the cases that a pass has samples of, when they were written."""
+    try:
+        files = [entry for entry in os.scandir(folder) if entry.name.endswith(".csv") and entry.name[0] != "."]
+        return {entry.name.removesuffix(".csv"): entry.stat().st_mtime for entry in files}
+    except FileNotFoundError:  # not begun, or joined this very moment
+        return {}
+
+
+def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> Span | None:
+    if entry.state == RUNNING:
+        return forecast.running(max(now - entry.last.started, 0.0), entry.done, entry.ahead)
+    return forecast.waiting(entry.ahead, paces.get(entry.batch.platform, [])) if entry.state == WAITING else None
+
+
+def _attempt(entry: Mapping) -> Attempt:
+    ended = entry["ended"]
+    return Attempt(
+        host=one_line(entry["host"], 80),
+        pid=int(entry["pid"]),
+        job=one_line(entry["job"], 40),
+        started=float(entry["started"]),
+        updated=float(entry["updated"]),
+        ended=None if ended is None else float(ended),
+        outcome=one_line(entry["outcome"]),
+    )

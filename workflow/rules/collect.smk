@@ -1,0 +1,27 @@
+# Without `finish` all batches have to be done. With it those that are not are left out, and what they left behind is an
+# input only so that the samples are collected again after another try.
+if FINISH and not CAMPAIGN.finished:
+    raise WorkflowError(f"{CAMPAIGN.folder}: no batch has finished: there is nothing to report")
+
+
+rule collect:
+    input:
+        [str(CAMPAIGN.done(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
+        left=[
+            str(path)
+            for batch in CAMPAIGN.unfinished
+            if FINISH and (path := CAMPAIGN.done(batch).parent / "state.json").exists()
+        ],
+        plan=f"results/{E}/plan.json",
+        code=sources("collect", "distributions"),
+    output:
+        observations=f"results/{E}/observations.csv",
+        summary=f"results/{E}/summary.csv",
+        distributions=f"results/{E}/distributions.csv",
+        unmeasured=f"results/{E}/unmeasured.csv",
+    params:
+        unfinished="--unfinished" if FINISH else "",
+    message:
+        "collecting the samples"
+    shell:
+        "{COMMODEL} collect --in {input.plan} --out {output.observations} {params.unfinished}"
