@@ -25,7 +25,7 @@ die() {
 on() { # HOST COMMAND…
   local pid
   pid=$(cat "$folder/$1.pid") || die "$folder is not up"
-  nsenter --target "$pid" --net --uts --mount -- "${@:2}"
+  nsenter --target "$pid" --net --uts --mount --wd="$PWD" -- "${@:2}"
 }
 
 # A process that holds the namespaces of a host. Its name is how it is known again: by the time of `down` its number may

@@ -20,8 +20,11 @@ for package in *.deb; do dpkg -x "$package" "$folder"; done
 
 triplet=$(basename "$(dirname "$(find "$folder/usr/lib" -maxdepth 2 -name openmpi -type d)")")
 mkdir -p "$folder/bin" "$folder/etc"
-# Drivers of other networks are not unpacked.
-echo "mca_base_component_show_load_errors = 0" >"$folder/etc/openmpi-mca-params.conf"
+# Drivers of other networks are not unpacked; on other hosts the daemon is started by the wrapper below.
+cat >"$folder/etc/openmpi-mca-params.conf" <<EOF
+mca_base_component_show_load_errors = 0
+orte_launch_agent = $folder/bin/orted
+EOF
 # A daemon that an agent starts on another host gets no environment from here, so each program brings its own.
 wrapper() {
   cat >"$work/$1" <<EOF
