@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Debian's Open MPI in a private folder, so that no other mpicc or mpirun comes on anybody's PATH.
 #
-#   openmpi.sh FOLDER       unpacks it; FOLDER/bin has mpicc, mpirun and orted. What is there already is kept.
+#   openmpi.sh FOLDER       unpacks it; FOLDER/bin has mpicc, mpirun, mpiexec and orted. What is there already is kept.
 #
 # Settings of the site are read from FOLDER/etc/openmpi-mca-params.conf.
 set -euo pipefail
@@ -39,4 +39,5 @@ EOF
 }
 wrapper mpicc mpicc.openmpi
 wrapper orted orted
+wrapper mpiexec mpirun.openmpi
 wrapper mpirun mpirun.openmpi

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from commodel.build import programs
+from commodel.build import programs, refuse_foreign
+from commodel.build import starter as starter_of
 from commodel.config import Platform, load_platform
 from commodel.errors import UserError, one_line
 from commodel.holding import held
@@ -26,7 +27,7 @@ from commodel.process import OUT_OF_TIME, run
 from commodel.provenance import provenance
 from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import write_json, write_text
-from commodel.toolchain import ROOT, find
+from commodel.toolchain import ROOT
 
 Progress = Callable[[str], None]
 # How a complaint looks: of the native programs, else of the launcher under them.
@@ -65,11 +66,12 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     if platform.digest != settings["digest"]:
         raise UserError("the platform has changed since the plan was made; plan again", file=settings["file"])
     how = launcher(platform.launcher)
-    starter = next((path for name in how.starters if (path := find(name))), None)
+    starter = starter_of(how.toolchain, how.starters)
     if starter is None:
         raise UserError(
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
+    refuse_foreign(ROOT, how.toolchain, starter)
     passes = 1 if how.simulated else int(plan.measure["passes"])
     site = Site(plan, platform, how, starter, folder, passes)
     with held(folder, "another measurement of this batch"):
