@@ -13,7 +13,7 @@ set -euo pipefail
 
 HOSTS="h0 h1 h2 h3 h4 h5 h6 h7"
 RATE=100mbit
-BURST=4542 # bytes that pass at once: three frames, so that a timer may be late
+BURST=1600 # bytes that pass at once: one frame
 
 folder=$(realpath -m "$2")
 
@@ -60,15 +60,17 @@ plug() { # HOST ADDRESS QUEUE
   on "$1" ip address add "$2/24" dev eth0
   on "$1" ip link set eth0 gso_max_segs 1 up
   on "$1" ip link set lo up
+  # What every machine has, whichever it prefers; and what one connection learnt is not kept for the next.
+  on "$1" sh -c 'cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 1 >tcp_no_metrics_save'
   on "$1" tc qdisc add dev eth0 root tbf rate $RATE burst $BURST limit 1514000
 }
 
 up() {
-  local queue=${1:-98304} number=0 host
+  local queue=${1:-32768} number=0 host
   [ "$(id -u)" -eq 0 ] || die "network namespaces need root"
   mkdir -p "$folder"
   [ -e "$folder/switch.pid" ] && die "$folder is up already"
-  trap 'down' ERR INT TERM
+  trap down EXIT
   echo "127.0.0.1 localhost" >"$folder/hosts"
   for host in $HOSTS head; do
     number=$((number + 1))
@@ -93,7 +95,7 @@ exec nsenter --target "\$(cat "$folder/\$host.pid")" --net --uts --mount --wd=/ 
   env -i HOME=/root USER=root LOGNAME=root SHELL=/bin/sh PATH=/usr/bin:/bin /bin/sh -c "\$*"
 EOF
   chmod 755 "$folder/agent"
-  trap - ERR INT TERM
+  trap - EXIT
 }
 
 # Whoever is in a namespace of ours is ours.

@@ -18,10 +18,11 @@ def programs(root: Path, toolchain: str) -> Path:
 
 
 def starter(toolchain: str, names: Iterable[str]) -> str | None:
-    """The first of the starters that is there: beside the compiler, so that programs and what starts them belong to one
-    MPI, or one that belongs to none, as srun."""
+    """One of the starters: beside the compiler, so that programs and what starts them are of one MPI; or one that
+    belongs to none, as srun."""
     compiler = COMPILERS[toolchain]
-    return next((path for name in names if (path := beside(compiler, name) or find(name))), None)
+    found = [beside(compiler, name) for name in names] + [find(name) for name in names]
+    return next(filter(None, found), None)
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:
