@@ -107,6 +107,7 @@ down() {
       for other in /proc/[0-9]*; do
         [ "$(readlink "$other/ns/net" 2>/dev/null)" != "$net" ] || kill -KILL "${other#/proc/}" 2>/dev/null || true
       done
+      while holds "$(basename "$file" .pid)"; do sleep 0.01; done
     fi
     rm -f "$file"
   done
