@@ -56,10 +56,11 @@ def summary(lab, experiment, kind):
         return [row for row in csv.DictReader(stream) if row["kind"] == kind]
 
 
-def seconds(rows, words):
-    """The median of the one row whose name and settings have these words."""
+def seconds(rows, words, what="median"):
+    """Of the one row whose name and settings have these words. What a wire can do the fastest sample tells, whoever
+    else is busy on this machine."""
     (row,) = (row for row in rows if set(words.split()) <= {row["name"], *row["settings"].split()})
-    return float(row["median"])
+    return float(row[what])
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
@@ -119,14 +120,14 @@ def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
     where the switch has no room for what all send at once."""
     lab.write("experiments", "transfers", TRANSFERS)
     lab.commodel("run", "transfers", "-q")
-    half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144") / 2
+    half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
     rate = 8 * 262144 / half
     print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
-    assert 85e6 < rate < 98e6
+    assert 90e6 < rate < 97e6  # of 100, headers take 4
     points = summary(lab, "transfers", "point")
-    one, seven = (seconds(points, f"gather ranks={ranks} bytes=262144") for ranks in (2, 8))
+    one, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
     print(f"one sender {one * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / one:.2f} times as long")
-    assert seven > 6.8 * one
+    assert seven > 6.9 * one
 
     fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
     told = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--style", "csv")

@@ -9,8 +9,8 @@ from commodel.launchers import Job, Launcher
 def argv(job: Job) -> list[str]:
     file = str(job.hostfile)
     if job.platform.hosts.mpi == "openmpi":
-        # Other mappers count how often a host is named and deal ranks out anew. This one reads the file line by line;
-        # Open MPI 4 gives it the default one only, and does without a second look at the other.
+        # Other mappers count how often a host is named and deal ranks out anew; this one goes line by line. Open MPI 4
+        # lets it see the default hostfile only, Open MPI 5 the other.
         places = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
         agent = ["--mca", "plm_rsh_agent", job.agent] if job.agent else []
         return [job.starter, "-np", str(job.ranks), *places, *agent, *job.command]
