@@ -44,14 +44,16 @@ class Network:
 
     def head(self, *command: object, **settings: str) -> subprocess.Popen:
         """Starts a command on the head, in the project's folder."""
-        environment = os.environ | OPEN_MPI | {"COMMODEL_AGENT": str(self.agent)} | settings
-        environment["PATH"] = f"{self.mpi}:{Path(sys.executable).parent}:{environment['PATH']}"
-        environment["PYTHONPATH"] = str(self.folder / "clone" / "workflow")
+        own = {
+            "COMMODEL_AGENT": str(self.agent),
+            "PATH": f"{self.mpi}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(self.folder / "clone" / "workflow"),
+        }
         argv = [HERE / "network.sh", "run", self.folder / "hosts", *command]
         return subprocess.Popen(
             [str(part) for part in argv],
             cwd=self.project,
-            env=environment,
+            env=os.environ | OPEN_MPI | own | settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
