@@ -60,7 +60,7 @@ HOSTS = """\
 launcher: hosts
 nodes: 2
 cores: 1
-hosts: {names: [a, b.example.org], agent: ./netns-agent, mpi: openmpi}
+hosts: {names: [a, b.example.org], mpi: openmpi}
 """
 
 
@@ -287,7 +287,8 @@ P = [
     (HOSTS, "names: [a, b.example.org]", "names: [a, 'b c']", "4: hosts.names[1]: found 'b c', wanted a host name"),
     (HOSTS, "names: [a, b.example.org]", "names: [a, '--x']", "4: hosts.names[1]: found '--x', wanted a host name"),
     (HOSTS, "nodes: 2", "nodes: 3", "2: nodes: found 3, wanted at most the 2 of hosts.names"),
-    (HOSTS, "agent: ./netns-agent", "agent: ssh -x", "4: hosts.agent: found 'ssh -x', wanted a program or its path"),
+    (HOSTS, "mpi: openmpi", "agent: ./evil", "4: hosts.agent: found an unknown key"),
+    (HOSTS, "mpi: openmpi", "mpi: lam", "4: hosts.mpi: found 'lam'; wanted one of: mpich, openmpi"),
     (HOSTS, HOSTS[HOSTS.index("hosts: {") :], "", "1: found no section 'hosts', which launcher 'hosts' needs"),
 ]  # fmt: skip
 

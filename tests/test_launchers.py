@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from commodel.config import load_platform
+from commodel.errors import UserError
 from commodel.launchers import Job, launcher
 from commodel.registry import discover
 
@@ -12,7 +13,7 @@ PLATFORMS = {
     "local": "launcher: local\nnodes: 1\ncores: 8\n",
     "simgrid": "launcher: simgrid\nnodes: 4\ncores: 2\nsimgrid: {file: net.xml, config: {smpi/os: 0:1e-6:0}}\n",
     "slurm": "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmix}\n",
-    "hosts": "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [a, b], agent: ./agent.sh}\n",
+    "hosts": "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [a, b]}\n",
 }
 
 
@@ -79,13 +80,23 @@ def test_any_layout_is_placed_rank_by_rank(job):
         return launcher(name).hosts(job(name, nodes=(1, 0, 0, 1)))
 
     assert hosts("simgrid") == "node-1\nnode-0\nnode-0\nnode-1\n"
-    assert hosts("hosts") == "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\nrank 3=b slot=1\n"
+    assert hosts("hosts") == "b\na\na\nb\n"
 
 
-def test_hosts_put_every_rank_where_the_plan_says(job):
-    made = job("hosts", nodes=(0, 1, 0, 1))
-    assert launcher("hosts").hosts(made) == "rank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1\nrank 3=b slot=1\n"
-    assert "./agent.sh" in launcher("hosts").argv(made)
-    mpich = job("hosts", nodes=(0, 1), text=PLATFORMS["hosts"].replace("agent: ./agent.sh", "mpi: mpich"))
-    assert launcher("hosts").hosts(mpich) == "a:1\nb:1\n"
-    assert "-f" in launcher("hosts").argv(mpich)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch):
+    monkeypatch.delenv("COMMODEL_AGENT", raising=False)
+    text = PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")
+    made = job("hosts", nodes=(0, 1, 0, 1), text=text)
+    assert launcher("hosts").hosts(made) == "a\nb\na\nb\n"
+    plain = launcher("hosts").argv(made)
+    assert "/tmp/hosts" in plain
+    monkeypatch.setenv("COMMODEL_AGENT", "./agent.sh")  # programs start in another folder
+    assert set(launcher("hosts").argv(job("hosts", text=text))) >= {*plain, str(Path("agent.sh").absolute())}
+
+
+@pytest.mark.parametrize("named", ["ssh -p 2", "ssh:rsh", "a,b", "-x", "a;b"])
+def test_an_agent_is_one_word(job, named, monkeypatch):
+    monkeypatch.setenv("COMMODEL_AGENT", named)
+    with pytest.raises(UserError, match=r"COMMODEL_AGENT: found .* wanted a program"):
+        job("hosts")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from commodel import container, rawfiles, unmeasured
 from commodel.attempts import Attempt
+from commodel.build import refuse_foreign
+from commodel.build import starter as starter_of
 from commodel.config import load_platform
 from commodel.errors import UserError
 from commodel.holding import held
@@ -23,7 +25,7 @@ from commodel.records import Batch, Plan
 from commodel.starts import Site, starts_of
 from commodel.sweep import Sweep, sweep
 from commodel.tables import write_json
-from commodel.toolchain import find
+from commodel.toolchain import ROOT
 from commodel.watching import case_at, forget_case
 
 Progress = Callable[[str], None]
@@ -39,11 +41,13 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     if platform.digest != settings["digest"]:
         raise UserError("the platform has changed since the plan was made; plan again", file=settings["file"])
     how = launcher(platform.launcher)
-    starter = next((path for name in how.starters if (path := find(name))), None)
+    starter = starter_of(how.toolchain, how.starters)
     if starter is None:
         raise UserError(
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
+    if not platform.image:
+        refuse_foreign(ROOT, how.toolchain, starter)
     passes = 1 if how.simulated else int(plan.measure["passes"])
     site = Site(plan, platform, how, starter, how.names(platform, starter, batch.nodes), folder, passes)
     end_on_termination()

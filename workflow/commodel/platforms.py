@@ -44,8 +44,9 @@ class Slurm(Part):
 
 class Hosts(Part):
     names: tuple[fields.HOST, ...] = Field(description="machines, one a node", min_length=1)
-    agent: fields.PROGRAM | None = Field(None, description="program used in place of ssh")
-    mpi: WORD = Field("openmpi", description="which MPI's mpirun this is")
+    mpi: fields.one_of("openmpi", "mpich") = Field(
+        "openmpi", description="which MPI's mpirun this is; mpich stands for all that have its hydra"
+    )
 
 
 class Container(Part):

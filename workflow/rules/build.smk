@@ -1,9 +1,11 @@
+from commodel.build import compiler_note
 from commodel.toolchain import NATIVE, ROOT
 
 
 rule build:
     input:
         sorted(str(path) for path in [*NATIVE.glob("*/*.[ch]"), NATIVE / "Makefile"]),
+        compiler=lambda wildcards: str(compiler_note(ROOT, wildcards.toolchain)),
     output:
         touch(str(ROOT / "build" / "{toolchain}" / "built")),
     message:

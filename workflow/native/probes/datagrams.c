@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -100,6 +101,14 @@ bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample)
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     DIE("cannot receive datagrams: %s", strerror(errno));
   return got == (ssize_t)bytes && memcmp(buffer, &sample, sizeof sample) == 0;
+}
+
+bool await_datagram(int fd, int milliseconds)
+{
+  struct pollfd wanted = {.fd = fd, .events = POLLIN};
+  int found = poll(&wanted, 1, milliseconds);
+  if (found < 0 && errno != EINTR) DIE("cannot wait for datagrams: %s", strerror(errno));
+  return found > 0;
 }
 
 #endif

@@ -15,4 +15,7 @@ void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sa
 /* True when one of this sample has come; false when there is none, or one of another sample or from somebody else. */
 bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample);
 
+/* Sleeps until something has come; false when nothing has for that long. */
+bool await_datagram(int fd, int milliseconds);
+
 #endif

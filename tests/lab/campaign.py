@@ -1,0 +1,52 @@
+"""The long campaign: every family's errors, and gathers with the window of the cluster model beside plain ones.
+
+python -m tests.lab.campaign FOLDER    an empty folder; its project/ keeps results and reports
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from tests.lab.network_lab import HOSTS, network
+
+EXPERIMENT = "netns"
+
+
+def main(folder: Path) -> None:
+    with network(folder) as lab:
+        print(lab.commodel("run", EXPERIMENT))
+        print(
+            f"the switch dropped {sum(map(lab.drops, HOSTS))} packets; TCP gave up waiting for an answer "
+            f"{sum(map(lab.timeouts, HOSTS))} times\n"
+        )
+        results = lab.project / "results" / EXPERIMENT
+        fitted = results / "fitted" / "netns-8" / "cluster.yaml"
+        told = lab.commodel(
+            "window", "--params", fitted, "--ranks", "2,4,6,8", "--bytes", "1KiB:256KiB:*4", "--style", "csv"
+        )
+        print(errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
+        print(gathers(results, list(csv.DictReader(told.splitlines()))))
+
+
+def errors(comparison: pd.DataFrame) -> str:
+    """The mean of μ by family, operation and algorithm."""
+    held_out = comparison[comparison["mu"] != ""].astype({"mu": float})
+    table = held_out.pivot_table(index=["operation", "choice"], columns="family", values="mu", aggfunc="mean")
+    return table.round(2).to_string() + "\n"
+
+
+def gathers(results: Path, windows: list[dict]) -> str:
+    """Medians of the gathers in ms, and which window the model would take."""
+    summary = pd.read_csv(results / "summary.csv")
+    points = summary[(summary["kind"] == "point") & (summary["name"] == "gather")]
+    settings = points["settings"].str.extract(r"ranks=(?P<ranks>\d+) bytes=(?P<bytes>\d+) choice=(?P<choice>\S+)")
+    points = points.join(settings).astype({"ranks": int, "bytes": int})
+    table = points.pivot_table(index=["ranks", "bytes"], columns="choice", values="median") * 1e3
+    table["by the model"] = pd.Series({(int(row["ranks"]), int(row["bytes"])): row["algorithm"] for row in windows})
+    return table.round(2).to_string()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

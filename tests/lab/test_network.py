@@ -1,0 +1,180 @@
+"""Machines reached by an agent, for real: places, what command lines show, both MPIs, and what the network does."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.lab.network_lab import HERE, HOSTS, lab
+
+__all__ = ["lab"]
+pytestmark = pytest.mark.lab
+
+TWO_CORES = """
+launcher: hosts
+nodes: 8
+cores: 2
+hosts: {{names: [h0, h1, h2, h3, h4, h5, h6, h7], mpi: {mpi}}}
+"""
+PLACES = """
+platform: {platform}
+families: [hockney]
+library: false
+measure: {{sync: barrier, precision: 20%, min_samples: 6, max_samples: 6, seconds: 0.3, passes: 1}}
+probe_bytes: [1, 1024]
+matrix:
+  - axes: {{operation: bcast, algorithm: linear, ranks: 6, layout: ["block:2", "cyclic:2", "random:2@5"], bytes: 8}}
+"""
+TRANSFERS = """
+platform: netns-8
+families: [hockney, cluster]
+library: false
+measure: {sync: barrier, precision: 10%, min_samples: 8, max_samples: 40, seconds: 0.6, passes: 1}
+probe_bytes: [64, 1KiB, 256KiB]
+matrix:
+  - axes: {operation: gather, algorithm: linear, ranks: [2, 8], bytes: 256KiB}
+"""
+WINDOWED = """
+platform: netns-8
+families: [hockney]
+library: false
+measure: {{sync: barrier, precision: 5%, min_samples: 8, max_samples: 15, seconds: 6, passes: 2}}
+probe_bytes: 1KiB
+matrix:
+  - axes: {{operation: gather, algorithm: [linear, "{windowed}"], ranks: 8, bytes: 256KiB}}
+"""
+
+
+def summary(lab, experiment, kind):
+    with (lab.project / "results" / experiment / "summary.csv").open(newline="") as stream:
+        return [row for row in csv.DictReader(stream) if row["kind"] == kind]
+
+
+def seconds(rows, words, what="median"):
+    """Of the one row whose name and settings have these words. What a wire can do the fastest sample tells, whoever
+    else is busy on this machine."""
+    (row,) = (row for row in rows if set(words.split()) <= {row["name"], *row["settings"].split()})
+    return float(row[what])
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_every_rank_runs_where_the_plan_says(lab, mpi):
+    """Block, cyclic and random; ranks that share a host, too. The programs are compiled anew for the other MPI."""
+    lab.write("platforms", f"two-{mpi}", TWO_CORES.format(mpi=mpi))
+    lab.write("experiments", f"places-{mpi}", PLACES.format(platform=f"two-{mpi}"))
+    # Ranks of MPICH do not give way to each other while they wait.
+    other = {"LAB_PRIORITY": "", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin:/usr/sbin:/sbin"}
+    lab.commodel("run", f"places-{mpi}", "-q", **({} if mpi == "openmpi" else other))
+    results = lab.project / "results" / f"places-{mpi}"
+    plan = json.loads((results / "plan.json").read_text())
+    layouts = {point["layout"] for batch in plan["batches"] for point in batch["points"]}
+    assert len(layouts) == 3
+    found = {}
+    for file in results.glob("raw/*/player-6r-*.json"):
+        meta = json.loads(file.read_text())
+        assert ("Open MPI" if mpi == "openmpi" else "MPICH") in json.dumps(meta)
+        found[file.stem] = meta["hosts"]
+    assert found["player-6r-block2"] == ["h0", "h0", "h1", "h1", "h2", "h2"]
+    assert found["player-6r-cyclic2"] == ["h0", "h1", "h2", "h0", "h1", "h2"]
+    (random,) = (hosts for name, hosts in found.items() if "random" in name)
+    assert sorted(random) != random
+    assert {random.count(host) for host in random} == {2}
+
+
+def test_command_lines_tell_no_environment(lab):
+    """An MPI may hand its own settings on, as Open MPI does, but nothing else of what the environment holds."""
+    lab.write(
+        "experiments", "quiet", PLACES.format(platform="netns-8").replace(':2"', ':1"').replace("random:2", "random:1")
+    )
+    process = lab.head(sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open")
+    seen = set()
+    while process.poll() is None:
+        seen |= set(lab.processes().values())
+        time.sleep(0.02)
+    said = process.stdout.read()
+    assert process.returncode == 0, said
+    assert any("orted" in line for line in seen)
+    assert any("player" in line for line in seen)
+    assert not [line for line in seen if "sesame-open" in line]
+
+
+def test_without_an_agent_it_is_ssh_that_is_missing(lab):
+    """One line that names the culprit; nobody waits for hosts that cannot be reached."""
+    lab.write(
+        "experiments",
+        "unreached",
+        PLACES.format(platform="netns-8").replace(':2"', ':1"').replace("random:2", "random:1"),
+    )
+    said = lab.commodel("run", "unreached", "-q", code=1, COMMODEL_AGENT="no-such-agent")
+    assert "no-such-agent" in said
+    assert "Traceback" not in said
+
+
+def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
+    """And the windowed gather, with the window that the fitted cluster model gives, does not lose to the plain one
+    where the switch has no room for what all send at once."""
+    lab.write("experiments", "transfers", TRANSFERS)
+    lab.commodel("run", "transfers", "-q")
+    half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
+    rate = 8 * 262144 / half
+    print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
+    assert 90e6 < rate < 97e6  # of 100, headers take 4
+    points = summary(lab, "transfers", "point")
+    one, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
+    print(f"one sender {one * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / one:.2f} times as long")
+    assert seven > 6.9 * one
+
+    fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
+    told = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--style", "csv")
+    (window,) = csv.DictReader(told.splitlines())
+    assert 1 <= int(window["window"]) < 7
+    lab.write("experiments", "windowed", WINDOWED.format(windowed=window["algorithm"]))
+    before = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
+    lab.commodel("run", "windowed", "-q")
+    after = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
+    points = summary(lab, "windowed", "point")
+    plain, windowed = (seconds(points, f"choice={choice}") for choice in ("linear", window["algorithm"]))
+    print(
+        f"plain {plain * 1e3:.1f} ms, {window['algorithm']} {windowed * 1e3:.1f} ms; "
+        f"{after[0] - before[0]} packets dropped, {after[1] - before[1]} timeouts"
+    )
+    assert after[0] > before[0]
+    assert windowed < 1.02 * plain
+
+
+def test_nothing_is_left_of_it(tmp_path):
+    """Not of a lab that is taken down while something runs on it, nor of one that cannot be brought up."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+
+    def interfaces():
+        return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+    def script(*arguments):
+        return subprocess.run([HERE / "network.sh", *arguments], capture_output=True, text=True, check=False)
+
+    def command_line(pid):
+        path = Path(f"/proc/{pid}/cmdline")
+        return path.read_text() if path.exists() else ""
+
+    before, folder = interfaces(), tmp_path / "hosts"
+    assert script("up", folder).returncode == 0
+    holders = [int(path.read_text()) for path in folder.glob("*.pid")]
+    assert len(holders) == len(HOSTS) + 2
+    assert all("commodel-lab" in command_line(pid) for pid in holders)
+    with subprocess.Popen([folder / "agent", "h3", "sleep", "1000"]) as left:
+        assert interfaces() == before
+        assert script("down", folder).returncode == 0
+        assert left.wait(10) == -signal.SIGKILL
+    assert not [pid for pid in holders if "commodel-lab" in command_line(pid)]
+    assert not list(folder.iterdir())
+    failed = script("up", folder, "no-number")
+    assert failed.returncode != 0
+    assert not list(folder.iterdir())
+    assert interfaces() == before
