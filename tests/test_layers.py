@@ -14,7 +14,7 @@ LEVELS = {
     6: "leftout patterns points build provenance notation reach",
     7: "duration collect compare distributions fit interchange predict pricelist",
     8: "pointfit pointtable plan measure planview pricing",
-    9: "advice heldout",
+    9: "advice heldout traces",
     10: "report",
     11: "cli",
     12: "__main__",
