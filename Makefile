@@ -7,11 +7,12 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo test container lint format bench bench-million bench-heldout schemas clean
+.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
 	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
+	@echo "make example  write reports/example again, the sample that is committed"
 	@echo "make test     all tests"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
@@ -32,6 +33,11 @@ demo: $(READY)
 	@if $(COMMODEL) doctor --need smpirun; then $(COMMODEL) run demo; \
 	else echo "no SimGrid here: running only the part of the demo that measures this machine"; \
 	$(COMMODEL) run demo --only local; fi
+
+# A report that everybody may see: without the names of machines.
+example: $(READY)
+	$(COMMODEL) run sample
+	$(COMMODEL) report --in results/sample --out reports/example --anonymous
 
 test: $(READY)
 	.venv/bin/python -m pytest

@@ -29,9 +29,9 @@ def comparison():
     return compared(predicted("f"))
 
 
-def compared(predictions):
+def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED):
     plan = Plan(
-        "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(POINTS)),), "0"
+        "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(points)),), "0"
     )
     rows = [
         {
@@ -43,11 +43,11 @@ def compared(predictions):
             "skew": 0.0,
             "stop": "precision",
         }
-        for case, median in MEASURED.items()
+        for case, median in measured.items()
         if median
         for offset, valid in [(0.1 * step, True) for step in range(-5, 6)] + [(100.0, False)]
     ]
-    return compare(plan, pd.DataFrame(rows), predictions)
+    return compare(plan, pd.DataFrame(rows), predictions, unmeasured)
 
 
 def test_errors(comparison):
@@ -69,6 +69,26 @@ def test_a_point_without_measurement_stays_and_says_so(comparison):
     assert np.isnan(row["mu"])
     assert row["measurement"] == "not measured"
     assert row["predicted"] == 3.0
+
+
+def test_a_point_without_measurement_says_why():
+    """And where none is known, no more than that; a point that was measured after all is ok."""
+    why = pd.DataFrame([(POINTS[6].id, "budget"), (POINTS[0].id, "crash")], columns=["id", "status"])
+    rows = compared(predicted("f"), why).set_index("point")["measurement"]
+    assert rows[POINTS[6].id] == "not measured: budget"
+    assert set(rows.drop(POINTS[6].id)) == {"ok"}
+
+
+def test_a_gap_changes_no_figure_of_the_others():
+    """As if the point had never been planned: here the fastest of its job."""
+    gone = POINTS[1].id
+    lacking = compared(predicted("f"), measured={case: time for case, time in MEASURED.items() if case != gone})
+    never = [point for point in POINTS if point.id != gone]
+    planned = compared(predicted("f"), points=never)
+    for figures in (summarize, selection):
+        pd.testing.assert_frame_equal(figures(lacking, ["family"]), figures(planned, ["family"]))
+    kept = lacking[lacking["point"] != gone].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, planned, check_dtype=False)
 
 
 def test_choices_and_their_regret(comparison):

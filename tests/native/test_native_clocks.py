@@ -34,7 +34,7 @@ def sane(result):
     assert result.code == 0, result.err
     seconds = [found for case in ("one", "two", "three") for found in result.seconds(case)]
     assert seconds
-    assert 0 <= min(seconds)
+    assert min(seconds) >= 0
     assert max(seconds) < 60
 
 

@@ -65,7 +65,7 @@ def test_use_says_where_the_winner_changes(report):
 def test_missing_is_counted(report):
     lines = sentences(report, "What is missing")
     assert "fattree is simulated: its measurements come from a simulator, not from hardware." in lines
-    assert "2 of 198 points not measured (ether16, budget: 2)." in lines
+    assert "2 of 198 points were not measured: 2 budget (ether16 2)." in lines
     assert any(line.startswith("16 of 1782 prices missing (hockney 16)") for line in lines)
     assert any("20 of 1782 prices doubtful" in line for line in lines)
     assert any("20 of 1782 prices not held out" in line and "(pmnf 20)" in line for line in lines)

@@ -28,9 +28,11 @@ TEXT = (
 )
 
 
-def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """One row a point and family; a point that was not measured keeps its rows and says so. The library's points have
-    one row each, of no family."""
+def compare(
+    plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame, unmeasured: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """One row a point and family; a point that was not measured keeps its rows and says so, and why where `unmeasured`
+    has it. The library's points have one row each, of no family."""
     points = pd.DataFrame([_measured_columns(plan, point) for point in plan.points])
     points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
     measured = _measurements(observations)
@@ -40,7 +42,9 @@ def compare(plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame) -
     frame["samples"] = frame["samples"].fillna(0).astype(int)
     frame["invalid"] = frame["invalid"].fillna(0).astype(int)
     frame["stop"] = frame["stop"].fillna("")
-    frame["measurement"] = np.where(frame["measured"].notna(), "ok", "not measured")
+    why = {} if unmeasured is None else {row.id: f"not measured: {row.status}" for row in unmeasured.itertuples()}
+    reasons = [why.get(point, "not measured") for point in frame["point"]]
+    frame["measurement"] = np.where(frame["measured"].notna(), "ok", reasons)
     ratio = frame["predicted"] / frame["measured"]
     frame["relative_error"] = ratio - 1
     frame["mu"] = np.maximum(ratio, 1 / ratio)

@@ -134,16 +134,29 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
 
 
 def refresh(name: str, root: Path, only: str | None = None) -> Plan:
-    """Plans, and writes under results/<experiment>/ what differs from what is there: plan.json, and the ids of each
-    batch, whose age tells the workflow that a batch has new points."""
+    """Plans, and writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch,
+    whose age tells the workflow that a batch has new points, and the files that the plan was made from."""
     plan = make_plan(name, root, only)
     folder = root / "results" / plan.experiment
     files = {folder / "batches" / f"{batch.name}.txt": "\n".join(batch.ids) + "\n" for batch in plan.batches}
+    files |= {folder / place: text for place, text in inputs(plan, find("experiment", name, root)).items()}
     files[folder / "plan.json"] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
+    for path in set(folder.glob("inputs/*/*")) - set(files):
+        path.unlink()  # of a platform that the experiment no longer has
     return plan
+
+
+def inputs(plan: Plan, experiment: Path) -> dict[str, str]:
+    """The experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
+    sources = {f"experiments/{experiment.name}": experiment}
+    for settings in plan.platforms.values():
+        file = Path(settings["file"])
+        network = load_platform(file).simgrid_file
+        sources |= {f"platforms/{path.name}": path for path in (file, network) if path}
+    return {f"inputs/{name}": path.read_text(encoding="utf-8", errors="replace") for name, path in sources.items()}
 
 
 def load_plan(path: Path) -> Plan:

@@ -1,9 +1,12 @@
 """Where a batch's numbers come from: everything a reader needs to trust them or to repeat them."""
 
 import datetime
+import hashlib
 import os
 import platform
 import subprocess
+from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
 from commodel import __version__
@@ -12,6 +15,9 @@ from commodel.container import about
 from commodel.launchers import launcher
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT, native_digest
+
+PACKAGE = Path(__file__).parent
+PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can change a number
 
 
 def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
@@ -25,9 +31,12 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "platform_digest": where["digest"],
         "launcher": where["launcher"],
         "simulated": launcher(where["launcher"]).simulated,
+        "container": dict(where.get("container") or {}),
         "measure": dict(plan.measure),
         "seed": plan.seed,
-        "commodel": __version__,
+        "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
+        f"bootstraps draw by {plan.seed}",
+        **versions(),
         "commit": commit,
         "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no"))
         if commit != "unknown"
@@ -39,10 +48,29 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
-        "python": platform.python_version(),
         "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Of this program and of what computes for it. A digest of its Python files tells an edited one from a release."""
+    found = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
+    for name in (*PACKAGES, *more):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+@lru_cache
+def code_digest() -> str:
+    content = (
+        path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes()
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
+    return hashlib.blake2b(b"\0".join(content), digest_size=6).hexdigest()
 
 
 def _git(*arguments: str) -> str:

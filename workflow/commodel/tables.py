@@ -18,6 +18,8 @@ from commodel.errors import UserError
 from commodel.records import Curve, Estimate, ParameterSet
 from commodel.yamltext import read as read_yaml
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell starts with that is computed
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
@@ -50,7 +52,21 @@ def read_json(path: Path):
 
 def write_table(path: Path, frame: pd.DataFrame) -> None:
     with whole(path) as temporary:
-        frame.to_csv(temporary, index=False)
+        inert(frame).to_csv(temporary, index=False)
+
+
+def inert(frame: pd.DataFrame) -> pd.DataFrame:
+    """People open tables in spreadsheets, and texts in them may be a stranger's."""
+    for name in frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]:
+        texts = frame[name].unique()
+        if any(safe_cell(text) is not text for text in texts):
+            frame = frame.assign(**{name: frame[name].map(safe_cell)})
+    return frame
+
+
+def safe_cell(value: object) -> object:
+    """A text that a spreadsheet would take for a formula gets a quote in front."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:

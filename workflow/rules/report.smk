@@ -4,7 +4,8 @@ rule report:
         f"results/{E}/summary.csv",
         f"results/{E}/distributions.csv",
         expand(f"results/{E}/fitted/{{platform}}/{{family}}.yaml", platform=PLAN.platforms, family=PLAN.families),
-        code=sources("report.content", "report.html", "report.xlsx"),
+        texts=sorted(str(path) for path in Path(f"results/{E}/inputs").glob("*/*")),
+        code=sources("report.stored", "report.html", "report.xlsx"),
     output:
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",

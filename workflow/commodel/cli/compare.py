@@ -9,6 +9,7 @@ from commodel import collect
 from commodel import compare as comparing
 from commodel.plan import load_plan
 from commodel.tables import read_table, write_table
+from commodel.traces import read_unmeasured
 
 
 @click.command()
@@ -21,4 +22,5 @@ def compare(folder: Path, out: Path) -> None:
     parts = [
         read_table(folder / "predictions" / f"{name}.csv", ("point", "family", "status")) for name in plan.families
     ]
-    write_table(out, comparing.compare(plan, observations, pd.concat(parts)))
+    unmeasured = read_unmeasured(folder / "unmeasured.csv")
+    write_table(out, comparing.compare(plan, observations, pd.concat(parts), unmeasured))

@@ -2,6 +2,7 @@
 
 from commodel.report.content import build
 from commodel.report.html import write_html
+from commodel.report.stored import stored
 from commodel.report.xlsx import write_xlsx
 
-__all__ = ["build", "write_html", "write_xlsx"]
+__all__ = ["build", "stored", "write_html", "write_xlsx"]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from commodel.compare import selection
-from commodel.report import following, library
+from commodel.report import following, gaps, library
 from commodel.report.frames import is_library
 from commodel.report.ranking import (
     FAIR,
@@ -24,10 +24,15 @@ MOST = 8  # sentences to one question; the tables have the rest
 
 
 def answers(
-    comparison: pd.DataFrame, uses: pd.DataFrame, classes: pd.DataFrame, picked: pd.DataFrame, simulated: set[str]
+    comparison: pd.DataFrame,
+    uses: pd.DataFrame,
+    classes: pd.DataFrame,
+    picked: pd.DataFrame,
+    simulated: set[str],
+    gap: pd.DataFrame,
 ) -> list[Answer]:
     """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`, `picked` from
-    `following.picks`. Families are judged by points that their own fit has not seen."""
+    `following.picks`, `gap` from `gaps.prepare`. Families are judged by points that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
@@ -54,7 +59,7 @@ def answers(
                 part, trusted[platform], picked[picked["platform"] == platform], origin(platform, simulated)
             )
         ],
-        "What is missing": missing(comparison, simulated),
+        "What is missing": missing(comparison, simulated, gap),
     }
     return [Answer(question, tuple(lines)) for question, lines in found.items() if lines]
 
@@ -162,7 +167,7 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
     return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {size(row['bytes'])})"]
 
 
-def missing(comparison: pd.DataFrame, simulated: set[str]) -> list[str]:
+def missing(comparison: pd.DataFrame, simulated: set[str], gap: pd.DataFrame) -> list[str]:
     once, lines = comparison.drop_duplicates("point"), []
     for platform in sorted(simulated & set(once["platform"])):
         lines.append(f"{platform} is simulated: its measurements come from a simulator, not from hardware.")
@@ -171,12 +176,7 @@ def missing(comparison: pd.DataFrame, simulated: set[str]) -> list[str]:
             f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
             "`default` unless the platform sets it); a real library may choose better or worse."
         )
-    unmeasured = once[once["measured"].isna()]
-    if len(unmeasured):
-        reasons = [reason.removeprefix("not measured").lstrip(": ") for reason in unmeasured["measurement"]]
-        named = zip(unmeasured["platform"], reasons, strict=True)
-        why = tally(f"{platform}, {reason}:" if reason else f"{platform}:" for platform, reason in named)
-        lines.append(f"{len(unmeasured)} of {count(len(once), 'point')} not measured ({why}).")
+    lines += [*gaps.points(once), *gaps.probes(gap)]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
         why = tally(short["stop"])

@@ -5,13 +5,26 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from commodel.records import ParameterSet
-from commodel.report import charts, evidence, following, latency, library, parameters, standings, verdicts
+from commodel.report import (
+    charts,
+    evidence,
+    following,
+    gaps,
+    latency,
+    library,
+    origins,
+    overhead,
+    parameters,
+    standings,
+    verdicts,
+)
 from commodel.report.answers import answers, leads
 from commodel.report.frames import PLACE, PLATFORM, is_library, prepare, scaled
 from commodel.report.ranking import ahead
 from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
 from commodel.report.words import span
+from commodel.traces import NO_TRACES, Traces
 
 GLOSSARY = (
     (
@@ -73,31 +86,39 @@ def build(
     distributions: pd.DataFrame | None = None,
     definitions: Mapping[tuple[str, str], str] | None = None,
     families: Mapping[str, Mapping[str, str]] | None = None,
+    unmeasured: pd.DataFrame | None = None,
+    containers: Mapping[str, Mapping] | None = None,
+    traces: Traces = NO_TRACES,
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
-    what a family ignores; every other argument is a stage's output."""
+    what a family ignores, `containers` the container of each platform; every other argument is a stage's output."""
     frame = prepare(comparison)
     simulated = set(frame.loc[frame["simulated"], "platform"]) | {
         each.platform for each in parameter_sets if each.simulated
     }
     simulated = {plain(name) for name in simulated}
+    beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
     sections = (
-        summary(frame, simulated),
+        summary(frame, simulated, gap, overhead.sentences(beside, containers or {}, simulated)),
         Section(
             "Comparison", "One row per point and family: the price beside the measurement.", (comparison_table(frame),)
         ),
         verdicts.errors(frame[frame["held_out"] & ~is_library(frame)]),
         *verdicts.choices(frame),
+        *overhead.sections(beside, containers or {}, simulated),
+        *gaps.sections(gap, simulated),
         *([parameters.models(families)] if families else []),
         parameters.parameters(parameter_sets, definitions or {}),
         latency.section(distributions, raw, simulated),
         evidence.fits(parameter_sets),
         evidence.raw_summary(raw, simulated),
-        evidence.provenance(provenance or {}, simulated),
+        *origins.sections(provenance or {}, traces, simulated),
     )
     names = ", ".join(sorted(simulated))
     banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
-    return Report(plain(experiment), plain(title or experiment), banner, sections)
+    return Report(
+        plain(experiment), plain(title or experiment), banner, sections, origins.measured(provenance or {}, traces)
+    )
 
 
 def comparison_table(frame: pd.DataFrame) -> Table:
@@ -141,11 +162,13 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     return table("Comparison", "Predicted and measured", columns, shown, fixed=4)
 
 
-def summary(frame: pd.DataFrame, simulated: set[str]) -> Section:
+def summary(frame: pd.DataFrame, simulated: set[str], gap: pd.DataFrame, containers: list[str]) -> Section:
     priced = frame[~is_library(frame)]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
-    blocks = [*answers(frame, uses, classes, picked, simulated)]
+    blocks = [*answers(frame, uses, classes, picked, simulated, gap)]
+    if containers:
+        blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:
         blocks += [*standings.families(priced)]
         blocks += [following.overview(picked)] if len(picked) else []

@@ -1,4 +1,4 @@
-"""What the summary rests on: fitted curves with their samples, raw summaries, provenance."""
+"""What the summary rests on: fitted curves with their samples, and raw summaries."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,6 @@ from commodel.records import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Section, plain, show, table
-
-WIDE = 12  # provenance keys that differ: up to so many become columns, more become rows
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:
@@ -95,36 +93,6 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
     note = "One row per point or probe case; every single sample stands in the raw files."
     return Section("Raw summary", note, (table("Raw", "Samples", columns, frame, fixed=5),))
-
-
-def provenance(batches: Mapping[str, Mapping], simulated: set[str]) -> Section:
-    """What all batches have in common is said once; what differs has a row per batch."""
-    entries = {plain(name): flat(batch) for name, batch in batches.items()}
-    keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
-    common = [key for key in keys if len({batch.get(key) for batch in entries.values()}) == 1]
-    differing = [key for key in keys if key not in common and key != "platform"]
-    if "platform" in keys and "platform" not in common:
-        differing.insert(0, "platform")
-    said = pd.DataFrame([(key, next(iter(entries.values()))[key]) for key in common], columns=["key", "value"])
-    blocks = [table("Common", "Common to every batch", [Column("key", "key"), Column("value", "value")], said)]
-    head = [Column("batch", "batch"), Column("simulated", "simulated")]
-    heads = {
-        name: {"batch": name, "simulated": word(batch.get("platform") in simulated or batch.get("simulated") == "yes")}
-        for name, batch in entries.items()
-    }
-    if len(differing) <= WIDE:
-        columns = [*head, *(Column(f"= {key}", key) for key in differing)]
-        lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
-    else:
-        columns = [*head, Column("key", "key"), Column("value", "value")]
-        lines = [
-            heads[name] | {"key": key, "value": batch[key]}
-            for name, batch in entries.items()
-            for key in differing
-            if key in batch
-        ]
-    blocks.append(table("Batches", "What differs between batches", columns, rows(lines, columns)))
-    return Section("Provenance", "Where the measurements come from. One batch is one allocation.", tuple(blocks))
 
 
 def ordered(sets: Sequence[ParameterSet]) -> list[ParameterSet]:

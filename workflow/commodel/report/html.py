@@ -6,7 +6,7 @@ from pathlib import Path
 
 from commodel.report import html_charts
 from commodel.report.page import SCRIPT, STYLE
-from commodel.report.shape import COLOURS, Answer, Chart, Report, Scale, Section, Table, comparable, show
+from commodel.report.shape import COLOURS, Answer, Chart, Report, Scale, Section, Table, Text, comparable, origin, show
 from commodel.tables import write_text
 
 MOST_ROWS = 1000  # of one table on the page; the workbook has them all
@@ -30,7 +30,8 @@ def page(report: Report) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(report.title)}</title>\n<style>{STYLE}{shades()}</style>\n</head>\n<body>\n"
         f"<header><h1>{escape(report.title)}</h1>"
-        f'<p class="experiment">experiment {escape(report.experiment)}</p>{banner}'
+        f'<p class="experiment">{escape(origin(report))}'
+        f"</p>{banner}"
         f"<nav>{links}</nav></header>\n<main>\n{body}</main>\n"
         f"<script>{SCRIPT}</script>\n{html_charts.scripts(report.charts, list(places.values()))}</body>\n</html>\n"
     )
@@ -52,12 +53,18 @@ def section_html(section: Section, places: dict[int, str]) -> str:
                 parts.append(answer_html(block))
             case Table():
                 parts.append(table_html(block))
+            case Text():
+                parts.append(text_html(block))
     return "".join(parts) + ("</div>\n" if drawing else "") + "</section>\n"
 
 
 def answer_html(answer: Answer) -> str:
     lines = "".join(f"<li>{escape(sentence)}</li>\n" for sentence in answer.sentences)
     return f'<h3>{escape(answer.question)}</h3>\n<ul class="answer">\n{lines}</ul>\n'
+
+
+def text_html(text: Text) -> str:
+    return f"<h3>{escape(text.title)}</h3>\n<pre>{escape(chr(10).join(text.lines))}</pre>\n"
 
 
 def chart_html(chart: Chart, place: str) -> str:

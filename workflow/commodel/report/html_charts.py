@@ -132,6 +132,8 @@ def add(plot, series: Series) -> list:
         drawn.append(plot.line("x", "y", source=source, color=colour, line_width=1.6, line_dash=dash))
     if series.style in ("dots", "both"):
         drawn.append(plot.scatter("x", "y", source=source, color=colour, marker=dot, size=6, alpha=0.8))
+    for renderer in drawn:  # looks that nothing here gives a glyph, and that would double the page's data
+        renderer.nonselection_glyph = renderer.muted_glyph = None
     return drawn
 
 

@@ -40,6 +40,7 @@ th[aria-sort=descending]::after{content:" ▼";font-size:9px}
 .filter{display:flex;gap:10px;align-items:center;margin:4px 0}
 .filter input{font:inherit;font-size:13px;padding:3px 8px;width:300px;border:1px solid #aab4bb;border-radius:3px}
 .filter span{color:var(--dim);font-size:13px}
+pre{margin:4px 0;padding:8px 12px;max-height:520px;overflow:auto;background:var(--pale);font-size:12.5px}
 .charts{display:flex;flex-wrap:wrap;gap:18px 28px;margin:18px 0}
 figure{margin:0;width:600px;max-width:100%}
 figcaption{font-weight:600;color:var(--ink);overflow-wrap:anywhere}
@@ -52,6 +53,7 @@ figcaption small{display:block;font-weight:400;color:var(--dim);font-size:12px}
 body{font-size:11px}
 header,main{max-width:none;padding:0}
 nav,.filter{display:none}
+pre{max-height:none;white-space:pre-wrap;font-size:8px}
 .wide{overflow:visible;max-height:none;border:0}
 table{font-size:7.5px}
 th,.fixed{position:static!important}

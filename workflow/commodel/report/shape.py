@@ -105,12 +105,20 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """A file as its author wrote it, line by line."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """One sheet of the workbook, one section of the page."""
 
     name: str
     note: str
-    blocks: tuple[Table | Chart | Answer, ...]
+    blocks: tuple[Table | Chart | Answer | Text, ...]
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -127,6 +135,7 @@ class Report:
     title: str
     banner: str  # says what is simulated; empty where nothing is
     sections: tuple[Section, ...]
+    measured: str = ""  # when: first and last day
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
@@ -134,6 +143,11 @@ class Report:
     @property
     def charts(self) -> tuple[Chart, ...]:
         return tuple(chart for section in self.sections for chart in section.charts)
+
+
+def origin(report: Report) -> str:
+    """The line below the title: which experiment, and when it was measured."""
+    return f"experiment {report.experiment}" + (f", {report.measured}" if report.measured else "")
 
 
 def plain(value: object) -> object:

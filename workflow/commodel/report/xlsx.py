@@ -1,12 +1,26 @@
 """Writes a report as a workbook: native tables and charts, values only, byte-identical for equal reports."""
 
+import re
 from datetime import datetime
 from pathlib import Path
 
 import xlsxwriter
 
 from commodel.report import xlsx_charts
-from commodel.report.shape import COLOURS, Answer, Chart, Column, Report, Table, comparable, finite, number_format, show
+from commodel.report.shape import (
+    COLOURS,
+    Answer,
+    Chart,
+    Column,
+    Report,
+    Table,
+    Text,
+    comparable,
+    finite,
+    number_format,
+    origin,
+    show,
+)
 from commodel.report.xlsx_layout import (
     WIDEST,
     ampersand,
@@ -21,8 +35,9 @@ from commodel.report.xlsx_layout import (
 )
 from commodel.tables import whole
 
-CREATED = datetime(2000, 1, 1)  # fixed, so that the same report is the same file
+CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
 MAX_ROWS = 1_048_576
+LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
 TEXT_WIDTH = 150  # characters of a sentence across columns
 INK, RULE = "#1F3A4D", "#D5DBE0"
@@ -37,6 +52,15 @@ def write_xlsx(report: Report, path: str | Path) -> None:
         book.close()
 
 
+def created(report: Report) -> datetime:
+    """The last day of the measurements: a report of the same results is the same file, whenever it is written."""
+    day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
+    try:
+        return datetime(*map(int, day.groups())) if day else CREATED
+    except ValueError:
+        return CREATED
+
+
 class Workbook:
     """An open file and the formats and names already used in it."""
 
@@ -44,7 +68,7 @@ class Workbook:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
         self.report = report
         self.book = xlsxwriter.Workbook(str(path), options | {"nan_inf_to_errors": False})
-        self.book.set_properties({"title": report.title[:250], "created": CREATED, "author": "commodel"})
+        self.book.set_properties({"title": report.title[:250], "created": created(report), "author": "commodel"})
         self.formats: dict[tuple, object] = {}
         self.looks: dict[tuple, object] = {}
         self.names: set[str] = set()
@@ -83,10 +107,19 @@ class Workbook:
             sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
             sheet.set_tab_color("#E8935F")
             row += 1
-        if note:
+        if note := note or (origin(self.report) if name == "Summary" else ""):
             sheet.write_string(row, 0, note, self.form(italic=True, font_color="#555555"))
             row += 1
         return sheet, row + 1
+
+    def text(self, sheet, row: int, text: Text) -> int:
+        """A line a row, over the empty cells beside it."""
+        row = self.heading(sheet, row, text.title, "")
+        form = self.form(font_name="Consolas", font_size=9)
+        for line in text.lines:
+            sheet.write_string(row, 0, line, form)
+            row += 1
+        return row + 1
 
     def add(self, section) -> None:
         tables = section.tables
@@ -107,6 +140,8 @@ class Workbook:
             match block:
                 case Chart():
                     pending.append(block)
+                case Text():
+                    row = self.text(sheet, row, block)
                 case Answer():
                     row = self.answer(sheet, row, block, widths)
                 case Table():
@@ -142,7 +177,7 @@ class Workbook:
         form = self.form(text_wrap=True, font_size=11)
         for sentence in answer.sentences:
             sheet.merge_range(row, 0, row, last - 1, "", form)
-            sheet.write_string(row, 0, f"• {sentence}", form)
+            sheet.write_string(row, 0, f"• {sentence}"[:LONGEST_CELL], form)
             sheet.set_row(row, 15 * (1 + int(len(sentence) * 0.9) // total) + 2)
             row += 1
         return row + 1

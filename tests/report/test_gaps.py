@@ -1,0 +1,89 @@
+"""What was not measured: listed with its reason, counted in the answer, and in no family's score."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.reading import sentences
+
+from commodel.compare import summarize
+from commodel.report import build
+
+GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
+COLUMNS = [
+    "id",
+    "batch",
+    "platform",
+    "simulated",
+    "kind",
+    "name",
+    "choice",
+    "layout",
+    "ranks",
+    "nodes",
+    "leaves",
+    "bytes",
+    "status",
+    "reason",
+]
+
+
+def without(comparison, statuses):
+    """The comparison and the list of gaps, had these points of the real platform not been measured."""
+    whole = comparison[comparison["measurement"] == "ok"]
+    frame, lines = whole.copy(), []
+    frame[["chosen", "best"]] = frame[["chosen", "best"]].astype(object)
+    points = whole[whole["platform"] == "ether16"].drop_duplicates("point").iloc[:: len(whole) // 200]
+    for (_, point), status in zip(points.iterrows(), statuses, strict=False):
+        mine = frame["point"] == point["point"]
+        frame.loc[mine, GONE] = np.nan
+        frame.loc[mine, ["inside", "chosen", "best"]] = False
+        frame.loc[mine, "measurement"] = f"not measured: {status}"
+        about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["choice"], "block"]
+        lines.append([*about, point["ranks"], 16, 0, point["bytes"], status, f"why {status} = {len(lines)}"])
+    return whole, frame, pd.DataFrame(lines, columns=COLUMNS)
+
+
+def test_gaps_are_counted_and_listed(comparison):
+    _, frame, gaps = without(comparison, ["budget", "crash", "budget"])
+    report = build(frame, experiment="gaps", unmeasured=gaps)
+    lines = sentences(report, "What is missing")
+    total = frame["point"].nunique()
+    assert f"3 of {total} points were not measured: 2 budget and 1 crash (ether16 3)." in lines
+    assert any(line.startswith("In ") and "the fastest of those that have" in line for line in lines)
+    (table,) = report.section("Not measured").tables
+    assert sorted(table.column("reason")) == sorted(gaps["reason"])
+    assert sorted(table.column("id")) == sorted(gaps["id"])
+
+
+def test_nothing_missing_is_no_section(comparison):
+    whole, _, gaps = without(comparison, [])
+    for found in (None, gaps):
+        report = build(whole, experiment="whole", unmeasured=found)
+        assert "Not measured" not in [section.name for section in report.sections]
+        assert not any("not measured" in line for line in sentences(report, "What is missing"))
+
+
+def test_gaps_touch_no_score(comparison):
+    """The same figures as if these points had never been planned."""
+    whole, frame, _ = without(comparison, ["budget", "timeout", "crash", "unfinished"])
+    never = whole[~whole["point"].isin(frame.loc[frame["measured"].isna(), "point"])]
+    assert len(never) == len(whole) - 4 * comparison["family"].nunique()
+    by = ["platform", "family"]
+    pd.testing.assert_frame_equal(summarize(frame, by), summarize(never, by))
+    tables = {}
+    for name, part in (("gaps", frame), ("never", never)):
+        summary = build(part, experiment=name).sections[0]
+        tables[name] = next(table for table in summary.tables if table.name == "Families")
+    assert tables["gaps"].column("mu_mean") == tables["never"].column("mu_mean")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_probe_cases_without_samples_are_told(comparison, number):
+    probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, "timeout", "hung"]
+    gaps = pd.DataFrame([probe] * number, columns=COLUMNS)
+    report = build(comparison, experiment="probes", unmeasured=gaps)
+    words = {1: "1 probe case was", 2: "2 probe cases were"}[number]
+    expected = f"{words} not measured: {number} timeout (pingpong {number}); the fits saw the others only."
+    assert expected in sentences(report, "What is missing")
+    (table,) = report.section("Not measured").tables
+    assert table.column("leaves") == [None] * number

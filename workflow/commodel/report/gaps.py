@@ -1,0 +1,83 @@
+"""What has no measurement, and why: the points and probe cases whose program crashed, hung, or had no time left."""
+
+import pandas as pd
+
+from commodel.report.frames import PLATFORM
+from commodel.report.shape import Column, Section, plain, table
+from commodel.report.words import comma, count, tally
+
+TEXTS = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason")
+COUNTS = ("ranks", "nodes", "leaves", "bytes")
+NOTE = (
+    "budget: its batch had no time left. timeout: it ran past its limit. crash: its program failed. unfinished: its "
+    "batch did not finish. No score counts these. `commodel run EXPERIMENT --retry` tries them again."
+)
+
+
+def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
+    """The table with honest types, whatever a CSV file made of them; empty where everything was measured."""
+    frame = unmeasured.copy() if unmeasured is not None else pd.DataFrame(columns=[*TEXTS, *COUNTS])
+    for key in TEXTS:
+        texts = frame[key] if key in frame else pd.Series("", index=frame.index)
+        frame[key] = pd.Series(
+            [plain("" if pd.isna(value) else value) or "" for value in texts], index=frame.index, dtype=object
+        )
+    for key in COUNTS:
+        numbers = pd.to_numeric(frame[key], errors="coerce") if key in frame else pd.Series(float("nan"), frame.index)
+        frame[key] = [None if pd.isna(number) else number for number in numbers]
+    return frame.sort_values(["platform", "kind", "status", "name", "choice"], kind="stable").reset_index(drop=True)
+
+
+def sections(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
+    """Nothing where everything was measured."""
+    if frame.empty:
+        return []
+    columns = [
+        *PLATFORM,
+        Column("status", "status"),
+        Column("kind", "kind"),
+        Column("name", "operation or probe"),
+        Column("choice", "choice"),
+        Column("layout", "layout"),
+        *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in COUNTS),
+        Column("batch", "batch"),
+        Column("id", "id"),
+        Column("reason", "reason"),
+    ]
+    shown = frame.assign(simulated=["simulated" if name in simulated else "no" for name in frame["platform"]])
+    made = table("Unmeasured", "What has no measurement, and why", columns, shown.astype(object), fixed=3)
+    return [Section("Not measured", NOTE, (made,))]
+
+
+def points(once: pd.DataFrame) -> list[str]:
+    """Of a comparison with one row a point: how many have no measurement, why, and what that leaves open."""
+    lacking = once[once["measured"].isna()]
+    if lacking.empty:
+        return []
+    reasons = [text.removeprefix("not measured").lstrip(": ") or "reason unknown" for text in lacking["measurement"]]
+    where = f" ({tally(lacking['platform'])})" if once["platform"].nunique() > 1 else ""
+    verb = "was" if len(lacking) == 1 else "were"
+    lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {by_number(reasons)}{where}."]
+    open_jobs = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
+    if open_jobs:
+        lines.append(
+            f"In {count(len(open_jobs), 'job')} an alternative has no measurement: the fastest there is the fastest of "
+            "those that have."
+        )
+    return lines
+
+
+def probes(frame: pd.DataFrame) -> list[str]:
+    """Probe cases without samples: fits had to do without them."""
+    lacking = frame[frame["kind"] == "probe"]
+    if lacking.empty:
+        return []
+    line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
+    return [f"{line}{by_number(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only."]
+
+
+def by_number(reasons) -> str:
+    """`2 budget and 1 crash`: the most frequent first."""
+    counts = pd.Series(list(reasons), dtype=object).value_counts()
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return comma([f"{number} {reason}" for reason, number in ordered[:6]])

@@ -1,0 +1,121 @@
+"""Where a report comes from: what was measured where and when, in which attempts, from which files, and the texts that
+people wrote. The digests are there to be compared: `commodel report --verify`."""
+
+import datetime
+from collections.abc import Mapping
+
+import pandas as pd
+
+from commodel.report.evidence import flat, rows, word
+from commodel.report.shape import Column, Section, Table, Text, plain, table
+from commodel.traces import Traces
+
+SHEET, INPUTS = "Provenance", "Inputs"
+FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
+WIDE = 12  # keys that differ between batches: up to so many become columns, more become rows
+LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
+FILES = (
+    "All in the folder of the results. Of a batch's raw files: the digest of the list that sha256sum prints of its "
+    "samples and of what its programs said about themselves. `commodel report --verify FILE.xlsx --in FOLDER` "
+    "computes them again."
+)
+
+
+def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]) -> list[Section]:
+    blocks = [*common(batches, simulated)]
+    if traces.attempts:
+        blocks.append(attempts(traces, simulated))
+    if traces.files:
+        columns = [Column("file", FILE), Column("digest", SHA256)]
+        entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
+        blocks.append(table("Files", "What this report was made from", columns, rows(entries, columns), note=FILES))
+    if traces.tools:
+        columns = [Column("program", PROGRAM), Column("version", VERSION)]
+        entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
+        blocks.append(table("Tools", "What it was written with", columns, rows(entries, columns)))
+    note = "Where the measurements come from. One batch is one allocation."
+    found = [Section(SHEET, note, tuple(blocks))]
+    if traces.texts:
+        note = "The experiment and its platforms, word for word, as they were when this was planned."
+        found.append(
+            Section(INPUTS, note, tuple(Text(plain(name), lines(text)) for name, text in traces.texts.items()))
+        )
+    return found
+
+
+def attempts(traces: Traces, simulated: set[str]) -> Table:
+    columns = [
+        Column("batch", "batch"),
+        Column("simulated", "simulated"),
+        Column("attempt", "attempt", "count"),
+        Column("host", "host", "text", "where the driver ran"),
+        Column("job", "Slurm job"),
+        Column("started", "started"),
+        Column("ended", "ended"),
+        Column("outcome", "outcome"),
+    ]
+    entries = [
+        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "outcome")}
+        | {"simulated": word(plain(entry.get("platform")) in simulated)}
+        | {key: moment(entry.get(key)) for key in ("started", "ended")}
+        for entry in traces.attempts
+    ]
+    note = "A batch that was stopped goes on in its next attempt, which measures only what is missing."
+    return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
+
+
+def moment(seconds: object) -> str | None:
+    """A time of the Unix clock as people write it, in UTC."""
+    try:
+        return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[:19] + " UTC"
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """Line by line, nothing dropped silently: a long line goes on in the next row, a long text says how long it is."""
+    found = []
+    for line in text.expandtabs(4).splitlines():
+        printable = "".join(char if char.isprintable() else " " for char in line)
+        found += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
+    more = len(found) - MOST_LINES
+    return (*found[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
+
+
+def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
+    """The first and the last day of the measurements; empty where nobody noted any."""
+    days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
+    moments = (moment(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
+    days = sorted({*days, *(when[:10] for when in moments if when)})
+    if not days:
+        return ""
+    return plain(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
+
+
+def common(batches: Mapping[str, Mapping], simulated: set[str]) -> tuple[Table, Table]:
+    """What all batches have in common is said once; what differs has a row per batch."""
+    entries = {plain(name): flat(batch) for name, batch in batches.items()}
+    keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
+    common = [key for key in keys if len({batch.get(key) for batch in entries.values()}) == 1]
+    differing = [key for key in keys if key not in common and key != "platform"]
+    if "platform" in keys and "platform" not in common:
+        differing.insert(0, "platform")
+    said = pd.DataFrame([(key, next(iter(entries.values()))[key]) for key in common], columns=["key", "value"])
+    shared = table("Common", "Common to every batch", [Column("key", "key"), Column("value", "value")], said)
+    head = [Column("batch", "batch"), Column("simulated", "simulated")]
+    heads = {
+        name: {"batch": name, "simulated": word(batch.get("platform") in simulated or batch.get("simulated") == "yes")}
+        for name, batch in entries.items()
+    }
+    if len(differing) <= WIDE:
+        columns = [*head, *(Column(f"= {key}", key) for key in differing)]
+        lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
+    else:
+        columns = [*head, Column("key", "key"), Column("value", "value")]
+        lines = [
+            heads[name] | {"key": key, "value": batch[key]}
+            for name, batch in entries.items()
+            for key in differing
+            if key in batch
+        ]
+    return shared, table("Batches", "What differs between batches", columns, rows(lines, columns))

@@ -1,0 +1,87 @@
+"""Opens a workbook that came by mail: nothing in it is computed, followed or trusted, and it can be neither a bomb nor
+an archive of something else."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import openpyxl
+
+from commodel.errors import UserError, one_line
+
+MOST_PARTS = 5000
+MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
+CHUNK = 1 << 20
+# openpyxl's parser expands entities; no workbook needs any. Zeros are left out before looking: UTF-16 has them.
+FORBIDDEN = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
+ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
+
+
+@contextmanager
+def received(path: Path) -> Iterator:
+    """The workbook, read row by row; whatever is wrong with it is one line."""
+    try:
+        _inspect(path)
+        book = openpyxl.load_workbook(path, read_only=True, keep_links=False)
+    except UserError:
+        raise
+    except Exception as error:  # a stranger's file can break a parser in any way
+        raise _unreadable(path, error) from None
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    words = one_line(error, 150) if str(error) else type(error).__name__
+    return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
+
+
+def _inspect(path: Path) -> None:
+    """Sizes are those that the archive states, and no part can be unpacked to more than it states."""
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        if len(parts) > MOST_PARTS:
+            raise UserError(f"found {len(parts)} parts in it, wanted a workbook, at most {MOST_PARTS}", file=path)
+        for part in parts:
+            most = next(size for prefix, size in MOST_BYTES.items() if part.filename.startswith(prefix))
+            if part.file_size > most:
+                size = f"{part.file_size >> 20} MiB"
+                raise UserError(f"found a part of {size} in it, wanted at most {most >> 20} MiB", file=path)
+            with archive.open(part) as stream:
+                _without_entities(stream, path)
+
+
+def _without_entities(stream, path: Path) -> None:
+    before, first = b"", True
+    while chunk := stream.read(CHUNK):
+        text = before + chunk.replace(b"\0", b"")
+        if FORBIDDEN.search(text) or (first and ENCODING.search(text[:500])):
+            raise UserError("found a document type or an odd encoding in it, wanted a plain workbook", file=path)
+        before, first = text[-16:], False
+
+
+def rows(sheet, most_rows: int, most_columns: int, path: Path) -> Iterator[tuple]:
+    """The values of a sheet, a tuple a row, up to these bounds: what a sheet says of its own size may be a lie. A
+    formula is told from a text that looks like one."""
+    try:
+        sheet.reset_dimensions()
+        for row in sheet.iter_rows(max_row=most_rows, max_col=most_columns):
+            yield tuple(Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row)
+    except Exception as error:
+        raise _unreadable(path, error) from None
+
+
+class Formula(str):
+    """The text of a formula: equal to no other text."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))

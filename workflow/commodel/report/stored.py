@@ -1,0 +1,112 @@
+"""The report of a folder of results: reads what the stages left there, and nothing else. `commodel report` writes it,
+and `--verify` lays it beside a workbook."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from commodel import collect, compare, distributions
+from commodel.families import family, meanings
+from commodel.plan import load_plan
+from commodel.provenance import versions
+from commodel.records import Plan
+from commodel.report.content import build
+from commodel.report.shape import Report
+from commodel.tables import read_json, read_parameters, read_table
+from commodel.traces import Traces, attempts, digests, read_unmeasured, texts
+from commodel.yamltext import read as read_yaml
+
+PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock", "clock_resolution", "clock_uncertainty")
+ANONYMOUS = "anonymous"
+
+
+def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | None = None) -> Report:
+    """`anonymous` replaces the names of machines by numbers, for reports that leave the house. `tools` are the versions
+    that an earlier report says it was written with; otherwise those that are here."""
+    plan = load_plan(folder / "plan.json")
+    provenance, traces = _provenance(plan, folder / "raw"), _traces(plan, folder)
+    unmeasured = read_unmeasured(folder / "unmeasured.csv")
+    if anonymous:
+        traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
+        hide = hider(_machines(provenance, traces, folder))
+        provenance = hide(provenance)
+        traces = replace(traces, attempts=tuple(hide(list(traces.attempts))), texts=hide(traces.texts))
+        if unmeasured is not None:
+            unmeasured["reason"] = hide(unmeasured["reason"].tolist())
+    if tools is not None:
+        traces = replace(traces, tools=tools)
+    return build(
+        read_table(folder / "comparison.csv", compare.TEXT),
+        [
+            read_parameters(folder / "fitted" / platform / f"{name}.yaml")
+            for platform in plan.platforms
+            for name in plan.families
+        ],
+        read_table(folder / "summary.csv", collect.TEXT),
+        provenance,
+        experiment=plan.experiment,
+        title=plan.title,
+        distributions=read_table(folder / "distributions.csv", distributions.TEXT),
+        definitions=meanings(plan.families),
+        families={name: _about(name) for name in plan.families},
+        unmeasured=unmeasured,
+        containers={name: about["container"] for name, about in plan.platforms.items() if about.get("container")},
+        traces=traces,
+    )
+
+
+def _about(name: str) -> dict[str, str]:
+    return {key: getattr(family(name), key) for key in ("title", "citation", "equation", "ignores")}
+
+
+def _traces(plan: Plan, folder: Path) -> Traces:
+    tried = tuple(entry for batch in plan.batches for entry in attempts(batch, folder / "raw"))
+    return Traces(digests(plan, folder), tried, texts(folder), versions(("xlsxwriter", "bokeh")))
+
+
+def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:
+    """Of each batch: what the driver wrote, and what its programs wrote about themselves. A batch that never ran has
+    said nothing."""
+    found = {}
+    for batch in plan.batches:
+        path = raw / batch.name / "provenance.json"
+        about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
+        programs = [read_json(path) for path in sorted((raw / batch.name).glob("*-*r-*.json"))]
+        for key in PROGRAM_KEYS:
+            about[key] = ", ".join(sorted({str(program.get(key, "")) for program in programs}))
+        # Reports travel: whose folder it was is nobody's matter.
+        about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
+        about["hosts"] = sorted({str(host) for program in programs for host in program.get("hosts", ())})
+        if "measure" in about:
+            about["measure"] = json.dumps(about["measure"], sort_keys=True)
+        found[batch.name] = about
+    return found
+
+
+def _machines(provenance: Mapping[str, dict], traces: Traces, folder: Path) -> set[str]:
+    """All names of machines that the results or the inputs hold. The nodes that SimGrid simulates belong to nobody."""
+    names = {str(about.get("machine", "")) for about in provenance.values()}
+    names |= {str(entry.get("host", "")) for entry in traces.attempts}
+    names |= {host for about in provenance.values() if not about.get("simulated") for host in about["hosts"]}
+    for path in folder.glob("inputs/platforms/*.yaml"):
+        section = read_yaml(path).data.get("hosts") or {}
+        names |= {str(name) for name in section.get("names", ())}
+    return names - {""}
+
+
+def hider(names: set[str]) -> Callable:
+    """A function that puts numbers in the place of these names, wherever they stand in nested texts."""
+    number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
+    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+    found = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
+
+    def hide(value):
+        if isinstance(value, str):
+            return found.sub(lambda match: number[match[0]], value)
+        if isinstance(value, Mapping):
+            return {key: hide(entry) for key, entry in value.items()}
+        return [hide(entry) for entry in value] if isinstance(value, list) else value
+
+    return hide

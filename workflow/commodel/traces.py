@@ -1,0 +1,90 @@
+"""What the numbers of an experiment rest on: the digest of every file of its results, the attempts at its batches, and
+the texts that it was planned from. A report prints them, and `commodel report --verify` computes them again."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.records import Batch, Plan
+from commodel.tables import read_json, read_table
+
+UNMEASURED = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason")
+TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
+STATE = "state.json"  # changes whenever somebody looks at a batch again, so it is no part of what was measured
+
+
+@dataclass(frozen=True)
+class Traces:
+    """`files` has digests by name; an attempt is one start of the driver on a batch; `texts` are the inputs."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    attempts: tuple[Mapping[str, object], ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_TRACES = Traces()
+
+
+def digests(plan: Plan, folder: Path) -> dict[str, str]:
+    """SHA-256 of each file of the results, by its name below `folder`. Raw files have one digest a batch: that of the
+    list of their digests and names, as sha256sum prints it."""
+    names = ["plan.json", *(path.relative_to(folder).as_posix() for path in sorted(folder.glob("inputs/*/*")))]
+    names += [f"{name}.csv" for name in TABLES]
+    names += [f"fitted/{platform}/{family}.yaml" for platform in plan.platforms for family in plan.families]
+    names += [f"predictions/{family}.csv" for family in plan.families]
+    found = {name: _sha256(folder / name) for name in names if (folder / name).is_file()}
+    for batch in plan.batches:
+        raw = sorted(path for path in (folder / "raw" / batch.name).glob("*.*") if _measured(path))
+        if raw:
+            listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
+            found[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
+    return found
+
+
+def _measured(path: Path) -> bool:
+    return path.suffix in (".csv", ".json") and path.name != STATE and not path.name.startswith(".")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def attempts(batch: Batch, raw: Path) -> Iterator[dict[str, object]]:
+    """What the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
+    path = raw / batch.name / STATE
+    if not path.exists():
+        return
+    state = read_json(path)
+    listed = state.get("attempts") if isinstance(state, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        raise UserError("found no list of attempts, wanted what `commodel measure` writes", file=path, key="attempts")
+    for place, entry in enumerate(listed, 1):
+        # Killed, or its node lost: it could not write how it ended. Of the last one nobody knows yet.
+        silent = "no end noted" if place == len(listed) else "died without a word"
+        outcome = entry.get("outcome") or (silent if entry.get("ended") is None else "ended")
+        yield {"batch": batch.name, "platform": batch.platform, **entry, "outcome": outcome}
+
+
+def read_unmeasured(path: Path) -> pd.DataFrame | None:
+    """What `collect` says was not measured; nothing where an older commodel collected."""
+    if not path.exists():
+        return None
+    frame = read_table(path, UNMEASURED)
+    if lacking := {"id", "kind", "status", "reason"} - set(frame):
+        raise UserError(f"found no column {', '.join(sorted(lacking))}; collect again", file=path)
+    return frame
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """The experiment first, then its platforms."""
+    paths = sorted(folder.glob("inputs/*/*"))
+    return {
+        path.relative_to(folder / "inputs").as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in paths
+    }
