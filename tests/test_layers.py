@@ -5,7 +5,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
-    0: "errors process",
+    -1: "errors process",
+    0: "textfiles",
     1: "sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "descent fields stats functions phases segments soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",

@@ -16,7 +16,10 @@ import yaml
 
 from commodel.errors import UserError
 from commodel.records import Curve, Estimate, ParameterSet
+from commodel.textfiles import MIB, open_file, read_lines, read_text
 from commodel.yamltext import read as read_yaml
+
+MAX_FILE = 512 * MIB
 
 
 @contextmanager
@@ -25,7 +28,8 @@ def whole(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.touch()
+        temporary.unlink(missing_ok=True)
+        temporary.touch(exist_ok=False)  # never through a link that lies there
         yield temporary
         temporary.replace(path)
     finally:
@@ -43,8 +47,8 @@ def write_json(path: Path, data: object) -> None:
 
 def read_json(path: Path):
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return json.loads(read_text(path, MAX_FILE, "a smaller file"))
+    except (ValueError, RecursionError) as error:
         raise UserError(f"cannot read: {error}", file=path) from None
 
 
@@ -56,8 +60,9 @@ def write_table(path: Path, frame: pd.DataFrame) -> None:
 def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     """A CSV table; `text_columns` stay text where they are empty or look like numbers."""
     try:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str))
-    except (OSError, ValueError) as error:
+        with open_file(path) as stream:
+            frame = pd.read_csv(stream, dtype=dict.fromkeys(text_columns, str))
+    except ValueError as error:
         raise UserError(f"cannot read the table: {error}", file=path) from None
     for name in text_columns:
         if name in frame:
@@ -68,21 +73,23 @@ def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
 def read_rows(path: Path, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream, restval="", skipinitialspace=True)
-            names = [name.strip() for name in reader.fieldnames or ()]
-            reader.fieldnames = names
-            for name in wanted:
-                if name not in names:
-                    raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
-            rows = []
-            for row in reader:
-                if row.pop(None, None):
-                    message = f"found more cells than the {len(names)} columns"
-                    raise UserError(message, file=path, line=reader.line_num)
-                rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"cannot read the table: {error}", file=path) from None
+        lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
+        reader = csv.DictReader(lines, restval="", skipinitialspace=True)
+        names = [name.strip() for name in reader.fieldnames or ()]
+        reader.fieldnames = names
+        for name in wanted:
+            if name not in names:
+                raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
+            if names.count(name) > 1:
+                raise UserError(f"found the column '{name}' twice", file=path, line=1)
+        rows = []
+        for row in reader:
+            if row.pop(None, None):
+                message = f"found more cells than the {len(names)} columns"
+                raise UserError(message, file=path, line=reader.line_num)
+            rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
+    except csv.Error as error:
+        raise UserError(f"cannot read the table: {error}", file=path, line=reader.reader.line_num) from None
     if not rows:
         raise UserError("found no rows below the column names", file=path)
     return rows
