@@ -1,6 +1,7 @@
 """Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +59,10 @@ def _cases(plan: Plan, batch: Batch):
 
 
 def _samples(path: Path, case: str) -> list[dict]:
-    with path.open(newline="", encoding="utf-8") as stream:
+    with path.open(newline="", encoding="utf-8", errors="replace") as stream:
         reader = csv.DictReader(stream)
         rows = []
-        for row in reader:
+        for row in _readable(reader, path):
             try:
                 if row["id"] != case:
                     raise ValueError(f"it holds samples of '{row['id']}'")
@@ -83,6 +84,14 @@ def _samples(path: Path, case: str) -> list[dict]:
             "damaged raw file without samples; remove it, and `done` beside it, to measure the case again", file=path
         )
     return rows
+
+
+def _readable(reader: csv.DictReader, path: Path) -> Iterator[dict]:
+    """The rows, or what is wrong with one as a table."""
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise UserError(f"damaged raw file ({error})", file=path, line=reader.reader.line_num) from None
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
