@@ -5,9 +5,10 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
-    0: "errors process",
+    -1: "errors process",
+    0: "textfiles",
     1: "sources holding registry units expressions yamltext toolchain tree records schedule",
-    2: "container descent fields stats functions phases segments soonest treefiles window",
+    2: "container descent fields stats functions phases segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "attempts unmeasured rawfiles treedrawing matrix algorithms launchers probes families playfile",

@@ -173,6 +173,7 @@ def test_a_layout_is_one(name, tmp_path):
 @pytest.mark.parametrize("name", READ)
 def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
     monkeypatch.setattr("commodel.interchange.MAX_FILE", 20)
+    monkeypatch.setattr("commodel.tables.MAX_FILE", 20)
     with pytest.raises(UserError, match="found more than"):
         read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
     with pytest.raises(UserError, match="nowhere"):

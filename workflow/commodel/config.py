@@ -17,6 +17,7 @@ from commodel.container import Image, image_digest
 from commodel.errors import UserError, suggest
 from commodel.experiments import AXES, Block, Experiment
 from commodel.platforms import Platform
+from commodel.simnetwork import read_network
 from commodel.units import shown
 from commodel.yamltext import Document
 
@@ -39,9 +40,10 @@ def load_platform(file: str | Path) -> Platform:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
         try:
-            platform._network = hashlib.blake2b(network.read_bytes(), digest_size=16).hexdigest()
-        except OSError as error:
-            raise platform.error(("simgrid", "file"), f"{network} cannot be read: {error.strerror}") from None
+            content = read_network(network)
+        except UserError as error:
+            raise platform.error(("simgrid", "file"), error.message) from None
+        platform._network = hashlib.blake2b(content, digest_size=16).hexdigest()
     if platform.container:
         platform._image = _image(platform, Path.cwd())
     return platform

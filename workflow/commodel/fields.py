@@ -207,7 +207,7 @@ FILE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, 
 SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
 SETTING_KEY = text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
 SETTING = Annotated[
-    text(r"[A-Za-z0-9:.;+*/_-]+", "A-Z, a-z, 0-9 and : . ; + * / _ - only", 1000),
+    text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 1000),
     BeforeValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]

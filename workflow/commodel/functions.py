@@ -12,8 +12,8 @@ import numpy as np
 
 from commodel.errors import UserError
 
-KNOT = re.compile(r"([0-9]+)(?:x([0-9]+))?")
-PIECE = re.compile(r"[ab][0-9]*|x[1-9][0-9]*")
+KNOT = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
+PIECE = re.compile(r"[ab][0-9]{0,9}|x[1-9][0-9]{0,8}")
 PIECEWISE, TABLE = "piecewise", "table"
 
 

@@ -7,12 +7,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from commodel import fields, units
 from commodel.container import Image
+from commodel.errors import UserError
 from commodel.fields import RANKS, WORD, Part, kind, refused
 from commodel.records import digest
+from commodel.simnetwork import check_setting
 from commodel.units import shown
 
 FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
@@ -32,7 +34,19 @@ class SimGrid(Part):
     def _inside(self):
         if ".." in Path(self.file).parts:
             raise refused(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+        if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
+            raise refused(f"found {shown(self.file)}, wanted a file .xml", "file")
         return self
+
+    @field_validator("config")
+    @classmethod
+    def _known(cls, config: dict[str, str]) -> dict[str, str]:
+        for name in config:
+            try:
+                check_setting(name)
+            except UserError as error:
+                raise refused(error.message, name) from None
+        return config
 
 
 class Slurm(Part):

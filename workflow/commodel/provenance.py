@@ -31,7 +31,6 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "platform_digest": where["digest"],
         "launcher": where["launcher"],
         "simulated": launcher(where["launcher"]).simulated,
-        "container": dict(where.get("container") or {}),
         "measure": dict(plan.measure),
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, one_line, suggest
 
+FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+PLAIN = {str: str, int: int, float: int | float, bool: bool, Mapping[str, object]: Mapping}  # types of fields
+MOST = 2**63  # of any number in a plan
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
 
@@ -148,17 +152,39 @@ class Plan:
     @classmethod
     def from_json(cls, data: dict) -> "Plan":
         batches = tuple(
-            Batch(
-                **batch
+            typed(
+                Batch,
+                batch
                 | {
-                    "points": tuple(Point(**point) for point in batch["points"]),
-                    "cases": tuple(Case(**case | {"where": tuple(case["where"])}) for case in batch["cases"]),
-                }
+                    "points": tuple(typed(Point, point) for point in batch["points"]),
+                    "cases": tuple(typed(Case, case | {"where": tuple(case["where"])}) for case in batch["cases"]),
+                },
             )
             for batch in data["batches"]
         )
         lists = {"families": tuple(data["families"]), "probes": {k: tuple(v) for k, v in data["probes"].items()}}
-        return cls(**data | lists | {"batches": batches})
+        found = typed(cls, data | lists | {"batches": batches})
+        for name in (found.experiment, *found.platforms, *(batch.name for batch in batches)):
+            if not FOLDER.fullmatch(name):
+                raise ValueError(f"'{name}' is no name of a folder")
+        for batch in batches:
+            if not found.platforms[batch.platform].keys() >= {"file", "launcher", "simulated", "digest"}:
+                raise ValueError(f"platform {batch.platform} lacks something")
+            if not batch.ids:
+                raise ValueError(f"batch {batch.name} is empty")
+        return found
+
+
+def typed(kind: type, data: Mapping[str, object]):
+    """A record from JSON, each field of the type that its class says: a file may have been written by anybody."""
+    found = kind(**data)
+    for each in fields(kind):
+        value, wanted = getattr(found, each.name), PLAIN.get(each.type)
+        if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool)):
+            raise TypeError(f"{kind.__name__.lower()}.{each.name} is '{one_line(value, 60)}'")
+        if isinstance(value, int | float) and not 0 <= value < MOST:
+            raise ValueError(f"{kind.__name__.lower()}.{each.name} is '{one_line(value, 60)}'")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

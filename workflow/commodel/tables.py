@@ -16,9 +16,12 @@ import yaml
 
 from commodel.errors import UserError
 from commodel.records import Curve, Estimate, ParameterSet
+from commodel.textfiles import MIB, open_file, read_lines, read_text
+from commodel.units import parse_count
 from commodel.yamltext import read as read_yaml
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell starts with that is computed
+MAX_FILE = 512 * MIB
 
 
 @contextmanager
@@ -27,7 +30,8 @@ def whole(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.touch()
+        temporary.unlink(missing_ok=True)
+        temporary.touch(exist_ok=False)  # never through a link that lies there
         yield temporary
         temporary.replace(path)
     finally:
@@ -45,8 +49,8 @@ def write_json(path: Path, data: object) -> None:
 
 def read_json(path: Path):
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return json.loads(read_text(path, MAX_FILE, "a smaller file"))
+    except (ValueError, RecursionError) as error:
         raise UserError(f"cannot read: {error}", file=path) from None
 
 
@@ -72,8 +76,9 @@ def safe_cell(value: object) -> object:
 def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     """A CSV table; `text_columns` stay text where they are empty or look like numbers."""
     try:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str))
-    except (OSError, ValueError) as error:
+        with open_file(path) as stream:
+            frame = pd.read_csv(stream, dtype=dict.fromkeys(text_columns, str))
+    except ValueError as error:
         raise UserError(f"cannot read the table: {error}", file=path) from None
     for name in text_columns:
         if name in frame:
@@ -84,21 +89,23 @@ def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
 def read_rows(path: Path, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream, restval="", skipinitialspace=True)
-            names = [name.strip() for name in reader.fieldnames or ()]
-            reader.fieldnames = names
-            for name in wanted:
-                if name not in names:
-                    raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
-            rows = []
-            for row in reader:
-                if row.pop(None, None):
-                    message = f"found more cells than the {len(names)} columns"
-                    raise UserError(message, file=path, line=reader.line_num)
-                rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"cannot read the table: {error}", file=path) from None
+        lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
+        reader = csv.DictReader(lines, restval="", skipinitialspace=True)
+        names = [name.strip() for name in reader.fieldnames or ()]
+        reader.fieldnames = names
+        for name in wanted:
+            if name not in names:
+                raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
+            if names.count(name) > 1:
+                raise UserError(f"found the column '{name}' twice", file=path, line=1)
+        rows = []
+        for row in reader:
+            if row.pop(None, None):
+                message = f"found more cells than the {len(names)} columns"
+                raise UserError(message, file=path, line=reader.line_num)
+            rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
+    except csv.Error as error:
+        raise UserError(f"cannot read the table: {error}", file=path, line=reader.reader.line_num) from None
     if not rows:
         raise UserError("found no rows below the column names", file=path)
     return rows
@@ -113,6 +120,10 @@ def cell(row: dict[str, str], column: str, parse: Callable):
 
 
 def write_parameters(path: Path, parameters: ParameterSet) -> None:
+    write_text(path, parameters_text(parameters))
+
+
+def parameters_text(parameters: ParameterSet) -> str:
     """Parameters first, for people; curves and draws, for charts and intervals, at the end."""
     document = {
         "family": parameters.family,
@@ -130,7 +141,7 @@ def write_parameters(path: Path, parameters: ParameterSet) -> None:
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
     kept = {key: value for key, value in document.items() if value not in (None, {}, [])}
-    write_text(path, yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120))
+    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
 def _estimate_fields(estimate: Estimate) -> dict:
@@ -183,14 +194,14 @@ def read_parameters(path: Path) -> ParameterSet:
     for name, entry in entries.items():
         entry = entry if isinstance(entry, dict) else {"value": entry}
         try:
-            value = float(entry["value"])
+            value = _finite(entry["value"])
             low, high = float(entry.get("low", value)), float(entry.get("high", value))
             known = entry.get("known", True) is not False
             values[name] = Estimate(value, str(entry.get("unit", "")), low, high, str(entry.get("note", "")), known)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fail(f"found {entry!r}, wanted a number, or value, unit, low and high", "parameters", name)
     try:
-        return ParameterSet(
+        found = ParameterSet(
             family=data["family"],
             platform=str(data.get("platform", "")),
             source=str(data.get("source", data.get("citation", ""))),
@@ -198,18 +209,44 @@ def read_parameters(path: Path) -> ParameterSet:
             forms={name: str(form) for name, form in data.get("forms", {}).items()},
             settings=dict(data.get("settings", {})),
             missing={name: str(why) for name, why in data.get("missing", {}).items()},
-            left_out={name: float(number) for name, number in data.get("left_out", {}).items()},
+            left_out={name: _finite(number) for name, number in data.get("left_out", {}).items()},
             simulated=bool(data.get("simulated", False)),
-            bytes_range=tuple(float(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
+            bytes_range=tuple(_finite(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
             curves=tuple(_curve(entry) for entry in data.get("curves", [])),
-            draws={name: tuple(float(draw) for draw in draws) for name, draws in data.get("draws", {}).items()},
-            provenance=data.get("provenance", {}),
+            draws={name: tuple(_finite(draw) for draw in draws) for name, draws in data.get("draws", {}).items()},
+            provenance=dict(data.get("provenance", {})),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        _check(found)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         fail(f"damaged: {error}")
+    return found
+
+
+def _check(found: ParameterSet) -> None:
+    """What prices and reports take for granted."""
+    if found.bytes_range and not (len(found.bytes_range) == 2 and 0 <= found.bytes_range[0] <= found.bytes_range[1]):
+        raise ValueError("bytes_range is no range")
+    if found.left_out.get("error", 0.0) < 0:
+        raise ValueError("left_out.error is below 0")
+    if "ranks" in found.settings:
+        parse_count(found.settings["ranks"])
+    if unknown := found.draws.keys() - found.values.keys():
+        raise ValueError(f"draws of {min(unknown)}, which has no value")
+    if len({len(draws) for draws in found.draws.values()}) > 1 or not all(found.draws.values()):
+        raise ValueError("draws are not equally many")
+    for curve in found.curves:
+        if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
+            raise ValueError(f"the curve '{curve.title}' has columns that are not equally long")
+
+
+def _finite(value: object) -> float:
+    number = float(value)
+    if not isfinite(number):
+        raise ValueError(f"{number} is no number")
+    return number
 
 
 def _curve(entry: dict) -> Curve:
-    columns = {name: tuple(float(value) for value in entry[name]) for name in ("x", "measured", "fitted")}
+    columns = {name: tuple(_finite(value) for value in entry[name]) for name in ("x", "measured", "fitted")}
     texts = {name: str(entry[name]) for name in ("title", "x_label", "y_label", "form")}
     return Curve(**texts, **columns, **{name: float(entry.get(name, "nan")) for name in ("r2", "aic", "left_out")})

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.textfiles import MIB, read_lines
 from commodel.tree import Tree, check_size
 
 NODE = re.compile(r"[A-Za-z0-9_.-]+:[0-9]+")
 LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,300}")
 HEADER = ["node", "parent"]
-MAX_BYTES = 256 << 20
+MAX_BYTES = 256 * MIB
 
 
 class Found:
@@ -33,12 +34,7 @@ class Found:
 
 
 def read_tree(path: Path) -> Tree:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UserError(f"found more than {MAX_BYTES >> 20} MiB, wanted a topology", file=path)
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, ValueError) as error:  # not a text, or not even a path
-        raise UserError(f"cannot read the topology: {error}", file=path) from None
+    lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
     table = bool(lines) and _cells(lines[0]) == HEADER
     found = _table(path, lines) if table else _mrnet(path, lines)
     check_size(len(found.seen))

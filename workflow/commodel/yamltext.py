@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from commodel.errors import UserError, one_line
+from commodel.textfiles import read_text
 
 MAX_FILE = 1 << 20
 MAX_NODES = 200_000
@@ -67,7 +68,7 @@ def key_name(path: Path_) -> str:
 
 def read(file: str | Path) -> Document:
     file = Path(file)
-    return parse(_text(file), file)
+    return parse(read_text(file, MAX_FILE, "a small YAML file"), file)
 
 
 def parse(text: str, file: str | Path) -> Document:
@@ -82,21 +83,6 @@ def parse(text: str, file: str | Path) -> Document:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
         raise UserError(f"not YAML: {error.reason}", file=file, line=line) from None
-
-
-def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            raw = stream.read(MAX_FILE + 1)
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror or error}", file=file) from None
-    if len(raw) > MAX_FILE:
-        raise UserError("found more than 1 MiB, wanted a small YAML file", file=file)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise UserError("not UTF-8 text", file=file, line=line) from None
 
 
 class _Reader:

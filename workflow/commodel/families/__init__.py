@@ -7,7 +7,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fitting import Fitted, Observed
-from commodel.functions import FORMS, KNOT, PIECEWISE, TABLE, coefficient_unit, takes, text
+from commodel.functions import FORM_NAMES, FORMS, KNOT, PIECEWISE, TABLE, coefficient_unit, takes, text
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.regression import mean
@@ -100,6 +100,9 @@ def complete(entry: Family, values: Values) -> Values:
     forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
     constant = {name for name in forms if {key for key in full if key.startswith(f"{name}.")} == {f"{name}.a"}}
     forms = {name: form for name, form in forms.items() if name not in constant} | dict(values.forms)
+    for name, form in forms.items():
+        if form not in FORM_NAMES:
+            raise UserError(f"family {entry.name}, form of {name}: found '{form}'; {suggest(form, FORM_NAMES)}")
     for function, form in forms.items():
         for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
             if f"{function}.{letter}" not in full:

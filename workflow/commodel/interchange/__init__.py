@@ -18,9 +18,10 @@ from commodel.errors import UserError
 from commodel.layouts import Site, full
 from commodel.operations import OPERATIONS
 from commodel.records import LIBRARY, ParameterSet
+from commodel.textfiles import MIB, read_lines
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
-MAX_FILE = 256 << 20
+MAX_FILE = 256 * MIB
 NAMED = 12  # of what was left out, in a message
 ONE_MESSAGE = ("bcast", "linear", 2)
 MPI_NAMES = {  # as tools write them, lower case and without separators
@@ -164,18 +165,7 @@ def left_out(found: Found) -> str:
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold one."""
-    try:
-        text = limited(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"cannot read: {error.strerror}", file=path) from None
-    return enumerate(text.split("\n"), 1)
-
-
-def limited(path: Path) -> Path:
-    """The same path, if what is there is not too much to read."""
-    if path.exists() and path.stat().st_size > MAX_FILE:
-        raise UserError(f"found more than {MAX_FILE >> 20} MiB, wanted a table of times", file=path)
-    return path
+    return read_lines(path, MAX_FILE, "a table of times", strict=False)
 
 
 def plain(name: str) -> str:

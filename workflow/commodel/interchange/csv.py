@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commodel.algorithms import algorithm
 from commodel.errors import UserError, suggest
-from commodel.interchange import Format, Found, Given, Place, limited
+from commodel.interchange import Format, Found, Given, Place
 from commodel.operations import operation
 from commodel.records import LIBRARY
 from commodel.tables import cell, read_rows
@@ -23,7 +23,7 @@ def times(path: Path, given: Given) -> Found:
     needed = [] if given.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
     found = Found()
-    for number, row in read_rows(limited(path), (*wanted, *(column for column, _ in columns.values()))):
+    for number, row in read_rows(path, (*wanted, *(column for column, _ in columns.values()))):
         texts = {}
         for name in NAMES:
             column, unit = columns.get(name, (name, ""))

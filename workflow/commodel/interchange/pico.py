@@ -8,7 +8,7 @@ PICO's own over point-to-point messages, `ompi` Open MPI's. Both become one algo
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, Found, Given, Place, limited
+from commodel.interchange import Format, Found, Given, Place
 from commodel.records import LIBRARY
 from commodel.tables import read_rows
 
@@ -31,7 +31,7 @@ NAMES = {  # where it is not the same with '-' for '_'
 
 def times(path: Path, given: Given) -> Found:
     found = Found()
-    for number, row in read_rows(limited(path), COLUMNS):
+    for number, row in read_rows(path, COLUMNS):
         per_node = Place(path, number, given).whole(row["ranks_per_node"])
         layout = f"block:{per_node}" if per_node else ""
         place = Place(path, number, given, layout=layout, called=row["algorithm"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from commodel.errors import UserError, suggest
 from commodel.interchange import Format, lines
 from commodel.records import Estimate, ParameterSet
+from commodel.units import MAX_BYTES
 
 MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
 
@@ -58,8 +59,10 @@ def _gamma(path: Path) -> dict[str, Estimate]:
     header = next((line.split() for _, line in lines(path) if line.startswith("#size")), [])
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
-    place = header.index(SUM) - 1
-    return {f"gamma.{size}": _exact(row[place]) for size, row in _rows(path)}
+    place, rows = header.index(SUM) - 1, _rows(path)
+    if len(rows[0][1]) <= place:
+        raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
+    return {f"gamma.{size}": _exact(row[place]) for size, row in rows}
 
 
 def _rows(path: Path) -> list[tuple[int, list[float]]]:
@@ -72,7 +75,13 @@ def _rows(path: Path) -> list[tuple[int, list[float]]]:
             size, *row = (float(text) for text in line.split())
         except ValueError:
             raise UserError(f"found '{line.strip()[:60]}', wanted numbers only", file=path, line=number) from None
-        if size != int(size) or size < 0 or not row or min(row) < 0 or not all(value < 1e9 for value in row):
+        if (
+            not 0 <= size <= MAX_BYTES
+            or size != int(size)
+            or not row
+            or min(row) < 0
+            or not all(value < 1e9 for value in row)
+        ):
             raise UserError("found a size or a time that cannot be, wanted bytes and seconds", file=path, line=number)
         if found and len(row) != len(found[0][1]):
             raise UserError(f"found {len(row)} numbers, wanted {len(found[0][1])}", file=path, line=number)

@@ -5,14 +5,15 @@ platform knows its nodes by name: then the full spec ends with the nodes that th
 Slots are not looked at.
 """
 
+import os
 import re
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.layouts import Layout, Site
+from commodel.textfiles import MIB, open_file, read_lines
 from commodel.units import MAX_COUNT
 
 FORM = "file:PATH"
@@ -20,7 +21,7 @@ RANK = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?")
 HOST = re.compile(r"(?:\+n(?=[0-9]+$))?([A-Za-z0-9_.-]{1,253})")
 NUMBER = re.compile(r"[0-9]{1,8}")
 NODES = re.compile(r"(.+)@([0-9]{1,8}(?:,[0-9]{1,8})*)")
-MAX_BYTES = 256 << 20
+MAX_BYTES = 256 * MIB
 
 Lines = tuple[tuple[str, int], ...]  # of every rank: its host, and the line that says so
 
@@ -67,13 +68,9 @@ def _hosts(lines: Lines) -> dict[str, int]:
 
 
 def _read(path: str) -> Lines:
-    try:
-        about = Path(path).stat()
-        if about.st_size > MAX_BYTES:
-            raise UserError(f"found more than {MAX_BYTES >> 20} MiB, wanted a rank file", file=path)
-        return _parsed(path, about.st_mtime_ns, about.st_size)
-    except (OSError, ValueError) as error:  # not a text, or not even a path
-        raise UserError(f"cannot read the layout: {error}", file=path) from None
+    with open_file(path) as stream:
+        about = os.fstat(stream.fileno())
+    return _parsed(path, about.st_mtime_ns, about.st_size)
 
 
 @lru_cache(maxsize=16)
@@ -81,7 +78,7 @@ def _parsed(path: str, changed: int, size: int) -> Lines:
     """Read once for all points, as long as the file stays as it is."""
     found: dict[int, tuple[str, int]] = {}
     numbered = None  # whether lines say which rank they are about
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in read_lines(path, MAX_BYTES, "a rank file"):
         text = line.split("#", 1)[0].strip()
         if not text:
             continue

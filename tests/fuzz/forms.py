@@ -1,0 +1,154 @@
+"""Good samples and patterns of everything that is fuzzed, and experiments put together from parts, good and bad."""
+
+import yaml
+from hypothesis import strategies as st
+
+from commodel.families import family, family_names
+from commodel.fit import as_parameters
+from commodel.tables import parameters_text
+from tests.fuzz.mutation import NUMBERS, PIECES, written
+from tests.models.synthetic import observed, truth
+
+EXPERIMENT = """
+platform: machine
+families: [hockney]
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: [2, 4], bytes: [1, 1KiB]}
+"""
+MATRIX = """
+title: all that a matrix can say
+platform: tree-256
+families: [hockney, loggp]
+probes: auto
+seed: 3
+measure: {sync: barrier, precision: 2%, min_samples: 10, max_samples: 500, seconds: 2, passes: 3, warmup: 1}
+probe_bytes: [1, 1KiB]
+library: false
+matrix:
+  - axes: &axes
+      operation: bcast
+      algorithm: [linear, "chain:8KiB"]
+      ranks: {from: 2, to: 8, step: 2}
+      bytes: {from: 1, to: 1MiB, factor: 32}
+    exclude:
+      - where: "algorithm == 'linear' and ranks > 4 or bytes // 2 in [1, 2]"
+    include:
+      - {operation: bcast, algorithm: binomial, ranks: 64, bytes: 1MiB}
+  - axes: {operation: reduce, topology: ["flat:16", "kary:2^4", "groups:6,5,5"], bytes: 1KiB}
+  - axes: {operation: [allgather], algorithm: ring}
+    zips: {place: {ranks: [2, 4], layout: [block, cyclic], bytes: [1, 2]}}
+"""
+SIMULATED = """
+title: 32 nodes
+launcher: simgrid
+nodes: 32
+cores: 1
+simgrid: {file: net.xml, prefix: node-, config: {smpi/os: "0:6.4e-6:0", smpi/wtime: 0, network/crosstraffic: no}}
+"""
+SLURM = b"""
+launcher: slurm
+nodes: 64
+cores: 16
+types: {fat: 48, thin: 16}
+slurm: {mpi: pmi2}
+"""
+HOSTS = b"""
+launcher: hosts
+nodes: 3
+cores: 2
+hosts: {names: [one, two, three], mpi: openmpi}
+"""
+PLATFORMS = (SIMULATED.encode(), SLURM, HOSTS, b"launcher: local\nnodes: 1\ncores: 8\n")
+CHANNEL = "#size o L1 L2\n0 1e-6 2e-6 3e-6\n1024 1e-6 4e-6 5e-6\n"
+GAMMA = b"#size SUM_I MAX_I\n0 1e-9 2e-9\n1024 1e-7 1e-8\n"
+NETGAUGE = b"""# size n PRTT(1,0,s)
+1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan
+1025 10 10.0 20.0 40.0 5.0 3.2 3.2 2.0 0.001 -nan
+ L=5.000000  s=2049  o_s=3.263633  o_r=3.276120  g=2.100000  G=0.000500 (10.592345 GiB/s) lsqu(g,G)=0.630321
+"""
+POINTS = b"""operation,algorithm,topology,ranks,bytes,seconds,layout
+bcast,binomial,,8,1KiB,1e-5,block:2
+bcast,library,,8,1KiB,1e-5,
+reduce,,kary:2^2,,64,12us,cyclic:1
+barrier,dissemination,,4,,3us,
+"""
+CHOICES = b"""operation,ranks,bytes,algorithm,platform
+bcast,4,1,binomial,x
+bcast,4,1024,chain:64KiB,x
+allgather,8,64,ring,x
+gather,8,64,library,x
+"""
+TREES = (
+    b"a:0 => b:0 c:0 ;\nb:0 => d:0 e:0\n;# end\n",
+    b"node,parent\n0,\n1,0\n2,0\n3,1\n",
+    b'node,parent\n"one",\n"two","one"\n',
+)
+RANKS = (
+    b"rank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1\nrank 3=b slots=1\n",
+    b"0\n1\n1 # two\n0\n",
+    b"+n0\n+n1\n+n0\n+n1\n",
+)
+TOPOLOGIES = (
+    *("flat:%", "chain:%", "kary:%^%", "balanced:%x%", "binomial:%", "knomial:%@%", "generic:%:%,%", "groups:%,%x%"),
+    *("postal:%@%", "optimal:%us,%us,%us@%", "random:%@%", "b:%^%", "b:%x%", "k:%@%", "g:%:%", "file:%", "%:%"),
+)
+LAYOUTS = (
+    *("block:%", "cyclic:%", "block-cyclic:%x%", "random:%@%", "file:%", "kinds:%core+%accelerator@%,%core@%", "%:%"),
+    "kinds:fat=%core+%accelerator,thin=%core",
+)
+QUANTITIES = ("%", "%KiB", "% MB", "%us", "%s", "%%%", "%,%", "%:%:*%", "%:%:+%", "%:%:*%,%:%:+%")
+EXPRESSIONS = (
+    *("ranks > %", "ranks * % + bytes", "% < bytes <= %", "operation in ['bcast', %]", "algorithm == '%'", "not %"),
+    *("log2(%)", "min(%, %)", "is_power_of_two(%)", "abs(-%) % ranks", "ranks // %", "(%)", "[%]", "% if % else %"),
+    *("%.__class__", "ranks(%)", "lambda: %", "bytes and % or ranks", "bytes ** %", "'a' * %", "f'{%}'", "~%", "% @ %"),
+)
+VALUES = st.one_of(st.integers(-2, 300), st.sampled_from(NUMBERS), PIECES, st.none(), st.booleans(), st.floats())
+COUNTS = st.one_of(
+    st.integers(2, 64),
+    st.lists(st.integers(2, 300), max_size=3),
+    st.fixed_dictionaries({"from": VALUES, "to": VALUES}, optional={"factor": VALUES, "step": VALUES}),
+    written("%", "%KiB", "%:%:*%", "%:%:+%"),
+    VALUES,
+)
+AXES = st.fixed_dictionaries(
+    {"operation": st.sampled_from(("bcast", "reduce", "alltoall", "barrier", "allgather"))},
+    optional={
+        "algorithm": st.one_of(written("linear", "binomial", "ring", "chain:%", "knomial:%", "pairwise"), VALUES),
+        "topology": st.one_of(written(*TOPOLOGIES), st.lists(written(*TOPOLOGIES), max_size=3)),
+        "layout": written(*LAYOUTS),
+        "ranks": COUNTS,
+        "nodes": COUNTS,
+        "ranks_per_node": COUNTS,
+        "bytes": COUNTS,
+    },
+)
+BLOCK = st.fixed_dictionaries(
+    {"axes": AXES},
+    optional={
+        "platform": st.sampled_from(("local", "tree-256", "none", "../x")),
+        "zips": st.dictionaries(PIECES, AXES, max_size=1),
+        "exclude": st.lists(st.fixed_dictionaries({"where": written(*EXPRESSIONS)}), max_size=2),
+        "include": st.lists(AXES, max_size=2),
+    },
+)
+MEASURE = st.dictionaries(
+    st.sampled_from(("sync", "precision", "min_samples", "max_samples", "seconds", "passes")), VALUES
+)
+
+
+def experiments() -> st.SearchStrategy[str]:
+    keys = {"platform": st.sampled_from(("tree-256", "local")), "matrix": st.lists(BLOCK, min_size=1, max_size=3)}
+    others = {
+        "families": st.just(["hockney"]),
+        "seed": VALUES,
+        "measure": MEASURE,
+        "probe_bytes": COUNTS,
+        "title": VALUES,
+    }
+    return st.fixed_dictionaries(keys, optional=others).map(lambda data: yaml.safe_dump(data, allow_unicode=True))
+
+
+def sets() -> list[bytes]:
+    """A fitted parameter set of every family, as a file."""
+    found = [as_parameters(family(name), family(name).fit(observed(truth(name), name))) for name in family_names()]
+    return [parameters_text(parameters).encode() for parameters in found]

@@ -1,0 +1,228 @@
+"""What strangers hand us, by name: how it is made up, and what is done with it. Every target is a function of an input
+and of a folder that may be written to; it returns, or raises a UserError."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from commodel import expressions, units, yamltext
+from commodel.cli._jobs import jobs_of
+from commodel.cli._points import points
+from commodel.collect import collect, summarize_raw
+from commodel.config import load_experiment, load_platform
+from commodel.errors import UserError
+from commodel.experiments import AXES
+from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taulop
+from commodel.layouts import Site
+from commodel.plan import load_plan, make_plan
+from commodel.points import Setting, full_layout, make_point
+from commodel.pointtable import read_points
+from commodel.predict import predict
+from commodel.records import Plan
+from commodel.registry import discover
+from commodel.tables import read_parameters
+from commodel.toolchain import ROOT
+from commodel.topologies import tree
+from tests.fuzz import forms
+from tests.fuzz.mutation import PIECES, edited, written
+from tests.interchange.samples import SAMPLES
+
+Run = Callable[[object, Path], object]
+
+
+@dataclass(frozen=True)
+class Target:
+    inputs: st.SearchStrategy
+    run: Run
+
+
+def of_file(name: str, read: Callable[[Path], object]) -> Run:
+    """A target that reads the input as a file."""
+
+    def run(content: bytes | str, folder: Path) -> object:
+        path = folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+        return read(path)
+
+    return run
+
+
+def samples(pattern: str) -> list[bytes]:
+    found = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
+    assert found, pattern
+    return found
+
+
+def planned(path: Path) -> Plan:
+    """As `commodel plan` does, beside platforms that are in order."""
+    load_experiment(path)
+    return make_plan(str(path), ROOT)
+
+
+def placed(path: Path) -> None:
+    platform = load_platform(path)
+    setting = Setting.of(path.stem, platform)
+    make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
+    (path.parent / "experiment.yaml").write_text(forms.EXPERIMENT)
+    folder = path.parent / "params" / "platforms"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "net.xml").write_bytes((path.parent / "net.xml").read_bytes())
+    make_plan(str(path.parent / "experiment.yaml"), path.parent)
+
+
+def with_network(content: bytes, folder: Path) -> None:
+    (folder / "net.xml").write_bytes(samples("params/platforms/*.xml")[0])
+    of_file("machine.yaml", placed)(content, folder)
+
+
+def network(content: bytes, folder: Path) -> None:
+    (folder / "net.xml").write_bytes(content)
+    (folder / "machine.yaml").write_text(forms.SIMULATED)
+    load_platform(folder / "machine.yaml")
+
+
+def imported(name: str) -> Target:
+    entry = discover("interchange", "FORMAT")[name]
+    sample = SAMPLES[name]
+    given = Given(**sample.given)
+    return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_times(entry, [path], given)))
+
+
+def tau_lop(content: bytes, folder: Path) -> None:
+    (folder / "IB.txt").write_text(forms.CHANNEL)
+    for name in ("SHM.txt", "gamma.txt"):
+        (folder / name).write_bytes(content)
+        taulop.read(folder)
+        (folder / name).unlink()
+
+
+def priced(path: Path) -> None:
+    """A parameter set that can be read prices, or says why not."""
+    parameters = read_parameters(path)
+    some = [
+        make_point(Setting.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size})
+        for size in (0, 1, 100_000)
+    ]
+    some.append(make_point(Setting.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64}))
+    predict(parameters, some)
+
+
+@lru_cache
+def plan_text() -> bytes:
+    plan = make_plan(str(ROOT / "params" / "experiments" / "demo.yaml"), ROOT).as_json()
+    for batch in plan["batches"]:
+        batch["points"], batch["cases"] = batch["points"][:2], batch["cases"][:2]
+    return json.dumps(plan, indent=1).encode()
+
+
+def plan_file(path: Path) -> None:
+    plan = load_plan(path)
+    for batch in plan.batches:
+        _ = batch.ids, batch.minutes
+    collect(plan, path.parent / "raw")
+
+
+def raw_file(content: bytes, folder: Path) -> None:
+    (folder / "plan.json").write_bytes(plan_text())
+    plan = load_plan(folder / "plan.json")
+    batch = plan.batches[0]
+    place = folder / "raw" / batch.name
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{batch.ids[0]}.csv").write_bytes(content.replace(b"CASE", batch.ids[0].encode()))
+    summarize_raw(collect(plan, folder / "raw"))
+
+
+def quantity(text: str, folder: Path) -> None:
+    parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
+    for parse in parsers:
+        either(parse, text)
+    either(units.expand, text)
+    either(lambda: units.expand(text, units.parse_count))
+
+
+def either(function: Callable, *arguments: object) -> object:
+    """A mistake in one is no reason not to try the next."""
+    try:
+        return function(*arguments)
+    except UserError:
+        return None
+
+
+def expression(text: str, folder: Path) -> None:
+    found = expressions.parse(text, AXES)
+    for ranks in (0, 2, 3.5):
+        either(found, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
+
+
+def spec_of_tree(spec: str, folder: Path) -> None:
+    tree.__wrapped__(spec)
+
+
+def spec_of_layout(spec: str, folder: Path) -> None:
+    for ranks in (2, 12, 1 << 16):
+        either(full_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
+        either(full_layout, Setting.unlimited(), spec, ranks)
+
+
+def options(given: tuple, folder: Path) -> None:
+    operation, algorithm, topology, ranks, sizes, layout = given
+    either(points, operation, algorithm, topology, ranks, sizes, layout)
+    either(jobs_of, (operation,), None, ranks, sizes)
+
+
+def hosts(path: Path) -> None:
+    mrnet.on_hosts(tree("flat:3"), path)
+
+
+RAW = b"""id,pass,sample,seconds,skew,valid,stop
+CASE,1,0,1e-05,1e-07,1,samples
+CASE,1,1,1.5e-05,,1,samples
+CASE,2,0,2e-05,1e-07,0,samples
+"""
+TARGETS: dict[str, Target] = {
+    "yaml": Target(
+        st.one_of(edited(samples("params/*/*.yaml")), st.text(max_size=60).map(str.encode)),
+        of_file("a.yaml", yamltext.read),
+    ),
+    "experiment": Target(
+        edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]), of_file("e.yaml", planned)
+    ),
+    "experiment forms": Target(forms.experiments(), of_file("e.yaml", planned)),
+    "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), with_network),
+    "network": Target(edited(samples("params/platforms/*.xml")), network),
+    **{f"import {name}": imported(name) for name in SAMPLES},
+    "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.parameters)),
+    "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), tau_lop),
+    "topology": Target(written(*forms.TOPOLOGIES), spec_of_tree),
+    "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: tree.__wrapped__(f"file:{path}"))),
+    "layout": Target(written(*forms.LAYOUTS), spec_of_layout),
+    "rank file": Target(
+        edited(forms.RANKS),
+        of_file("r.txt", lambda path: full_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
+    ),
+    "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", hosts)),
+    "parameters": Target(edited([*samples("params/published/*/*.yaml"), *forms.sets()]), of_file("p.yaml", priced)),
+    "plan": Target(st.deferred(lambda: edited([plan_text()])), of_file("plan.json", plan_file)),
+    "raw": Target(edited([RAW]), raw_file),
+    "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
+    "rules": Target(edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.rules(rules.read_table(path)))),
+    "units": Target(written(*forms.QUANTITIES), quantity),
+    "expression": Target(written(*forms.EXPRESSIONS), expression),
+    "options": Target(
+        st.tuples(
+            st.sampled_from(("bcast", "alltoall", "reduce", "barrier")),
+            st.lists(written("binomial", "chain:%", "knomial:%", "linear"), max_size=1).map(tuple),
+            st.lists(written(*forms.TOPOLOGIES), max_size=1).map(tuple),
+            st.one_of(st.none(), written("%", "%,%", "%:%:*%", "%:%:+%")),
+            st.one_of(st.none(), written("%", "%KiB,%", "%:%:*%", "%:%:+%")),
+            st.one_of(st.none(), written(*forms.LAYOUTS)),
+        ),
+        options,
+    ),
+}
+__all__ = ["PIECES", "TARGETS", "Site"]

@@ -1,0 +1,55 @@
+"""SimGrid XML from strangers describes hosts and links, or is refused with the line of what else it does."""
+
+import pytest
+
+from commodel.config import load_platform
+from commodel.errors import UserError
+from commodel.simnetwork import read_network
+from commodel.toolchain import ROOT
+
+HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+CLUSTER = '<cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/>\n</platform>\n'
+REFUSED = {
+    "an entity": (
+        HEAD.replace('simgrid.dtd"', 'simgrid.dtd" [<!ENTITY a "b">]') + CLUSTER,
+        2,
+        "declarations of its own",
+    ),
+    "a setting that writes": (
+        HEAD + '<config><prop id="tracing/filename" value="/tmp/x"/></config>' + CLUSTER,
+        4,
+        "found the setting 'tracing/filename', which is not passed on",
+    ),
+    "a trace file": (HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER, 4, "found <trace>"),
+    "a file of speeds": (HEAD + '<host id="h" speed="1f" speed_file="/etc/passwd"/>' + CLUSTER, 4, "found speed_file="),
+    "a program": (HEAD + '<actor host="node-0" function="x"/>' + CLUSTER, 4, "found <actor>"),
+    "another file": (HEAD + '<include file="x.xml"/>' + CLUSTER, 4, "found <include>"),
+    "too many hosts": (HEAD + CLUSTER.replace("0-3", "0-99999999"), 4, "found 100000000 hosts, wanted at most"),
+    "endless numbers": (HEAD + CLUSTER.replace("0-3", "0-" + "9" * 30), 4, "wanted numbers such as 0-31"),
+    "another root": ("<html/>", 1, "wanted <platform>"),
+    "a library": ("\x7fELF", 1, "not XML"),
+    "an unknown encoding": ('<?xml version="1.0" encoding="nonsense"?><platform/>', None, "not XML"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_network_is_refused(tmp_path, text, line, message):
+    path = tmp_path / "net.xml"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(UserError) as caught:
+        read_network(path)
+    assert caught.value.message.startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("**/*.xml")), ids=lambda path: path.stem)
+def test_the_networks_of_this_project_are_read(path):
+    assert read_network(path) == path.read_bytes()
+
+
+def test_a_platform_with_such_a_network_names_both_files(tmp_path):
+    (tmp_path / "net.xml").write_text(HEAD + "<actor/></platform>")
+    platform = tmp_path / "machine.yaml"
+    platform.write_text("launcher: simgrid\nnodes: 2\ncores: 1\nsimgrid:\n  file: net.xml\n")
+    with pytest.raises(UserError, match=f"^{platform}:5: simgrid.file: {tmp_path}/net.xml:4: found <actor>"):
+        load_platform(platform)

@@ -1,0 +1,83 @@
+"""Files from anybody: what is not an ordinary text file of a sensible size is refused in one line, with its place."""
+
+import os
+
+import pytest
+
+from commodel import textfiles
+from commodel.errors import UserError
+from commodel.interchange import MAX_FILE
+from commodel.tables import read_json, read_parameters, read_rows, read_table
+from commodel.textfiles import read_bytes, read_lines, read_text
+from commodel.topologies import tree
+
+READERS = {
+    "text": lambda path: read_text(path, 100, "a short text"),
+    "lines": lambda path: list(read_lines(path, 100, "a short text")),
+}
+
+
+@pytest.fixture
+def refused(tmp_path):
+    def read(reader, content):
+        path = tmp_path / "input"
+        path.write_bytes(content)
+        with pytest.raises(UserError) as caught:
+            reader(path)
+        return caught.value.message.removeprefix(str(path))
+
+    return read
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_limits_and_encodings(reader, refused):
+    assert "wanted a short text" in refused(reader, b"a" * 101)
+    assert refused(reader, b"one\ntwo \xff\n") == ":2: not UTF-8 text"
+
+
+def test_a_line_without_an_end_and_too_many_of_them(refused, monkeypatch):
+    monkeypatch.setattr(textfiles, "LONGEST_LINE", 10)
+    monkeypatch.setattr(textfiles, "MOST_LINES", 3)
+    assert refused(READERS["lines"], b"a\n" + b"b" * 11).startswith(":2: found a line of more than")
+    assert "more than 3 lines" in refused(READERS["lines"], b"\n\n\n\n")
+
+
+def test_a_zero_byte_has_a_line(refused):
+    assert refused(READERS["lines"], "one\ntwo".encode("utf-16-le")) == ":1: found a zero byte, wanted text"
+
+
+def test_a_mark_and_windows_ends_are_no_content(tmp_path):
+    (tmp_path / "input").write_bytes(b"\xef\xbb\xbfone\r\ntwo")
+    assert list(read_lines(tmp_path / "input", 100, "")) == [(1, "one"), (2, "two")]
+    assert read_text(tmp_path / "input", 100, "").startswith("one")
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        lambda path: read_bytes(path, MAX_FILE, ""),
+        read_json,
+        read_parameters,
+        read_table,
+        lambda path: read_rows(path, ()),
+        lambda path: tree(f"file:{path}"),
+    ],
+)
+def test_what_is_no_ordinary_file_is_not_waited_for(reader, tmp_path):
+    """A pipe that nobody writes to, a device without end, a folder, nothing."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path, tmp_path / "none"):
+        with pytest.raises(UserError, match=f"^{path}: cannot be read: "):
+            reader(path)
+
+
+def test_json_that_nests_without_end(refused):
+    assert "cannot read" in refused(read_json, b"[" * 200_000)
+
+
+def test_a_table_with_the_same_column_twice(refused):
+    assert refused(lambda path: read_rows(path, ("a",)), b"a,b,a\n1,2,3\n") == ":1: found the column 'a' twice"
+
+
+def test_a_cell_without_an_end(refused):
+    assert refused(lambda path: read_rows(path, ("a",)), b'a\n"' + b"x" * 200_000).startswith(":2: cannot read")
