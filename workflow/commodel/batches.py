@@ -6,7 +6,7 @@ from commodel.config import Experiment, Platform
 from commodel.duration import Durations
 from commodel.layouts import place
 from commodel.probes import Site, probe
-from commodel.records import Batch, Case, Point, digest, minutes_for
+from commodel.records import Batch, Case, Point, digest
 from commodel.toolchain import native_digest
 
 
@@ -53,11 +53,12 @@ def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iter
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.group, []).append(point)
+    room = min(600.0, budget / 2)  # as in the time limit, which no batch would keep whose budget is below that
     part: list[Point] = []
     seconds = start = durations.of_points(())
     for members in groups.values():
         more = durations.of_points(members) - start
-        if part and 60 * minutes_for(seconds + more) > budget:
+        if part and room + 3 * (seconds + more) > budget:
             yield tuple(part), seconds
             part, seconds = [], start
         part += members
