@@ -22,7 +22,7 @@ from commodel.launchers import launcher
 from commodel.process import end_on_termination
 from commodel.provenance import provenance
 from commodel.records import Batch, Plan
-from commodel.starts import Site, starts_of
+from commodel.starts import Site, Start, starts_of
 from commodel.sweep import Sweep, sweep
 from commodel.tables import write_json
 from commodel.toolchain import ROOT
@@ -78,41 +78,30 @@ def _inside(site: Site) -> tuple[str, ...]:
 
 
 def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> int:
-    began, seconds = time.monotonic(), 60.0 * batch.minutes
-    folder, work, passes, ids = site.folder, site.work, site.passes, set(batch.ids)
+    deadline = _deadline(batch)
+    folder, work, ids = site.folder, site.work, set(batch.ids)
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
     if site.platform.image:
         site = replace(site, inside=_inside(site))
     _heed_the_dead(site, attempt)
-    attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": passes})
+    attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": site.passes})
     before, marked = unmeasured.finished(folder)
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
-    total = sum(len(start.rows) for start in missing)
     write_json(folder / "provenance.json", provenance(site.plan, batch))
 
-    def sign_of_life(samples: Path) -> None:
-        if attempt.due():
-            attempt.write(**_counts(folder, samples, ids))
+    def tell(samples: Path, due: bool = False, **said: int) -> None:
+        if due or attempt.due():
+            attempt.write(**_counts(folder, samples, ids), **said)
 
-    patience = float(site.plan.measure["timeout"]) * (SIMULATED_PATIENCE if site.how.simulated else 1)
-    limit = patience + (0 if site.how.simulated else float(site.plan.measure["seconds"]) / passes)
-    deadline = began + seconds - min(MARGIN, MARGIN_SHARE * seconds)
-    this = Sweep(site, attempt, limit, deadline, sign_of_life)
-    in_time = True
-    for number in range(passes):
-        turn, done = f", pass {number + 1} of {passes}" if passes > 1 else "", 0
-        samples = site.pass_folder(number)
-        for start in missing if in_time else ():
-            progress(f"{batch.name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            attempt.write(**_counts(folder, samples, ids), **{"pass": number + 1})
-            in_time = in_time and sweep(this, start, number)
-            done += len(start.rows)
-    _join(site, [case for start in missing for case in start.ids], attempt, in_time)
-    attempt.write(**_counts(folder, folder, ids))
+    in_time = _passes(Sweep(site, attempt, _limit(site), deadline, tell), missing, batch.name, progress)
+    if not in_time:
+        _join(site, [case for start in missing for case in start.ids])
+        _mark_rest(site, ids, attempt)
     _require_samples(folder, ids)
-    for number in range(passes):
+    tell(folder, due=True)
+    for number in range(site.passes):
         shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
     measured, marked = unmeasured.finished(folder)
@@ -120,9 +109,38 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
     progress(
         f"{batch.name}: {len(ids & measured - before)} measured"
         + (f", {given_up} given up, see {folder}/*{unmeasured.SUFFIX}" if given_up else "")
-        + ("" if total else ", nothing was missing")
+        + ("" if missing else ", nothing was missing")
     )
     return len(ids & measured - before)
+
+
+def _deadline(batch: Batch) -> float:
+    seconds = 60.0 * batch.minutes
+    return time.monotonic() + seconds - min(MARGIN, MARGIN_SHARE * seconds)
+
+
+def _limit(site: Site) -> float:
+    """Seconds that one case may take in a pass."""
+    settings = site.plan.measure
+    if site.how.simulated:
+        return SIMULATED_PATIENCE * float(settings["timeout"])
+    return float(settings["timeout"]) + float(settings["seconds"]) / site.passes
+
+
+def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
+    """All passes over all starts; a case becomes a raw file in the last one. False: the batch's time was over."""
+    site, total = this.site, sum(len(start.rows) for start in missing)
+    for number in range(site.passes):
+        turn, done = f", pass {number + 1} of {site.passes}" if site.passes > 1 else "", 0
+        for start in missing:
+            progress(f"{name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
+            this.tell(site.pass_folder(number), due=True, **{"pass": number + 1})
+            if not sweep(this, start, number):
+                return False
+            if number + 1 == site.passes:
+                _join(site, start.ids)
+            done += len(start.rows)
+    return True
 
 
 def _counts(folder: Path, samples: Path, ids: set[str]) -> dict[str, int]:
@@ -141,26 +159,28 @@ def _heed_the_dead(site: Site, attempt: Attempt) -> None:
             if not rawfiles.is_whole(path):
                 path.unlink()
         if case := case_at(samples):
-            if attempt.died_in(case) >= 2:
+            if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
                 attempt.forgive(case)
                 reason = "two attempts at the batch died without a word while it was measured"
                 unmeasured.mark(site.folder, case, unmeasured.CRASH, reason, attempt.number)
             forget_case(samples)
 
 
-def _join(site: Site, cases: list[str], attempt: Attempt, in_time: bool) -> None:
-    """Samples of all the passes that there are become raw files; a case without any is marked if time was up."""
-    marked = unmeasured.finished(site.folder)[1]
+def _join(site: Site, cases: list[str]) -> None:
+    """Samples of all the passes that there are become raw files. A case that failed in one of them has none."""
+    measured, marked = unmeasured.finished(site.folder)
     for case in cases:
         paths = {number + 1: site.pass_folder(number) / f"{case}.csv" for number in range(site.passes)}
         found = {number: path for number, path in paths.items() if path.exists()}
-        if case in marked:
-            continue
-        if found:
+        if found and case not in measured | marked:
             rawfiles.join(found, site.folder / f"{case}.csv")
-        elif not in_time:
-            reason = "the time of its batch was over"
-            unmeasured.mark(site.folder, case, unmeasured.BUDGET, reason, attempt.number)
+
+
+def _mark_rest(site: Site, ids: set[str], attempt: Attempt) -> None:
+    measured, marked = unmeasured.finished(site.folder)
+    for case in sorted(ids - measured - marked):
+        reason = "the time of its batch was over"
+        unmeasured.mark(site.folder, case, unmeasured.BUDGET, reason, attempt.number)
 
 
 def _require_samples(folder: Path, ids: set[str]) -> None:

@@ -36,7 +36,7 @@ class Sweep:
     attempt: Attempt
     limit: float  # that one case may take
     deadline: float  # when measuring stops
-    sign_of_life: Callable[[Path], None]  # told the folder of the pass
+    tell: Callable[..., None]  # that it lives; with the folder of the pass
 
 
 def sweep(this: Sweep, start: Start, number: int) -> bool:
@@ -46,7 +46,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
     while (left := _left(this.site, start, number)).rows:
         forget_case(folder)
         job = prepare(this.site, left, number)
-        watch = Watch(folder, this.limit, this.deadline, lambda: this.sign_of_life(folder))
+        watch = Watch(folder, this.limit, this.deadline, lambda: this.tell(folder))
         code, why = run(this.site.how.argv(job), this.site.log(start), watch)
         if code and this.site.how.end:
             this.site.how.end(this.site.starter)
