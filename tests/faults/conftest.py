@@ -37,7 +37,7 @@ class Campaign:
         (folder / "params/experiments/faulty.yaml").write_text(text)
         self.commodel("plan", "faulty", "--write")
         self.plan = json.loads((folder / "results/faulty/plan.json").read_text())
-        (self.batch,) = self.plan["batches"]
+        (self.batch,) = [batch for batch in self.plan["batches"] if batch["points"]]
         self.raw = folder / "results/faulty/raw" / self.batch["name"]
         self.arguments = ["measure", "--in", "results/faulty/plan.json", "--batch", self.batch["name"]]
         self.arguments += ["--out", str(self.raw.relative_to(folder))]
