@@ -13,7 +13,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.platforms import Platform
 
-STEP_END = 20.0  # seconds for the ranks of a step to be gone
+STEP_END = 15.0  # seconds for the ranks of a step to be gone
 
 
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def end_steps(srun: str) -> None:
         if time.monotonic() > end:
             raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
         for step in steps:
-            _ask(Path(srun).parent / "scancel", step)
+            _ask(Path(srun).parent / "scancel", "--signal=KILL", step)
         time.sleep(1)
 
 
