@@ -1,5 +1,6 @@
 """What goes wrong on a real Slurm: jobs, drivers, steps and nodes that are lost, and MPIs that do not fit srun."""
 
+import csv
 import os
 import signal
 
@@ -86,6 +87,22 @@ def test_dead_node(project, batch):  # noqa: F811
     interrupted(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
 
 
+def test_a_batch_that_did_not_finish(project, batch):  # noqa: F811
+    """What it lacks is told, and why; nothing is lost in silence."""
+    probes = project.plan.batches[0]
+    assert project.slurm.ended(project.submit(probes)) == "COMPLETED"
+    job = project.submit(batch)
+    until(lambda: len(project.measured(batch)) > 3)
+    project.slurm("scancel", job)
+    project.slurm.ended(job)
+    told = ["--in", "results/mine/plan.json", "--out", "results/mine/observations.csv"]
+    code, said = project.run("commodel", "collect", "--unfinished", *told)
+    rows = {row["id"]: row for row in csv.DictReader((project.folder / "results/mine/unmeasured.csv").open())}
+    assert {"unfinished"} == {row["status"] for row in rows.values()}, (code, said)
+    assert set(rows) >= set(batch.ids) - set(project.measured(batch))
+    assert any("1 attempt, the last one: error: stopped from outside" in row["reason"] for row in rows.values())
+
+
 def test_killed_and_hung_ranks(project, batch):  # noqa: F811
     """Each costs its own case, and nothing of the step is left."""
     job = project.submit(batch)
@@ -152,13 +169,14 @@ def test_node_taken_away(project, batch):  # noqa: F811
     """Slurm itself puts the job back into the queue, and it goes on elsewhere: not on a drained node either."""
     drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
     project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
-    process = project.start(*RUN.split())
+    done = f"results/mine/raw/{batch.name}/done"
+    process = project.start("snakemake", "--profile", "slurm", "--config", "experiment=mine", "--", done)
     until(lambda: len(project.measured(batch)) > 3)
     before, job = project.measured(batch), project.state(batch)["attempts"][-1]["job"]
     used = project.slurm.nodes_of(job)
     assert drained not in used
     project.slurm("scontrol", "update", f"nodename={used[0]}", "state=down", "reason=test")
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=200)
     assert process.returncode == 0, said
     assert not {drained, used[0]} & set(project.slurm.nodes_of(job))
     first, second = project.state(batch)["attempts"]
