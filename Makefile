@@ -7,13 +7,14 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean
+.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean lab-test
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
 	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
 	@echo "make example  write reports/example again, the sample that is committed"
 	@echo "make test     all tests"
+	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
@@ -41,6 +42,11 @@ example: $(READY)
 
 test: $(READY)
 	.venv/bin/python -m pytest
+
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm` runs one.
+lab-test: $(READY)
+	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
+	.venv/bin/python -m pytest -m lab tests/lab $(if $(LAB),-k $(LAB))
 
 lint: $(READY)
 	.venv/bin/ruff check .

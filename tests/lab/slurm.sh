@@ -61,7 +61,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
-ReturnToService=2
+ReturnToService=1
 # A lost node, a job at its limit and a hung step are noticed within seconds here; sites wait minutes.
 SlurmdTimeout=10
 KillWait=3

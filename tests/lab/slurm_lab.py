@@ -25,7 +25,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
 
 
-def until(what, seconds: float = 60):
+def until(what, seconds: float = 120):
     """Waits until `what()` is true, and returns it."""
     end = time.monotonic() + seconds
     while not (found := what()):
@@ -77,7 +77,7 @@ class Slurm:
         listed = self("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%N")
         return self("scontrol", "show", "hostnames", listed).split()
 
-    def ended(self, job: str, seconds: float = 60) -> str:
+    def ended(self, job: str, seconds: float = 120) -> str:
         return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state, seconds)
 
     def repair(self) -> None:

@@ -1,5 +1,6 @@
 """What goes wrong on a real Slurm: jobs, drivers, steps and nodes that are lost, and MPIs that do not fit srun."""
 
+import csv
 import os
 import signal
 
@@ -75,13 +76,31 @@ def test_cancelled_job(project, batch):  # noqa: F811
 
 
 def test_lost_step(project, batch):  # noqa: F811
-    """The step's own guard on one node is killed: the driver ends what is left of the step and starts another."""
+    """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
+    interrupted(project, batch, lambda job: kill(f"slurmstepd: [{job}.0]"))
+    for rank in project.ranks():
+        os.kill(rank, signal.SIGKILL)
+
+
+def test_dead_node(project, batch):  # noqa: F811
+    """The job dies with its node, and its batch goes on elsewhere."""
+    interrupted(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
+
+
+def test_a_batch_that_did_not_finish(project, batch):  # noqa: F811
+    """What it lacks is told, and why; nothing is lost in silence."""
+    probes = project.plan.batches[0]
+    assert project.slurm.ended(project.submit(probes)) == "COMPLETED"
     job = project.submit(batch)
     until(lambda: len(project.measured(batch)) > 3)
-    kill(f"slurmstepd: [{job}.0]")
+    project.slurm("scancel", job)
     project.slurm.ended(job)
-    assert len(project.measured(batch)) >= len(batch.ids) - 1, project.log(job)
-    assert set(project.unmeasured(batch).values()) <= {"crash", "timeout"}
+    told = ["--in", "results/mine/plan.json", "--out", "results/mine/observations.csv"]
+    code, said = project.run("commodel", "collect", "--unfinished", *told)
+    rows = {row["id"]: row for row in csv.DictReader((project.folder / "results/mine/unmeasured.csv").open())}
+    assert {"unfinished"} == {row["status"] for row in rows.values()}, (code, said)
+    assert set(rows) >= set(batch.ids) - set(project.measured(batch))
+    assert any("1 attempt, the last one: error: stopped from outside" in row["reason"] for row in rows.values())
 
 
 def test_killed_and_hung_ranks(project, batch):  # noqa: F811
@@ -116,26 +135,6 @@ def test_interrupt(project, batch, command):  # noqa: F811
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
 
 
-def test_lost_node(project, batch):  # noqa: F811
-    """The batch goes on elsewhere, by itself: not on a drained node, nor on the lost one."""
-    drained, *_ = free = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
-    project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
-    process = project.start(*RUN.split())
-    until(lambda: len(project.measured(batch)) > 3)
-    before, (job,) = project.measured(batch), project.slurm.jobs()
-    used = project.slurm.nodes_of(job)
-    assert drained not in used
-    project.slurm.lose(used[0])
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
-    assert set(project.slurm.nodes_of(job)) == set(free) - {drained, used[0]}
-    first, second = project.state(batch)["attempts"]
-    assert (first["ended"], second["outcome"]) == (None, "done")
-    after = project.measured(batch)
-    assert {case: after[case] for case in before} == before
-    assert set(after) == set(batch.ids)
-
-
 def test_missing_plug_in(project, batch):  # noqa: F811
     project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "nosuch"))
     job = project.submit(project.plan.batches[-1])
@@ -161,6 +160,27 @@ def test_time_limit(limited):
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
     again = project.submit(batch)
     assert project.slurm.ended(again) == "COMPLETED", project.log(again)
+    after = project.measured(batch)
+    assert {case: after[case] for case in before} == before
+    assert set(after) == set(batch.ids)
+
+
+def test_node_taken_away(project, batch):  # noqa: F811
+    """Slurm itself puts the job back into the queue, and it goes on elsewhere: not on a drained node either."""
+    drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
+    project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
+    done = f"results/mine/raw/{batch.name}/done"
+    process = project.start("snakemake", "--profile", "slurm", "--config", "experiment=mine", "--", done)
+    until(lambda: len(project.measured(batch)) > 3)
+    before, job = project.measured(batch), project.state(batch)["attempts"][-1]["job"]
+    used = project.slurm.nodes_of(job)
+    assert drained not in used
+    project.slurm("scontrol", "update", f"nodename={used[0]}", "state=down", "reason=test")
+    said, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, said
+    assert not {drained, used[0]} & set(project.slurm.nodes_of(job))
+    first, second = project.state(batch)["attempts"]
+    assert (first["job"], second["job"], second["outcome"]) == (job, job, "done")
     after = project.measured(batch)
     assert {case: after[case] for case in before} == before
     assert set(after) == set(batch.ids)

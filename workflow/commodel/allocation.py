@@ -6,11 +6,14 @@ Inside a Snakemake job hardly more than SLURM_JOB_ID is left of Slurm's variable
 import os
 import re
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
 from commodel.platforms import Platform
+
+STEP_END = 15.0  # seconds for the ranks of a step to be gone
 
 
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
@@ -35,11 +38,22 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
 
 
 def end_steps(srun: str) -> None:
-    """Ends what a start has left running: srun can be killed without its ranks noticing, and they keep their nodes."""
-    job, folder = os.environ.get("SLURM_JOB_ID", ""), Path(srun).parent
-    steps = _ask(folder / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
-    for step in (step for step in steps if step.rpartition(".")[2].isdigit()):
-        _ask(folder / "scancel", "--signal=KILL", step)
+    """Ends what a start has left running: srun can be killed without its ranks noticing, and a step keeps its nodes.
+    One that does not end has lost its guard on some node: whatever still runs there, nothing more can be measured."""
+    end = time.monotonic() + STEP_END
+    while steps := _steps(srun):
+        if time.monotonic() > end:
+            raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
+        for step in steps:
+            _ask(Path(srun).parent / "scancel", "--signal=KILL", step)
+        time.sleep(1)
+
+
+def _steps(srun: str) -> list[str]:
+    """The steps of this job that started programs; its own script is one too, called batch."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    steps = _ask(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
+    return [step for step in steps if step.rpartition(".")[2].isdigit()]
 
 
 def wanted_types(platform: Platform, nodes: int) -> list[tuple[str, int]]:

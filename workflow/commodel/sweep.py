@@ -48,9 +48,9 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         job = prepare(this.site, left, number)
         watch = Watch(folder, this.limit, this.deadline, lambda: this.tell(folder))
         code, why = run(this.site.how.argv(job), this.site.log(start), watch)
-        if code and this.site.how.end:
-            this.site.how.end(this.site.starter)
         unfinished = _left(this.site, start, number).ids
+        if (code or why or unfinished) and this.site.how.end:
+            this.site.how.end(this.site.starter)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if why == BUDGET:
