@@ -1,0 +1,88 @@
+"""Fixtures of the Apptainer lab: an apptainer that is not installed, this clone's image, and images that are wrong."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from commodel.toolchain import ROOT, native_digest
+
+SCRIPT = Path(__file__).with_name("apptainer.sh")
+# Like container.def's, but what the driver relies on is wrong.
+NO_MPI = """
+Bootstrap: localimage
+From: {rootfs}
+%files
+    {root}/build/mpi/player /opt/commodel/build/mpi/player
+%labels
+    commodel.native {digest}
+"""
+OPEN_MPI = """
+Bootstrap: localimage
+From: {rootfs}
+%files
+    {root}/workflow/native /opt/commodel/native
+%labels
+    commodel.native {digest}
+%post
+    apt-get update -qq
+    apt-get install -qq -y --no-install-recommends gcc libc6-dev libopenmpi-dev make openmpi-bin
+    make -C /opt/commodel/native MPICC=mpicc BUILD=/opt/commodel/build/mpi
+"""
+OTHER_SOURCES = """
+Bootstrap: localimage
+From: {rootfs}
+%labels
+    commodel.native 000000000000
+"""
+
+
+def lab(*arguments: object) -> str:
+    run = subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=1800, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    return run.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def apptainer(tmp_path_factory) -> dict[str, str]:
+    """The environment in which apptainer is found and works; its own files are in a folder of the test."""
+    missing = [name for name in ("apt-get", "dpkg", "unshare") if not shutil.which(name)]
+    if os.geteuid() or missing:
+        pytest.skip("needs root" if os.geteuid() else f"no {', '.join(missing)}: the lab unpacks Debian packages")
+    config = tmp_path_factory.mktemp("apptainer")
+    return {
+        "PATH": f"{lab('tools')}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
+        # Root here may lack capabilities that apptainer hands on.
+        "APPTAINER_USERNS": "1",
+        "APPTAINER_CONFIGDIR": str(config),
+    }
+
+
+@pytest.fixture(scope="session")
+def image(apptainer) -> Path:
+    return Path(lab("image"))
+
+
+@pytest.fixture(scope="session")
+def wrong_image(apptainer, tmp_path_factory):
+    """An image from one of the definitions above."""
+    folder = tmp_path_factory.mktemp("images")
+
+    def build(name: str, definition: str) -> Path:
+        file, made = folder / f"{name}.def", folder / f"{name}.sif"
+        if not made.exists():
+            file.write_text(definition.format(rootfs=lab("rootfs"), root=ROOT, digest=native_digest()))
+            lab("build", file, made)
+        return made
+
+    return build
+
+
+def container(
+    image: Path, title: str = "in the image", launcher: str = "launcher: local\nnodes: 1", **more: str
+) -> str:
+    """A platform file."""
+    inner = ", ".join(f"{key}: {value}" for key, value in {"image": image, **more}.items())
+    return f"title: {title}\n{launcher}\ncores: 2\ncontainer: {{{inner}}}\n"

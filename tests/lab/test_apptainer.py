@@ -1,0 +1,151 @@
+"""A real Apptainer with the image of container.def: what is in it, both container models, and images that are wrong."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from commodel import __version__
+from commodel.build import build
+from commodel.toolchain import ROOT, find, native_digest
+from tests.lab.apptainer_lab import (  # noqa: F401
+    NO_MPI,
+    OPEN_MPI,
+    OTHER_SOURCES,
+    apptainer,
+    container,
+    image,
+    wrong_image,
+)
+
+pytestmark = pytest.mark.lab
+
+LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
+# Barriers, since on a busy machine windows may leave no sample.
+EXPERIMENT = """
+platform: native
+families: [hockney]
+measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.5, passes: 1, warmup: 1}
+probe_bytes: [1, 1KiB, 64KiB]
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, "chain:4KiB"], ranks: 2, bytes: [8, 1KiB, 64KiB]}
+  - platform: boxed
+    axes: {operation: bcast, algorithm: [linear, "chain:4KiB"], ranks: 2, bytes: [8, 1KiB, 64KiB]}
+"""
+
+
+class Project:
+    def __init__(self, folder: Path, environment: dict[str, str]):
+        self.folder, self.environment = folder, os.environ | environment
+
+    def write(self, boxed: str) -> None:
+        texts = {"platforms/native": LOCAL, "platforms/boxed": boxed, "experiments/mine": EXPERIMENT}
+        for name, text in texts.items():
+            path = self.folder / "params" / f"{name}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def run(self, *command: object, code: int = 0) -> str:
+        run = subprocess.run(
+            list(map(str, command)), cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600
+        )
+        assert run.returncode == code, run.stdout + run.stderr
+        return run.stdout + run.stderr
+
+    def commodel(self, *arguments: object, code: int = 0) -> str:
+        return self.run(sys.executable, "-m", "commodel", *arguments, code=code)
+
+    def told(self, name: str) -> list[dict]:
+        return [json.loads(path.read_text()) for path in self.folder.glob(f"results/mine/raw/{name}.json")]
+
+
+@pytest.fixture
+def project(apptainer, tmp_path):  # noqa: F811
+    build(ROOT, "mpi")
+    return Project(tmp_path, apptainer)
+
+
+def test_the_image_tests_itself(project, image):  # noqa: F811
+    assert "reports/image/image.xlsx" in project.run("apptainer", "test", image)
+
+
+def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):  # noqa: F811
+    assert project.run("apptainer", "--silent", "run", image, "--version") == f"commodel, version {__version__}\n"
+    said = json.loads(project.run("apptainer", "inspect", "--json", "--labels", image))
+    labels = said["data"]["attributes"]["labels"]
+    commit = project.run("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*")
+    assert labels["org.opencontainers.image.version"] == __version__
+    assert labels["org.opencontainers.image.revision"] == commit.strip()
+    assert labels["commodel.native"] == native_digest()
+
+
+def test_only_what_git_tracks_is_in_it(project, image):  # noqa: F811
+    listed = project.run("apptainer", "--silent", "exec", image, "find", "/opt/commodel", "-maxdepth", "1")
+    tracked = project.run("git", "-C", ROOT, "ls-files").splitlines()
+    own = {".venv", "build", "COMMIT"}
+    assert {Path(line).name for line in listed.splitlines()[1:]} == {path.split("/")[0] for path in tracked} | own
+
+
+def test_native_and_container_beside_each_other(project, image):  # noqa: F811
+    project.write(container(image, native="native"))
+    project.commodel("run", "mine", "-q")
+    compared = pd.read_csv(project.folder / "results/mine/comparison.csv")
+    assert set(compared.platform) == {"native", "boxed"}
+    assert (project.folder / "reports/mine/mine.xlsx").exists()
+    digest = "sha256:" + hashlib.sha256(image.read_bytes()).hexdigest()
+    for told in project.told("boxed-*/provenance"):
+        assert (told["container"]["digest"], told["container"]["model"]) == (digest, "hybrid")
+        assert told["container"]["commit"].startswith(told["commit"])
+    metas = [meta for meta in project.told("boxed-*/*") if "compiler" in meta]
+    assert metas
+    assert all(meta["compiler"].startswith("/opt/commodel/.venv/bin/mpicc") for meta in metas)
+
+
+def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):  # noqa: F811
+    mpi = Path(find("mpiexec")).resolve().parents[1]
+    project.write(container(image, model="bind", mpi=str(mpi)))
+    project.commodel("run", "mine", "-q", "--only", "boxed")
+    assert {(told["container"]["model"], told["container"]["mpi"]) for told in project.told("boxed-*/provenance")} == {
+        ("bind", str(mpi))
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "definition", "said"),
+    [
+        (
+            "no-mpi",
+            NO_MPI,
+            "the programs in image no-mpi.sif do not start: .*libmpi.so.*cannot open shared object file",
+        ),
+        (
+            "open-mpi",
+            OPEN_MPI,
+            "image open-mpi.sif has Open MPI .* is of MPICH: every rank would believe that it is rank 0",
+        ),
+        ("other", OTHER_SOURCES, r"image other.sif holds programs of other sources .* build it again: make container"),
+    ],
+)
+def test_a_wrong_image_is_explained_in_one_line(name, definition, said, project, wrong_image):  # noqa: F811
+    project.write(container(wrong_image(name, definition)))
+    project.commodel("plan", "mine", "--only", "boxed", "--write")
+    batch = next(path.stem for path in project.folder.glob("results/mine/batches/boxed-*.txt"))
+    told = project.commodel(
+        *("measure", "-q", "--in", "results/mine/plan.json", "--batch", batch, "--out", "raw"), code=2
+    )
+    assert len(told.splitlines()) == 1
+    assert re.search(f"boxed.yaml:5: container: {said}", told), told
+
+
+def test_a_folder_that_holds_no_mpi_cannot_replace_one(project, image, tmp_path):  # noqa: F811
+    (tmp_path / "empty").mkdir()
+    project.write(container(image, model="bind", mpi=str(tmp_path / "empty")))
+    told = project.commodel("run", "mine", "-q", "--only", "boxed", code=1)
+    assert "nothing of" in told
+    assert "model bind needs an MPI whose library has the same name" in told

@@ -1,0 +1,57 @@
+"""Campaigns on a real Slurm inside the image of container.def, beside the same ones without it."""
+
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from tests.lab.apptainer_lab import OPEN_MPI, apptainer, container, image, wrong_image  # noqa: F401
+from tests.lab.slurm_lab import make_project, slurm  # noqa: F401
+from tests.lab.test_slurm_campaign import CAMPAIGN
+
+pytestmark = pytest.mark.lab
+
+SLURM = "launcher: slurm\nnodes: 4\nslurm: {mpi: pmi2}"
+MATRIX = CAMPAIGN.partition("matrix:\n")[2]
+BOTH = CAMPAIGN + MATRIX.replace("- axes:", "- platform: boxed\n    axes:", 1)
+
+
+@pytest.fixture
+def project(slurm, apptainer, tmp_path):  # noqa: F811
+    slurm.repair()
+    path = f"{apptainer['PATH'].split(':')[0]}:{slurm.environment['PATH']}"
+    return make_project(replace(slurm, environment=slurm.environment | apptainer | {"PATH": path}), tmp_path)
+
+
+def boxed(project, text: str) -> None:
+    (project.folder / "params/platforms/boxed.yaml").write_text(text)
+
+
+def test_a_campaign_in_the_image_beside_the_native_one(project, image):  # noqa: F811
+    project.write(BOTH)
+    boxed(project, container(image, launcher=SLURM, native="lab"))
+    process = project.start("snakemake", "--profile", "slurm", "--config", "experiment=mine")
+    said, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, said
+    assert (project.folder / "reports/mine/mine.xlsx").exists()
+    compared = pd.read_csv(project.folder / "results/mine/comparison.csv")
+    points = compared.groupby("platform").point.nunique()
+    assert points["boxed"] == points["lab"] >= 60
+    for batch in project.plan.batches:
+        told = json.loads((project.raw(batch) / "provenance.json").read_text())
+        assert bool(told["container"]) == (batch.platform == "boxed")
+        assert told["slurm_job"]
+        for path in project.raw(batch).glob("player-*.json"):
+            assert len(set(json.loads(path.read_text())["hosts"])) == batch.nodes
+    assert {batch.nodes for batch in project.plan.batches if batch.platform == "boxed"} >= {1, 2, 4}
+
+
+def test_ranks_that_do_not_understand_srun_are_explained(project, wrong_image):  # noqa: F811
+    project.write(CAMPAIGN.replace("platform: lab", "platform: boxed"))
+    boxed(project, container(wrong_image("open-mpi", OPEN_MPI), launcher=SLURM))
+    batch = next(batch for batch in project.plan.batches if batch.nodes == 2)
+    job = project.submit(batch)
+    assert project.slurm.ended(job, 120) == "FAILED"
+    told = project.log(job).splitlines()[-1]
+    assert "believes that it is rank 0 of 1" in told
