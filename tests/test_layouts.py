@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from commodel.config import load_platform
 from commodel.errors import UserError
 from commodel.layouts import Site, full, kinds_of, named, place
-from commodel.measure import Start
 from commodel.plan import make_plan
 from commodel.points import Setting, full_layout, make_point
 from commodel.registry import discover
+from commodel.starts import Start
 from tests.refusals import message
 
 Q = st.integers(1, 12)

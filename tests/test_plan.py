@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.families import given as values_given
-from commodel.measure import _starts
 from commodel.operations import OPERATIONS
 from commodel.patterns import schedule
 from commodel.plan import make_plan
 from commodel.points import Setting, library_beside, make_point
 from commodel.predict import predict
 from commodel.records import LIBRARY
+from commodel.starts import starts_of
 from commodel.topologies import tree
 from tests.patterns import TREES
 
@@ -146,7 +146,7 @@ def test_the_library_is_measured_by_its_own_program_and_never_priced(planned, tm
     plan = planned(MATRIX)
     started = {}
     for batch in plan.batches:
-        for start in _starts(batch, tmp_path):
+        for start in starts_of(batch, tmp_path):
             for row in start.rows:
                 started[row["id"]] = start.program, start.ranks, start.layout
     for point in plan.points:

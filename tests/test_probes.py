@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
+from commodel.batches import nodes_of_case
 from commodel.collect import OTHERS
 from commodel.layouts import place
-from commodel.plan import nodes_of_case
 from commodel.probes import Site, probe
 from commodel.registry import discover
 

@@ -1,4 +1,4 @@
-"""What is started does not outlive its end, its limit or its parent."""
+"""What is started does not outlive its end, who watches it or its parent."""
 
 import signal
 import subprocess
@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-from commodel.process import OUT_OF_TIME, run
+from commodel.process import run
 
 START = "import sys; from pathlib import Path; from commodel.process import run\n"
-START += "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 'log', 60)"
+START += "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 'log')"
 
 
 def alive(pid: int) -> bool:
@@ -22,12 +22,14 @@ def alive(pid: int) -> bool:
 
 
 def test_the_code_and_the_output_come_back(tmp_path):
-    assert run(["sh", "-c", "echo said; exit 3"], tmp_path / "log", 10) == 3
+    assert run(["sh", "-c", "echo said; exit 3"], tmp_path / "log") == (3, "")
     assert (tmp_path / "log").read_text() == "said\n"
 
 
-def test_a_limit_ends_the_whole_group(tmp_path):
-    assert run(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", 1) == OUT_OF_TIME
+def test_a_watch_that_says_why_ends_the_whole_group(tmp_path):
+    looks = iter(["", "", "enough"])
+    code, why = run(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))
+    assert (code, why) == (-signal.SIGTERM, "enough")
     child = int((tmp_path / "child").read_text())
     for _ in range(50):
         if not alive(child):

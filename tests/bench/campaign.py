@@ -42,7 +42,7 @@ def campaign(name: str, toolchain: str) -> None:
         plan = make_plan("probes", place)
         batch = next(batch for batch in plan.batches if batch.cases)
         measure(plan, batch, place / "raw" / batch.name, lambda text: None)
-        samples = collect(plan, place / "raw")
+        samples, _ = collect(plan, place / "raw")
     told(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
 
 

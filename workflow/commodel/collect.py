@@ -1,14 +1,16 @@
 """Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from commodel.attempts import attempts_of, how_last_ended
 from commodel.errors import UserError
+from commodel.rawfiles import DamagedError, read_samples
 from commodel.records import Batch, Plan
-from commodel.stats import STOPS, median_interval, worst_stop
+from commodel.stats import median_interval, worst_stop
+from commodel.unmeasured import UNFINISHED, why_unmeasured
 
 TEXT = (
     "id",
@@ -25,19 +27,62 @@ TEXT = (
     "path",
     "stop",
 )
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
+UNMEASURED = ["id", "batch", "platform", "simulated", "kind", "name", "choice", "layout", "ranks", "nodes", "leaves"]
+UNMEASURED += ["bytes", "status", "reason"]
 
 
-def collect(plan: Plan, raw: Path) -> pd.DataFrame:
-    """All samples of all cases that the plan names; what has not been measured has no rows."""
-    rows: list[dict] = []
+def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All samples of all cases that the plan names, and the cases that have none, each with the reason. `unfinished`
+    takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
+    found: list[dict] = []  # of each case
+    samples = {name: [] for name in SAMPLE}  # of all of them
+    lacking: list[dict] = []
+    damaged: list[DamagedError] = []
     for batch in plan.batches:
+        folder = raw / batch.name
         for case, about in _cases(plan, batch):
-            path = raw / batch.name / f"{case}.csv"
+            path = folder / f"{case}.csv"
             if path.exists():
-                rows += [{"id": case, **about, **sample} for sample in _samples(path, case)]
-    if not rows:
+                try:
+                    rows = read_samples(path, case)
+                except DamagedError as error:
+                    damaged.append(error)
+                    _put_aside(path)
+                    continue
+                found.append({"id": case, **about, "rows": len(rows)})
+                for name, column in samples.items():
+                    column += [row.get(name, np.nan) for row in rows]
+            else:
+                lacking.append({"id": case, **about} | _why(folder, case, unfinished or bool(damaged)))
+    if damaged:
+        count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
+        raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
+    if not found:
         raise UserError(f"nothing has been measured yet in {raw}")
-    return pd.DataFrame(rows)
+    cases = pd.DataFrame(found)
+    observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
+    observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
+    counted = observations["count"].notna().any()
+    return observations if counted else observations.drop(columns="count"), _table_of(lacking)
+
+
+def _put_aside(path: Path) -> None:
+    """A damaged file is kept for whoever wants to know; its batch is not done any more."""
+    path.replace(path.with_name(f"{path.name}.damaged"))
+    (path.parent / "done").unlink(missing_ok=True)
+
+
+def _why(folder: Path, case: str, unfinished: bool) -> dict[str, str]:
+    status, reason = why_unmeasured(folder, case) or (UNFINISHED, how_last_ended(attempts_of(folder)))
+    if status == UNFINISHED and not unfinished:
+        raise UserError(f"case {case} is neither measured nor given up ({reason}): run again", file=folder)
+    return {"status": status, "reason": reason}
+
+
+def _table_of(lacking: list[dict]) -> pd.DataFrame:
+    table = pd.DataFrame(lacking, columns=UNMEASURED)
+    return table.astype(dict.fromkeys(("ranks", "nodes", "leaves", "bytes"), "Int64"))
 
 
 def _cases(plan: Plan, batch: Batch):
@@ -55,34 +100,6 @@ def _cases(plan: Plan, batch: Batch):
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
         yield point.id, {**where, **about, "ranks": point.ranks, "bytes": point.bytes}
-
-
-def _samples(path: Path, case: str) -> list[dict]:
-    with path.open(newline="", encoding="utf-8") as stream:
-        reader = csv.DictReader(stream)
-        rows = []
-        for row in reader:
-            try:
-                if row["id"] != case:
-                    raise ValueError(f"it holds samples of '{row['id']}'")
-                seconds = float(row["seconds"])
-                if not (np.isfinite(seconds) and seconds >= 0):
-                    raise ValueError(f"found {seconds} seconds")
-                skew = float(row["skew"]) if row["skew"] else np.nan
-                valid, stop = bool(int(row["valid"])), row["stop"]
-                if stop not in STOPS:
-                    raise ValueError(f"found stop '{stop}'")
-                found = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds, "skew": skew}
-                found |= {"valid": valid, "stop": stop}
-                rows.append(found | ({"count": float(row["count"])} if row.get("count") else {}))
-            except (KeyError, TypeError, ValueError) as error:
-                message = f"damaged raw file ({error}); remove it, and `done` beside it, to measure the case again"
-                raise UserError(message, file=path, line=reader.line_num) from None
-    if not rows:
-        raise UserError(
-            "damaged raw file without samples; remove it, and `done` beside it, to measure the case again", file=path
-        )
-    return rows
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:

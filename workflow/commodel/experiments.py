@@ -28,10 +28,29 @@ class Measure(Part):
     )
     warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample that are thrown away")
 
+    timeout: quantity(units.parse_seconds, "1 min") = Field(
+        60.0, description="how much longer than its budget a point may take before it is given up; simulated: ten times"
+    )
+
     @model_validator(mode="after")
     def _ordered(self):
         if self.min_samples > self.max_samples:
             raise refused(f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples")
+        return self
+
+
+class Batching(Part):
+    budget: quantity(units.parse_seconds, "8 h") = Field(
+        8 * 3600.0, description="most time of one batch, which is one job; what is left then is not measured"
+    )
+    smaller: fields.FLAG = Field(
+        False, description="points of fewer nodes run in the largest allocation too, not in one of their own"
+    )
+
+    @model_validator(mode="after")
+    def _a_minute(self):
+        if self.budget < 60:
+            raise refused(f"found {self.budget:g} s, wanted at least 1 min", "budget")
         return self
 
 
@@ -121,6 +140,7 @@ class Experiment(Part):
     probes: fields.names_or("auto") = Field("auto", description="micro-benchmarks; auto: those that the families need")
     seed: count(0, 2**63 - 1) = Field(1, description="of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
+    batch: Batching = Field(default_factory=Batching, description="what runs in one job")
     probe_bytes: axis(SIZE, units.parse_bytes) = Field(
         tuple(4**power for power in range(9)), description="message sizes of the probes"
     )

@@ -1,62 +1,36 @@
-"""Runs one batch: starts the native programs through the platform's launcher, a few times, many cases each.
+"""Measures one batch: passes over all its cases, until all are measured, given up, or the batch's time is over.
 
-A case whose raw file is there is not measured again, so a batch that was killed goes on where it stopped.
+A case whose raw file is there is not measured again, nor a pass whose samples are there, so a batch that was killed
+goes on where it stopped.
 """
 
-import csv
-import os
-import re
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from itertools import groupby
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from commodel.build import programs, refuse_foreign
+from commodel import rawfiles, unmeasured
+from commodel.attempts import Attempt
+from commodel.build import refuse_foreign
 from commodel.build import starter as starter_of
-from commodel.config import Platform, load_platform
-from commodel.errors import UserError, one_line
+from commodel.config import load_platform
+from commodel.errors import UserError
 from commodel.holding import held
-from commodel.launchers import Job, Launcher, launcher
-from commodel.layouts import place
-from commodel.operations import OPERATIONS
-from commodel.patterns import schedule
-from commodel.playfile import write_play
-from commodel.probes import probe
-from commodel.process import OUT_OF_TIME, run
+from commodel.launchers import launcher
+from commodel.process import end_on_termination
 from commodel.provenance import provenance
-from commodel.records import Batch, Case, Plan, Point, digest
-from commodel.tables import write_json, write_text
+from commodel.records import Batch, Plan
+from commodel.starts import Site, starts_of
+from commodel.sweep import Sweep, sweep
+from commodel.tables import write_json
 from commodel.toolchain import ROOT
+from commodel.watching import case_at, forget_case
 
 Progress = Callable[[str], None]
-# How a complaint looks: of the native programs, else of the launcher under them.
-SAID = (re.compile(r"^error: |^[a-z_]+\.c:[0-9]+: "), re.compile(r"error|critical|fatal", re.IGNORECASE))
-
-
-@dataclass(frozen=True)
-class Start:
-    """The cases that one start of one program sweeps: the same ranks in the same places."""
-
-    program: str
-    ranks: int
-    layout: str
-    where: tuple[int, ...]  # the platform's nodes that the layout's stand for; empty: the first ones
-    rows: tuple[dict[str, object], ...]  # of the case file
-
-    @property
-    def name(self) -> str:
-        """Of its files. A layout that says more than name and numbers is told from others by its digest."""
-        on = "-on" + "+".join(map(str, self.where)) if self.where else ""
-        layout, _, arguments = self.layout.partition(":")
-        plain = re.fullmatch(r"[0-9x]*", arguments)
-        return f"{self.program}-{self.ranks}r-{layout}{arguments if plain else f'-{digest(arguments)}'}{on}"
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """The platform's node of every rank."""
-        nodes = (int(node) for node in place(self.layout, self.ranks))
-        return tuple(self.where[node] for node in nodes) if self.where else tuple(nodes)
+SIMULATED_PATIENCE = 10  # simulated cases get so many times the time that measured ones get: it is not theirs
+MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that what there is can be joined
+MARGIN_SHARE = 0.1  # of a short limit
 
 
 def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
@@ -74,160 +48,117 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     refuse_foreign(ROOT, how.toolchain, starter)
     passes = 1 if how.simulated else int(plan.measure["passes"])
     site = Site(plan, platform, how, starter, folder, passes)
+    end_on_termination()
     with held(folder, "another measurement of this batch"):
-        return _measure(site, batch, progress)
+        attempt = Attempt(folder, 60 * batch.minutes)
+        try:
+            measured = _measure(site, batch, attempt, progress)
+        except BaseException as error:
+            _end_badly(attempt, error)
+            raise
+        attempt.end("done")
+    return measured
 
 
-@dataclass(frozen=True)
-class Site:
-    """What all starts of a batch share: the plan, the platform and its launcher, and where samples go."""
-
-    plan: Plan
-    platform: Platform
-    how: Launcher
-    starter: str
-    folder: Path
-    passes: int
-
-    @property
-    def work(self) -> Path:
-        """Where programs start, and what they read and print; gone when the batch is done."""
-        return self.folder / ".work"
-
-    def pass_folder(self, number: int) -> Path:
-        return self.folder / f".pass-{number + 1}"
+def _end_badly(attempt: Attempt, error: BaseException) -> None:
+    stopped = isinstance(error, SystemExit | KeyboardInterrupt)
+    text = "stopped from outside" if stopped else str(error) or type(error).__name__
+    with suppress(OSError):  # it is the error that is told, and a disk that takes nothing may be it
+        attempt.end(f"error: {text}")
 
 
-def _measure(site: Site, batch: Batch, progress: Progress) -> int:
-    folder, work, passes = site.folder, site.work, site.passes
+def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> int:
+    began, seconds = time.monotonic(), 60.0 * batch.minutes
+    folder, work, passes, ids = site.folder, site.work, site.passes, set(batch.ids)
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
-    starts = (_unmeasured(start, folder) for start in _starts(batch, work))
+    _heed_the_dead(site, attempt)
+    attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": passes})
+    before, marked = unmeasured.finished(folder)
+    starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
     total = sum(len(start.rows) for start in missing)
     write_json(folder / "provenance.json", provenance(site.plan, batch))
+
+    def sign_of_life(samples: Path) -> None:
+        if attempt.due():
+            attempt.write(**_counts(folder, samples, ids))
+
+    patience = float(site.plan.measure["timeout"]) * (SIMULATED_PATIENCE if site.how.simulated else 1)
+    limit = patience + (0 if site.how.simulated else float(site.plan.measure["seconds"]) / passes)
+    deadline = began + seconds - min(MARGIN, MARGIN_SHARE * seconds)
+    this = Sweep(site, attempt, limit, deadline, sign_of_life)
+    in_time = True
     for number in range(passes):
-        turn = f", pass {number + 1} of {passes}" if passes > 1 else ""
-        done = 0
-        for start in missing:
+        turn, done = f", pass {number + 1} of {passes}" if passes > 1 else "", 0
+        samples = site.pass_folder(number)
+        for start in missing if in_time else ():
             progress(f"{batch.name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            _run(site, start, number)
+            attempt.write(**_counts(folder, samples, ids), **{"pass": number + 1})
+            in_time = in_time and sweep(this, start, number)
             done += len(start.rows)
-    for start in missing:
-        for row in start.rows:
-            _join(site, row["id"])
+    _join(site, [case for start in missing for case in start.ids], attempt, in_time)
+    attempt.write(**_counts(folder, folder, ids))
+    _require_samples(folder, ids)
     for number in range(passes):
         shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
-    progress(f"{batch.name}: {total} measured" + ("" if total else ", nothing was missing"))
-    return total
-
-
-def _join(site: Site, case: str) -> None:
-    """One raw file of a case from those of its passes, with a column that tells them apart."""
-    lines = []
-    for number in range(site.passes):
-        path = site.pass_folder(number) / f"{case}.csv"
-        header, *samples = path.read_text(encoding="utf-8").splitlines()
-        lines = lines or [header.replace("id,", "id,pass,", 1)]
-        for line in samples:
-            name, _, rest = line.partition(",")
-            lines.append(f"{name},{number + 1},{rest}")
-    write_text(site.folder / f"{case}.csv", "\n".join(lines) + "\n")
-
-
-def _starts(batch: Batch, work: Path) -> Iterator[Start]:
-    """What has to be started for a batch, whether it has been measured or not."""
-
-    def start(case: Case) -> tuple:
-        return probe(case.probe).runs, case.ranks, case.layout, case.where
-
-    for key, cases in groupby(sorted(batch.cases, key=start), key=start):
-        yield Start(*key, tuple({"id": case.id, **case.settings} for case in cases))
-    by_place = sorted(batch.points, key=lambda point: (point.ranks, point.layout))
-    for (ranks, layout), points in groupby(by_place, key=lambda point: (point.ranks, point.layout)):
-        members = list(points)
-        if played := [_play_row(point, work) for point in members if point.priced]:
-            yield Start("player", ranks, layout, (), tuple(played))
-        if own := [_library_row(point) for point in members if not point.priced]:
-            yield Start("library", ranks, layout, (), tuple(own))
-
-
-def _play_row(point: Point, work: Path) -> dict[str, object]:
-    return {"id": point.id, "schedule": work / f"{point.id}.play", "point": point}
-
-
-def _library_row(point: Point) -> dict[str, object]:
-    return {"id": point.id, "operation": point.operation, "bytes": point.bytes}
-
-
-def _unmeasured(start: Start, folder: Path) -> Start:
-    return replace(start, rows=tuple(row for row in start.rows if not (folder / f"{row['id']}.csv").exists()))
-
-
-def _run(site: Site, start: Start, number: int) -> None:
-    """One pass over the cases of a start. A pass gets its share of the budgets, and an order of its own."""
-    how, platform, work, settings = site.how, site.platform, site.work, site.plan.measure
-    folder = site.pass_folder(number)
-    # Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
-    files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts", "log")}
-    rows = [_prepared(row) for row in start.rows]
-    with files["cases"].open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    write_text(files["placement"], "".join(f"{node}\n" for node in start.nodes))
-    arguments = {
-        "--cases": files["cases"].name,
-        "--out": os.path.relpath(folder, work),
-        "--meta": os.path.relpath(site.folder / f"{start.name}.json", work),
-        "--placement": files["placement"].name,
-        "--sync": settings["sync"],
-        "--precision": settings["precision"],
-        "--min-samples": settings["min_samples"],
-        "--max-samples": max(settings["max_samples"] // site.passes, settings["min_samples"]),
-        # Simulated seconds cost nobody anything.
-        "--max-seconds": 1e9 if how.simulated else settings["seconds"] / site.passes,
-        "--warmup": settings["warmup"],
-        "--seed": site.plan.seed + number,
-    }
-    job = Job(
-        platform=platform,
-        starter=site.starter,
-        program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
-        arguments=tuple(str(part) for pair in arguments.items() for part in pair),
-        nodes=start.nodes,
-        layout=start.layout,
-        network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
-        hostfile=Path(files["hosts"].name),
+    measured, marked = unmeasured.finished(folder)
+    given_up = len(ids & marked)
+    progress(
+        f"{batch.name}: {len(ids & measured - before)} measured"
+        + (f", {given_up} given up, see {folder}/*{unmeasured.SUFFIX}" if given_up else "")
+        + ("" if total else ", nothing was missing")
     )
-    if how.hosts:
-        write_text(files["hosts"], how.hosts(job))
-    limit = 120 + 3 * len(rows) * (float(settings["seconds"]) + 1)
-    code = run(how.argv(job), files["log"], limit)
-    lost = [row["id"] for row in rows if not (folder / f"{row['id']}.csv").exists()]
-    if code or lost:
-        raise UserError(_complaint(files["log"], start, code, len(lost)))
+    return len(ids & measured - before)
 
 
-def _prepared(row: dict) -> dict:
-    """The row as the case file has it; the player's schedule is written out first."""
-    if "point" not in row:
-        return row
-    point = row["point"]
-    pattern = schedule(point)
-    write_play(row["schedule"], pattern, OPERATIONS[point.operation], point.bytes)
-    return {
-        "id": row["id"],
-        "schedule": row["schedule"].name,
-        "finish": "all" if pattern.root is None else pattern.root,
-    }
+def _counts(folder: Path, samples: Path, ids: set[str]) -> dict[str, int]:
+    """How many cases have samples, in the end or in the pass that is under way, and how many were given up."""
+    measured, marked = unmeasured.finished(folder)
+    done = (measured | unmeasured.finished(samples)[0]) & ids
+    return {"done": len(done - marked), "unmeasured": len(marked & ids)}
 
 
-def _complaint(log: Path, start: Start, code: int, lost: int) -> str:
-    """What went wrong with a start, in one line: the program's own words first."""
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    lines = lines or ["it printed nothing"]
-    said = next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1])
-    ended = "ran out of time" if code == OUT_OF_TIME else f"ended with code {code}"
-    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {one_line(said)} (log: {log})"
+def _heed_the_dead(site: Site, attempt: Attempt) -> None:
+    """What attempts that died without a word left: torn files are dropped, and a case that was at work when two of them
+    died is not tried a third time."""
+    for number in range(site.passes):
+        samples = site.pass_folder(number)
+        for path in samples.glob("[!.]*.csv"):
+            if not rawfiles.is_whole(path):
+                path.unlink()
+        if case := case_at(samples):
+            if attempt.died_in(case) >= 2:
+                attempt.forgive(case)
+                reason = "two attempts at the batch died without a word while it was measured"
+                unmeasured.mark(site.folder, case, unmeasured.CRASH, reason, attempt.number)
+            forget_case(samples)
+
+
+def _join(site: Site, cases: list[str], attempt: Attempt, in_time: bool) -> None:
+    """Samples of all the passes that there are become raw files; a case without any is marked if time was up."""
+    marked = unmeasured.finished(site.folder)[1]
+    for case in cases:
+        paths = {number + 1: site.pass_folder(number) / f"{case}.csv" for number in range(site.passes)}
+        found = {number: path for number, path in paths.items() if path.exists()}
+        if case in marked:
+            continue
+        if found:
+            rawfiles.join(found, site.folder / f"{case}.csv")
+        elif not in_time:
+            reason = "the time of its batch was over"
+            unmeasured.mark(site.folder, case, unmeasured.BUDGET, reason, attempt.number)
+
+
+def _require_samples(folder: Path, ids: set[str]) -> None:
+    """A batch in which everything failed says more about the place than about its cases: none is marked for it."""
+    measured, marked = unmeasured.finished(folder)
+    why = {case: unmeasured.why_unmeasured(folder, case) for case in sorted(ids & marked)}
+    failed = [reason for status, reason in why.values() if status != unmeasured.BUDGET]
+    if failed and not ids & measured:
+        for case in why:
+            unmeasured.unmark(folder, case)
+        raise UserError(
+            f"nothing could be measured, {len(failed)} of {len(ids)} cases failed: {failed[0]}", file=folder
+        )

@@ -5,18 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commodel import __version__
+from commodel.batches import batches
 from commodel.config import Block, Experiment, Platform, find, load_experiment, load_platform
-from commodel.duration import Durations
 from commodel.errors import UserError
 from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
-from commodel.layouts import place
 from commodel.matrix import combinations, place_of
 from commodel.points import Setting, library_beside, make_point
-from commodel.probes import Site, probe
-from commodel.records import Batch, Case, Plan, Point, digest
+from commodel.probes import probe
+from commodel.records import Batch, Plan, Point
 from commodel.tables import read_json, write_text
-from commodel.toolchain import native_digest
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -41,10 +39,10 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
     points = list(dict.fromkeys(points))
     probes = _probes(experiment, families)
     measure = experiment.measure.model_dump()
-    batches = []
+    found: list[Batch] = []
     for setting, platform in platforms.items():
         mine = [point for point in points if point.platform == setting]
-        batches += _batches(setting, platform, experiment, mine, probes, measure)
+        found += batches(setting, platform, experiment, mine, probes, measure)
     return Plan(
         experiment=path.stem,
         title=experiment.title or path.stem,
@@ -66,7 +64,7 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
             }
             for setting, platform in platforms.items()
         },
-        batches=tuple(batches),
+        batches=tuple(found),
         version=__version__,
     )
 
@@ -123,34 +121,6 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
                 yield make_point(setting, combination)
             except UserError as error:
                 raise experiment.error(place_of(block, path, error.key), error.found) from None
-
-
-def _batches(
-    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: dict
-) -> Iterator[Batch]:
-    """One batch for the probes, and one for the points of each node count; where an allocation costs nobody anything,
-    for all counts up to the next power of two, since starting a job takes longer than a small point. Its name changes
-    with what would make its samples other samples: the platform, how they are measured, and the programs."""
-    stamp = digest([platform.digest, measure, experiment.seed, native_digest()], 8)
-    durations = Durations(platform, measure)
-    site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
-    sizes = list(experiment.probe_bytes)
-    cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
-    if cases:
-        nodes = max(nodes_of_case(case) for case in cases)
-        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=durations.of_cases(cases))
-    by_nodes: dict[int, list[Point]] = {}
-    for point in points:
-        room = 1 << (point.nodes - 1).bit_length() if platform.simulated else point.nodes
-        by_nodes.setdefault(room, []).append(point)
-    for room, members in sorted(by_nodes.items()):
-        nodes, seconds = max(point.nodes for point in members), durations.of_points(members)
-        yield Batch(f"{name}-{room}n-{stamp}", name, nodes, points=tuple(members), seconds=seconds)
-
-
-def nodes_of_case(case: Case) -> int:
-    """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
-    return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1
 
 
 def refresh(name: str, root: Path, only: str | None = None) -> Plan:

@@ -80,6 +80,10 @@ class Case:
         return digest([self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where])
 
 
+def minutes_for(seconds: float) -> int:
+    return 10 + int(3 * seconds / 60)
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The points and probe cases that run inside one allocation."""
@@ -90,6 +94,7 @@ class Batch:
     points: tuple[Point, ...] = ()
     cases: tuple[Case, ...] = ()
     seconds: float = 0.0  # estimate
+    budget: float = 8 * 3600.0  # seconds that it may take at most
 
     @property
     def ids(self) -> list[str]:
@@ -101,8 +106,9 @@ class Batch:
 
     @property
     def minutes(self) -> int:
-        """The time limit to ask for: the estimate may be off by a factor of three, and programs have to start."""
-        return 10 + int(3 * self.seconds / 60)
+        """The time limit to ask for: the estimate may be off by a factor of three, and programs have to start. The
+        driver stops measuring shortly before it."""
+        return max(1, min(minutes_for(self.seconds), int(self.budget / 60)))
 
 
 @dataclass(frozen=True)

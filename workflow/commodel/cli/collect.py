@@ -14,10 +14,12 @@ from commodel.tables import write_table
 @click.command()
 @click.option("--in", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Table of observations (CSV).")
-def collect(plan_file: Path, out: Path) -> None:
-    """Gather all raw samples into one table, and beside it a summary of each case (summary.csv) and the
-    histograms of the latencies (distributions.csv)."""
-    observations = gather(load_plan(plan_file), plan_file.parent / "raw")
+@click.option("--unfinished", is_flag=True, help="Also where batches did not finish: what they lack is not measured.")
+def collect(plan_file: Path, out: Path, unfinished: bool) -> None:
+    """Gather all raw samples into one table, and beside it a summary of each case (summary.csv), the
+    histograms of the latencies (distributions.csv), and what was not measured, and why (unmeasured.csv)."""
+    observations, lacking = gather(load_plan(plan_file), plan_file.parent / "raw", unfinished)
+    write_table(out.with_name("unmeasured.csv"), lacking)
     write_table(out.with_name("summary.csv"), summarize_raw(observations))
     write_table(out.with_name("distributions.csv"), distributions(observations))
     write_table(out, observations)

@@ -11,6 +11,7 @@
 
 enum { ROUNDS = 20, TAG = 0 };
 static const double start_tolerance = 1e-6; /* waking up from the wait takes less on a rank that is running */
+static const double longest_surprise = 1; /* seconds; who would wait longer has lost the common clock in a jump */
 
 #if COMMODEL_SIMULATED
 
@@ -84,7 +85,8 @@ static void begin_window(Alignment *a)
 static Late align_window(Alignment *a, int i)
 {
   double target = a->origin + i * a->window + a->offset;
-  if (clock_now() > target) return LATE_ARRIVAL;
+  double wait = target - clock_now();
+  if (wait < 0 || wait > a->lead + a->window + longest_surprise) return LATE_ARRIVAL;
   clock_wait_until(target);
   return clock_now() > target + start_tolerance ? LATE_START : IN_TIME;
 }

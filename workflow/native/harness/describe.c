@@ -74,7 +74,7 @@ void write_meta(const Program *program, const Options *options, const Alignment 
   write_member(file, "mpi", version, ",");
   write_member(file, "compiler", compiler, ",");
   write_member(file, "flags", flags, ",");
-  write_member(file, "clock", COMMODEL_SIMULATED ? "simulated" : "MPI_Wtime", ",");
+  write_member(file, "clock", COMMODEL_SIMULATED ? "simulated" : "CLOCK_MONOTONIC", ",");
   fprintf(file, "  \"simulated\": %s,\n", COMMODEL_SIMULATED ? "true" : "false");
   write_member(file, "sync", program->timing == ROOT_ALONE ? "round-trip" : alignment->scheme->name, ",");
   fprintf(file, "  \"clock_resolution\": %.9e,\n", clock_resolution());

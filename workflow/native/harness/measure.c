@@ -14,6 +14,7 @@ static const double nothing = -1e300;     /* loses every MPI_MAX */
 static const double resync_seconds = 1.0; /* clocks of two machines part by microseconds a second */
 static const double least_lead = 1e-3, least_window = 2e-5, late_tolerated = 0.1;
 static const double least_slack = 1.5, most_slack = 10;
+static const double jump_seconds = 1; /* ranks that differ by more about the same time have no clocks in common */
 static const int attempts_per_sample = 4; /* samples taken for each valid one wanted, before giving up */
 
 typedef struct {
@@ -26,7 +27,10 @@ typedef struct {
   double *stamps, *joined, *ordered; /* ordered: rank 0, valid samples so far */
   double *counted;                   /* of this rank, and only rank 0's are read; NULL when nothing is counted */
   int room;
-  double began, estimate; /* rank 0 */
+  double entered;         /* own clock, when the time of the next chunk began to count */
+  double estimate, spent; /* rank 0: of one pass; of all chunks */
+  double longest;         /* rank 0: no sample of this chunk can have taken longer */
+  bool jumped;            /* rank 0: a rank's clock has jumped in this chunk */
 } Measurement;
 
 const char *stop_name(Stop stop)
@@ -46,6 +50,18 @@ static void stamp_sample(Measurement *m, int n, int i, double start, double end,
   m->stamps[ENDS * n + i] = ends ? end - shift : nothing;
   m->stamps[ALL_ENDS * n + i] = counts ? end - shift : nothing;
   m->stamps[LATE * n + i] = counts ? late : IN_TIME;
+}
+
+/* The time since it was agreed on before, which holds every sample taken in it, as each rank's clock has it. A clock
+ * that jumps ahead, as that of a machine that is moved or halted may, makes a rank differ: the least is true. */
+static double agree_on_time(double *entered, bool *jumped)
+{
+  if (!COMMODEL_SIMULATED) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  double now = clock_now(), least = now - *entered, both[2] = {least, -least}, joined[2] = {least, -least};
+  if (!COMMODEL_SIMULATED) MPI_TRY(MPI_Allreduce(both, joined, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  *entered = now;
+  *jumped = joined[0] + joined[1] > jump_seconds;
+  return -joined[1];
 }
 
 static void take_chunk(Measurement *m, int n)
@@ -75,6 +91,8 @@ static void take_chunk(Measurement *m, int n)
     if (m->counted) m->counted[i] = m->run.counted;
   }
   MPI_TRY(MPI_Reduce(m->stamps, m->joined, n * STAMPS, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+  m->longest = agree_on_time(&m->entered, &m->jumped);
+  m->spent += m->longest;
 }
 
 static void *grow(void *items, size_t count, size_t size)
@@ -105,9 +123,10 @@ static void add_samples(Measurement *m, Samples *samples, int n)
     bool at_window = m->aligned && m->aligned->starts_at_window;
     double start = at_window ? a->origin + i * a->window : earliest;
     int k = samples->count++;
-    samples->seconds[k] = (m->joined[ENDS * n + i] - start) / m->run.repeats;
-    if (COMMODEL_SIMULATED && samples->seconds[k] < 0) samples->seconds[k] = 0; /* a wait's rounding to 1 ns */
-    samples->valid[k] = m->joined[LATE * n + i] == IN_TIME;
+    double took = m->joined[ENDS * n + i] - start;
+    if (COMMODEL_SIMULATED && took < 0) took = 0; /* a wait's rounding to 1 ns */
+    samples->seconds[k] = took / m->run.repeats;
+    samples->valid[k] = m->joined[LATE * n + i] == IN_TIME && took >= 0 && (COMMODEL_SIMULATED || took <= m->longest);
     if (m->aligned) samples->skew[k] = latest - earliest;
     if (m->counted) samples->counted[k] = m->counted[i];
   }
@@ -152,7 +171,7 @@ static Stop decide(Measurement *m, Samples *samples)
   samples->median = median_sorted(m->ordered, valid);
   if (valid >= o->min_samples && median_is_precise(m->ordered, valid, o->precision)) return STOP_PRECISION;
   if (valid >= o->max_samples || samples->count >= attempts_per_sample * o->max_samples) return STOP_SAMPLES;
-  if (clock_now() - m->began >= o->max_seconds) return STOP_TIME;
+  if (m->spent >= o->max_seconds) return STOP_TIME;
   return STOP_NONE;
 }
 
@@ -162,7 +181,7 @@ static int next_chunk(const Measurement *m, const Samples *samples)
   const Options *o = m->options;
   double least = o->min_samples > STOPPING_LEAST ? (double)o->min_samples : STOPPING_LEAST;
   double n = samples->count ? samples->count / 2.0 : least;
-  double left = o->max_seconds - (clock_now() - m->began);
+  double left = o->max_seconds - m->spent;
   if (n > o->max_samples - samples->nvalid) n = (double)(o->max_samples - samples->nvalid);
   if (m->estimate > 0 && n * m->estimate > left) n = left / m->estimate;
   if (n > 1e6) n = 1e6;
@@ -175,7 +194,9 @@ static void warm_up(Measurement *m)
   Alignment *a = m->alignment;
   double least = 0, all = 0;
   long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs to know how long one takes */
+  bool jumped;
   if (m->aligned) align_clocks(a);
+  agree_on_time(&m->entered, &jumped);
   for (long long i = 0; i < passes; i++) {
     bool first = i == 0 && m->program->first_pass;
     if (m->program->arm && !first) m->program->arm(m->state);
@@ -186,7 +207,8 @@ static void warm_up(Measurement *m)
     if (i == 0 || took < least) least = took; /* the first pays for connections and checks */
   }
   MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-  m->estimate = all;
+  double longest = agree_on_time(&m->entered, &jumped);
+  m->estimate = all = all < longest ? all : longest;
   a->slack = least_slack;
   a->window = window_length(a, all);
   a->lead = least_lead;
@@ -201,7 +223,6 @@ void measure_case(const Program *program, const Case *c, const Options *options,
   m.state = program->prepare(c, &m.run);
   warm_up(&m);
 
-  m.began = clock_now();
   struct {
     int n, resync;
     double window, lead;
@@ -216,11 +237,11 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     if (alignment->rank != 0) continue;
 
     add_samples(&m, samples, plan.n);
-    if (m.aligned) fit_window(&m, plan.n);
+    if (m.aligned && !m.jumped) fit_window(&m, plan.n);
     plan.window = alignment->window;
     plan.lead = alignment->lead;
-    m.estimate = (clock_now() - m.began) / samples->count;
-    plan.resync = m.aligned && clock_now() - alignment->synced > resync_seconds;
+    m.estimate = m.spent / samples->count;
+    plan.resync = m.aligned && (m.jumped || clock_now() - alignment->synced > resync_seconds);
     samples->stop = decide(&m, samples);
     plan.n = samples->stop == STOP_NONE ? next_chunk(&m, samples) : 0;
   }

@@ -1,6 +1,7 @@
 /* run.c: from the command line to the last case. */
 #include "harness.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,9 +42,35 @@ static unsigned char *find_finished(const CaseFile *file, const char *dir, int r
   return finished;
 }
 
+static char *case_path(const char *dir)
+{
+  size_t room = strlen(dir) + 6;
+  char *path = allocate(room, 1);
+  snprintf(path, room, "%s/.now", dir);
+  return path;
+}
+
+/* DIR/.now names the case that is being measured, so that whoever finds this program dead or stuck knows where. */
+static void tell_case(const char *dir, const char *id)
+{
+  char *path = case_path(dir), *partial;
+  FILE *file = open_partial(path, &partial);
+  fprintf(file, "%s\n", id);
+  commit_partial(file, partial, path);
+  free(path);
+}
+
+static void tell_end(const char *dir)
+{
+  char *path = case_path(dir);
+  if (remove(path) != 0 && errno != ENOENT) user_error("%s: cannot remove: %s", path, strerror(errno));
+  free(path);
+}
+
 static void run_case(const Program *program, const Case *c, const Options *options, Alignment *a, int done, int total)
 {
   Samples samples = {0};
+  if (a->rank == 0) tell_case(options->out, c->id);
   measure_case(program, c, options, a, &samples);
   if (a->rank == 0) {
     write_samples(options->out, c->id, &samples);
@@ -90,6 +117,8 @@ int harness_main(int argc, char **argv, const Program *program)
   for (int i = 0; i < file.count; i++) done += finished[i];
   for (int i = 0; i < file.count; i++)
     if (!finished[order[i]]) run_case(program, &file.cases[order[i]], &options, &a, ++done, file.count);
+
+  if (a.rank == 0) tell_end(options.out);
 
   free(order);
   free(finished);

@@ -1,0 +1,116 @@
+"""A small experiment on two real ranks of this machine, and what is done to them from outside while it is measured."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
+EXPERIMENT = """
+platform: two-cores
+families: [pram]
+library: false
+probes: auto
+measure: {{precision: 0.1%, min_samples: {samples}, max_samples: 1000000, seconds: {seconds}, timeout: {timeout},
+          passes: {passes}, warmup: 1}}
+batch: {{budget: {budget}}}
+matrix:
+  - axes: {{operation: bcast, algorithm: linear, ranks: 2, bytes: [{sizes}]}}
+"""
+
+
+class Campaign:
+    """One batch of points, each of which takes about `seconds`, however fast the machine is."""
+
+    def __init__(self, folder: Path, points: int = 6, **settings):
+        self.root = folder
+        for kind in ("platforms", "experiments"):
+            (folder / "params" / kind).mkdir(parents=True)
+        (folder / "params/platforms/two-cores.yaml").write_text(PLATFORM)
+        sizes = ", ".join(str(8 << power) for power in range(points))
+        defaults = {"samples": 100000, "seconds": "0.5 s", "timeout": "60 s", "passes": 1, "budget": "8 h"}
+        text = EXPERIMENT.format(sizes=sizes, **(defaults | settings))
+        (folder / "params/experiments/faulty.yaml").write_text(text)
+        self.commodel("plan", "faulty", "--write")
+        self.plan = json.loads((folder / "results/faulty/plan.json").read_text())
+        (self.batch,) = [batch for batch in self.plan["batches"] if batch["points"]]
+        self.raw = folder / "results/faulty/raw" / self.batch["name"]
+        self.arguments = ["measure", "--in", "results/faulty/plan.json", "--batch", self.batch["name"]]
+        self.arguments += ["--out", str(self.raw.relative_to(folder))]
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "commodel", *arguments]
+
+    def commodel(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
+        command = self.command(*arguments)
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def measure(self, code: int = 0) -> subprocess.CompletedProcess:
+        return self.commodel(*self.arguments, code=code)
+
+    def start(self) -> subprocess.Popen:
+        return subprocess.Popen(self.command(*self.arguments), cwd=self.root, stderr=subprocess.PIPE, text=True)
+
+    def now(self, number: int = 1) -> str:
+        """The case that is being measured."""
+        try:
+            return (self.raw / f".pass-{number}/.now").read_text().strip()
+        except FileNotFoundError:
+            return ""
+
+    def wait_for(self, what: Callable[[], object]) -> object:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            if found := what():
+                return found
+            time.sleep(0.01)
+        raise AssertionError("it did not come about")
+
+    def ranks(self, starter: subprocess.Popen) -> list[int]:
+        """The processes of the program that a measurement runs, and of no other one."""
+        return [pid for pid, name in descendants(starter.pid) if name == "player"]
+
+    def samples(self) -> set[str]:
+        return {path.stem for path in self.raw.glob("*.csv")}
+
+    def pass_samples(self, number: int = 1) -> set[str]:
+        return {path.stem for path in (self.raw / f".pass-{number}").glob("[!.]*.csv")}
+
+    def markers(self) -> dict[str, dict]:
+        found = [json.loads(path.read_text()) for path in self.raw.glob("*.unmeasured.json")]
+        return {marker["id"]: marker for marker in found}
+
+    def state(self) -> dict:
+        return json.loads((self.raw / "state.json").read_text())
+
+    @property
+    def ids(self) -> set[str]:
+        return set((self.root / f"results/faulty/batches/{self.batch['name']}.txt").read_text().split())
+
+
+def descendants(pid: int) -> list[tuple[int, str]]:
+    """Of a process, by the kernel's own books: hydra gives its ranks sessions of their own."""
+    parents, names = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (entry / "stat").read_text()
+        except OSError:
+            continue
+        name, _, rest = text.partition("(")[2].rpartition(")")
+        parents[int(entry.name)], names[int(entry.name)] = int(rest.split()[1]), name
+    found = [pid]
+    for parent in found:
+        found += [child for child, its_parent in parents.items() if its_parent == parent]
+    return [(child, names.get(child, "")) for child in found[1:]]
+
+
+@pytest.fixture
+def campaign(tmp_path, mpi_programs):
+    """campaign(points, **settings): a planned experiment in a folder of its own."""
+    return lambda points=6, **settings: Campaign(tmp_path, points, **settings)

@@ -1,0 +1,75 @@
+"""A rank that dies or hangs in a case costs that case, not the batch: real signals to real ranks."""
+
+import os
+import signal
+
+
+def strike(campaign, number, times=1):
+    """Starts the measurement and sends a signal to rank processes while a case runs; the cases that were hit."""
+    hit = []
+    with campaign.start() as driver:
+        for _ in range(times):
+            case = campaign.wait_for(lambda: (now := campaign.now()) and now not in hit and now)
+            ranks = campaign.wait_for(lambda: campaign.ranks(driver))
+            assert campaign.now() == case
+            os.kill(ranks[-1], number)
+            hit.append(case)
+        _, told = driver.communicate(timeout=200)
+    return driver.returncode, hit, told
+
+
+def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
+    here = campaign()
+    code, (case,), told = strike(here, signal.SIGKILL)
+    assert code == 0, told
+    marker = here.markers()[case]
+    assert marker["status"] == "crash"
+    assert "signal 9" in marker["reason"].lower() or "killed" in marker["reason"].lower()
+    assert set(here.markers()) == {case}
+    assert here.samples() == here.ids - {case}
+    assert here.state()["done"] == 5
+    assert here.state()["unmeasured"] == 1
+    assert [attempt["outcome"] for attempt in here.state()["attempts"]] == ["done"]
+    before = {path: path.stat().st_mtime_ns for path in here.raw.glob("*.csv")}
+    here.measure()  # a marked case counts as finished
+    assert {path: path.stat().st_mtime_ns for path in here.raw.glob("*.csv")} == before
+    (here.raw / f"{case}.unmeasured.json").unlink()
+    here.measure()
+    assert here.samples() == here.ids
+
+
+def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
+    here = campaign(timeout="3 s")
+    code, (case,), told = strike(here, signal.SIGSTOP)
+    assert code == 0, told
+    assert here.markers()[case]["status"] == "timeout"
+    assert "3.5 s" in here.markers()[case]["reason"]
+    assert here.samples() == here.ids - {case}
+
+
+def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_no_markers(campaign):
+    here = campaign(seconds="3 s")
+    code, hit, told = strike(here, signal.SIGKILL, times=3)
+    assert code == 2
+    assert len(set(hit)) == 3
+    assert "nothing could be measured, 6 of 6 cases failed" in told
+    assert not here.markers()
+    assert not here.samples()
+    assert here.state()["attempts"][-1]["outcome"].startswith("error: ")
+
+
+def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
+    here = campaign(seconds="1 s")
+    with here.start() as driver:
+        here.wait_for(here.pass_samples)
+        hit = []
+        while len(hit) < 3:
+            case = here.wait_for(lambda: (now := here.now()) and now not in [*hit, *here.pass_samples()] and now)
+            os.kill(here.wait_for(lambda: here.ranks(driver))[-1], signal.SIGKILL)
+            hit.append(case)
+        _, told = driver.communicate(timeout=200)
+    assert driver.returncode == 0, told
+    assert here.samples()
+    assert set(here.markers()) == here.ids - here.samples()
+    others = [marker for case, marker in here.markers().items() if case not in hit]
+    assert all(marker["reason"].startswith("three cases in a row failed: ") for marker in others)

@@ -1,0 +1,57 @@
+"""Clocks that jump while samples are taken: no sample is ever an hour long, and none is lost for good."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CASES = "id,pairs,bytes\none,1,8\ntwo,1,1024\nthree,1,65536"
+LONG = ("--precision", 1e-6, "--max-samples", 10_000_000, "--max-seconds", 0.6)  # so that a jump falls into a case
+
+
+@pytest.fixture(scope="session")
+def jumping(tmp_path_factory):
+    """jumping(file, after): the environment in which clocks jump, so many seconds after a file has appeared."""
+    shim = tmp_path_factory.mktemp("shim") / "clock_jumps.so"
+    command = ["cc", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared", "-o", str(shim)]
+    subprocess.run([*command, str(HERE / "clock_jumps.c")], check=True)
+    return lambda file, after: {"LD_PRELOAD": str(shim), "JUMP_FILE": str(file), "JUMP_AFTER": str(after)}
+
+
+@pytest.fixture
+def in_jumps(real, jumping, monkeypatch, tmp_path):
+    def run(sync, after, **more):
+        for name, value in (jumping(tmp_path / "samples/.now", after) | more).items():
+            monkeypatch.setenv(name, value)
+        return real(2, "pairs", CASES, "--sync", sync, *LONG)
+
+    return run
+
+
+def sane(result):
+    """Samples are there, none of them in hours. On a busy machine few windows are met, but some are in every run."""
+    assert result.code == 0, result.err
+    seconds = [found for case in ("one", "two", "three") for found in result.seconds(case)]
+    assert seconds
+    assert 0 <= min(seconds)
+    assert max(seconds) < 60
+
+
+def test_the_shim_makes_the_wall_clock_jump(jumping):
+    """The oracle of the other tests: a program that looks at the wall clock sees hours go by."""
+    look = "import time; first = time.time(); print(max(abs(time.time() - first) for _ in range(5)) > 3000)"
+    done = subprocess.run(["python3", "-c", look], env=jumping("/", 0), capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+@pytest.mark.parametrize("sync", ["window", "barrier"])
+def test_a_wall_clock_that_jumps_is_nobody_s_business(in_jumps, sync):
+    sane(in_jumps(sync, 0))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("sync", ["window", "barrier"])
+@pytest.mark.parametrize("after", [0.05, 0.7, 1.5])
+def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, sync, after):
+    sane(in_jumps(sync, after, JUMP_RANK=str(rank)))

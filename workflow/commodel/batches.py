@@ -1,0 +1,71 @@
+"""Which points and probe cases run in one allocation, and how long that may take."""
+
+from collections.abc import Iterable, Iterator
+
+from commodel.config import Experiment, Platform
+from commodel.duration import Durations
+from commodel.layouts import place
+from commodel.probes import Site, probe
+from commodel.records import Batch, Case, Point, digest, minutes_for
+from commodel.toolchain import native_digest
+
+
+def batches(
+    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: dict
+) -> Iterator[Batch]:
+    """One batch for the probes, and one for the points of each node count; where an allocation costs nobody anything,
+    for all counts up to the next power of two, since starting a job takes longer than a small point. Batches that would
+    not fit into the budget are split. Their names change with what would make their samples other samples: the
+    platform, how they are measured, and the programs."""
+    budget = experiment.batch.budget
+    sampling = {key: value for key, value in measure.items() if key != "timeout"}
+    stamp = digest([platform.digest, sampling, experiment.seed, native_digest()], 8)
+    durations = Durations(platform, measure)
+    site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
+    sizes = list(experiment.probe_bytes)
+    cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
+    if cases:
+        nodes = max(nodes_of_case(case) for case in cases)
+        seconds = durations.of_cases(cases)
+        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=seconds, budget=budget)
+    rooms = {point.nodes: _room(point.nodes, platform.simulated) for point in points}
+    if experiment.batch.smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
+        points = sorted(points, key=lambda point: -point.nodes)
+        rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
+    by_room: dict[int, list[Point]] = {}
+    for point in points:
+        by_room.setdefault(rooms[point.nodes], []).append(point)
+    for room, members in sorted(by_room.items()):
+        parts = list(_parts(members, durations, budget))
+        for number, (part, seconds) in enumerate(parts, 1):
+            which = f"-{number}" if len(parts) > 1 else ""
+            nodes = max(point.nodes for point in part)
+            yield Batch(f"{name}-{room}n{which}-{stamp}", name, nodes, points=part, seconds=seconds, budget=budget)
+
+
+def _room(nodes: int, simulated: bool) -> int:
+    return 1 << (nodes - 1).bit_length() if simulated else nodes
+
+
+def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[tuple[Point, ...], float]]:
+    """Points in as few parts as fit the budget in their order, with the seconds that each takes. Alternatives stay
+    together, so that they meet the machine in one state; those that take more than the budget alone are a part."""
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.group, []).append(point)
+    part: list[Point] = []
+    seconds = start = durations.of_points(())
+    for members in groups.values():
+        more = durations.of_points(members) - start
+        if part and 60 * minutes_for(seconds + more) > budget:
+            yield tuple(part), seconds
+            part, seconds = [], start
+        part += members
+        seconds += more
+    if part:
+        yield tuple(part), seconds
+
+
+def nodes_of_case(case: Case) -> int:
+    """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
+    return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1

@@ -1,0 +1,158 @@
+"""What has to be started for a batch: the same ranks in the same places sweep many cases in one start of one program.
+
+Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
+"""
+
+import csv
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from commodel.build import programs
+from commodel.config import Platform
+from commodel.launchers import Job, Launcher
+from commodel.layouts import place
+from commodel.operations import OPERATIONS
+from commodel.patterns import schedule
+from commodel.playfile import write_play
+from commodel.probes import probe
+from commodel.records import Batch, Case, Plan, Point, digest
+from commodel.tables import write_text
+from commodel.toolchain import ROOT
+
+
+@dataclass(frozen=True)
+class Start:
+    """The cases that one start of one program sweeps: the same ranks in the same places."""
+
+    program: str
+    ranks: int
+    layout: str
+    where: tuple[int, ...]  # the platform's nodes that the layout's stand for; empty: the first ones
+    rows: tuple[dict[str, object], ...]  # of the case file
+
+    @property
+    def name(self) -> str:
+        """Of its files. A layout that says more than name and numbers is told from others by its digest."""
+        on = "-on" + "+".join(map(str, self.where)) if self.where else ""
+        layout, _, arguments = self.layout.partition(":")
+        plain = re.fullmatch(r"[0-9x]*", arguments)
+        return f"{self.program}-{self.ranks}r-{layout}{arguments if plain else f'-{digest(arguments)}'}{on}"
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The platform's node of every rank."""
+        nodes = (int(node) for node in place(self.layout, self.ranks))
+        return tuple(self.where[node] for node in nodes) if self.where else tuple(nodes)
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(row["id"]) for row in self.rows]
+
+    def without(self, finished: set[str]) -> "Start":
+        return replace(self, rows=tuple(row for row in self.rows if row["id"] not in finished))
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all starts of a batch share: the plan, the platform and its launcher, and where samples go."""
+
+    plan: Plan
+    platform: Platform
+    how: Launcher
+    starter: str
+    folder: Path
+    passes: int
+
+    @property
+    def work(self) -> Path:
+        """Where programs start, and what they read and print; gone when the batch is done."""
+        return self.folder / ".work"
+
+    def pass_folder(self, number: int) -> Path:
+        return self.folder / f".pass-{number + 1}"
+
+    def log(self, start: Start) -> Path:
+        return self.work / f"{start.name}.log"
+
+
+def starts_of(batch: Batch, work: Path) -> Iterator[Start]:
+    """What has to be started for a batch, whether it has been measured or not."""
+
+    def start(case: Case) -> tuple:
+        return probe(case.probe).runs, case.ranks, case.layout, case.where
+
+    for key, cases in groupby(sorted(batch.cases, key=start), key=start):
+        yield Start(*key, tuple({"id": case.id, **case.settings} for case in cases))
+    by_place = sorted(batch.points, key=lambda point: (point.ranks, point.layout))
+    for (ranks, layout), points in groupby(by_place, key=lambda point: (point.ranks, point.layout)):
+        members = list(points)
+        if played := [_play_row(point, work) for point in members if point.priced]:
+            yield Start("player", ranks, layout, (), tuple(played))
+        if own := [_library_row(point) for point in members if not point.priced]:
+            yield Start("library", ranks, layout, (), tuple(own))
+
+
+def _play_row(point: Point, work: Path) -> dict[str, object]:
+    return {"id": point.id, "schedule": work / f"{point.id}.play", "point": point}
+
+
+def _library_row(point: Point) -> dict[str, object]:
+    return {"id": point.id, "operation": point.operation, "bytes": point.bytes}
+
+
+def prepare(site: Site, start: Start, number: int) -> Job:
+    """Writes what a start reads, and says what to run for one pass over its cases. A pass gets its share of the
+    budgets, and an order of its own."""
+    how, platform, work, settings = site.how, site.platform, site.work, site.plan.measure
+    files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts")}
+    rows = [_prepared(row) for row in start.rows]
+    with files["cases"].open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_text(files["placement"], "".join(f"{node}\n" for node in start.nodes))
+    arguments = {
+        "--cases": files["cases"].name,
+        "--out": os.path.relpath(site.pass_folder(number), work),
+        "--meta": os.path.relpath(site.folder / f"{start.name}.json", work),
+        "--placement": files["placement"].name,
+        "--sync": settings["sync"],
+        "--precision": settings["precision"],
+        "--min-samples": settings["min_samples"],
+        "--max-samples": max(settings["max_samples"] // site.passes, settings["min_samples"]),
+        # Simulated seconds cost nobody anything.
+        "--max-seconds": 1e9 if how.simulated else settings["seconds"] / site.passes,
+        "--warmup": settings["warmup"],
+        "--seed": site.plan.seed + number,
+    }
+    job = Job(
+        platform=platform,
+        starter=site.starter,
+        program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
+        arguments=tuple(str(part) for pair in arguments.items() for part in pair),
+        nodes=start.nodes,
+        layout=start.layout,
+        network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
+        hostfile=Path(files["hosts"].name),
+    )
+    if how.hosts:
+        write_text(files["hosts"], how.hosts(job))
+    return job
+
+
+def _prepared(row: dict) -> dict:
+    """The row as the case file has it; the player's schedule is written out first."""
+    if "point" not in row:
+        return row
+    point = row["point"]
+    pattern = schedule(point)
+    write_play(row["schedule"], pattern, OPERATIONS[point.operation], point.bytes)
+    return {
+        "id": row["id"],
+        "schedule": row["schedule"].name,
+        "finish": "all" if pattern.root is None else pattern.root,
+    }

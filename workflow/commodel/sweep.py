@@ -1,0 +1,102 @@
+"""One pass over the cases of one start, however often its program has to be started for that.
+
+A case that ends the program badly is marked, and the program is started again for what is left: one bad case costs the
+others nothing. What goes wrong before any case began is no case's fault, and ends the batch.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commodel import unmeasured
+from commodel.attempts import Attempt
+from commodel.errors import UserError, one_line
+from commodel.process import run
+from commodel.starts import Site, Start, prepare
+from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case
+
+# How a complaint looks: of the native programs, else of the launcher under them.
+OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is not the case that is wrong
+SAID = (
+    re.compile(r"^error: |^[a-z_]+\.c:[0-9]+: "),
+    re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
+    re.compile(r"error|critical|fatal", re.IGNORECASE),
+)
+NODE_LOST = re.compile(r"node[ _]fail", re.IGNORECASE)
+EXIT_USER = 2  # of the programs, where the launcher passes it on
+IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What sweeps of a batch share: limits in monotonic seconds, and who keeps the story."""
+
+    site: Site
+    attempt: Attempt
+    limit: float  # that one case may take
+    deadline: float  # when measuring stops
+    sign_of_life: Callable[[Path], None]  # told the folder of the pass
+
+
+def sweep(this: Sweep, start: Start, number: int) -> bool:
+    """Measures what is left of a start in a pass. False: the batch's time is over."""
+    folder, failures, suspect = this.site.pass_folder(number), 0, ""
+    turn = f" in pass {number + 1} of {this.site.passes}" if this.site.passes > 1 else ""
+    while (left := _left(this.site, start, number)).rows:
+        forget_case(folder)
+        job = prepare(this.site, left, number)
+        watch = Watch(folder, this.limit, this.deadline, lambda: this.sign_of_life(folder))
+        code, why = run(this.site.how.argv(job), this.site.log(start), watch)
+        unfinished = _left(this.site, start, number).ids
+        if not unfinished:
+            return True  # how the program ended after its last sample is nobody's loss
+        if why == BUDGET:
+            return False
+        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        said = complaint(this.site.log(start))
+        if _innocent(this.site.log(start), code, case):
+            if suspect and not case:  # what cannot even start again was not brought down by a case
+                unmeasured.unmark(this.site.folder, suspect)
+            raise UserError(_failure(start, code, why, len(unfinished), said, this.site.log(start)))
+        if case not in unfinished:
+            if advanced:
+                continue  # it ended between two cases
+            raise UserError(_failure(start, code, why, len(unfinished), said, this.site.log(start)))
+        failures = 1 if advanced else failures + 1
+        hung = why == TIMEOUT
+        status = unmeasured.TIMEOUT if hung else unmeasured.CRASH
+        reason = f"not done after {this.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {said}"
+        unmeasured.mark(this.site.folder, case, status, reason, this.attempt.number)
+        suspect = case
+        if failures == IN_A_ROW:
+            for other in unfinished:
+                if other != case:
+                    given_up = f"three cases in a row failed: {reason}"
+                    unmeasured.mark(this.site.folder, other, status, given_up, this.attempt.number)
+            return True
+    return True
+
+
+def _left(site: Site, start: Start, number: int) -> Start:
+    """The cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
+    measured, marked = unmeasured.finished(site.folder)
+    return start.without(measured | marked | unmeasured.finished(site.pass_folder(number))[0])
+
+
+def _innocent(log: Path, code: int, case: str) -> bool:
+    """Whether no case can be blamed: none had begun, the program says what else is wrong, or a node is gone."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return not case or code == EXIT_USER or bool(OWN.search(text) or NODE_LOST.search(text))
+
+
+def complaint(log: Path) -> str:
+    """What went wrong with a start, in one line: the program's own words first."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()] or ["it printed nothing"]
+    return one_line(next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1]))
+
+
+def _failure(start: Start, code: int, why: str, lost: int, said: str, log: Path) -> str:
+    ended = "ran out of time" if why in (STARTING, TIMEOUT) else f"ended with code {code}"
+    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {said} (log: {log})"
