@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ probe_bytes: [1, 1024]
 matrix:
   - axes: {{operation: bcast, algorithm: linear, ranks: 6, layout: ["block:2", "cyclic:2", "random:2@5"], bytes: 8}}
 """
+ONE_A_HOST = PLACES.format(platform="netns-8").replace(':2"', ':1"').replace(":2@", ":1@")
 TRANSFERS = """
 platform: netns-8
 families: [hockney, cluster]
@@ -89,9 +91,7 @@ def test_every_rank_runs_where_the_plan_says(lab, mpi):
 
 def test_command_lines_tell_no_environment(lab):
     """An MPI may hand its own settings on, as Open MPI does, but nothing else of what the environment holds."""
-    lab.write(
-        "experiments", "quiet", PLACES.format(platform="netns-8").replace(':2"', ':1"').replace("random:2", "random:1")
-    )
+    lab.write("experiments", "quiet", ONE_A_HOST)
     process = lab.head(sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open")
     seen = set()
     while process.poll() is None:
@@ -104,13 +104,20 @@ def test_command_lines_tell_no_environment(lab):
     assert not [line for line in seen if "sesame-open" in line]
 
 
+def test_an_agent_that_reaches_another_host_is_found_out(lab):
+    """Nothing is measured where a name leads to the wrong machine."""
+    astray = lab.folder / "astray"
+    astray.write_text(f'#!/bin/sh\n[ "$1" != h1 ] || {{ shift; set -- h5 "$@"; }}\nexec {lab.agent} "$@"\n')
+    astray.chmod(0o755)
+    lab.write("experiments", "astray", ONE_A_HOST)
+    said = lab.commodel("run", "astray", "-q", code=1, COMMODEL_AGENT=str(astray))
+    assert re.search(r"rank \d should be on .*h1.*h5", said), said
+    assert not list(lab.project.glob("results/astray/raw/*/????????????.csv"))
+
+
 def test_without_an_agent_it_is_ssh_that_is_missing(lab):
     """One line that names the culprit; nobody waits for hosts that cannot be reached."""
-    lab.write(
-        "experiments",
-        "unreached",
-        PLACES.format(platform="netns-8").replace(':2"', ':1"').replace("random:2", "random:1"),
-    )
+    lab.write("experiments", "unreached", ONE_A_HOST)
     said = lab.commodel("run", "unreached", "-q", code=1, COMMODEL_AGENT="no-such-agent")
     assert "no-such-agent" in said
     assert "Traceback" not in said
