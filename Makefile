@@ -7,12 +7,13 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo test lab-network lint format bench bench-million bench-heldout schemas clean
+.PHONY: help setup demo test lab-test lab-network lint format bench bench-million bench-heldout schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
 	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
 	@echo "make test     all tests"
+	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
@@ -35,6 +36,11 @@ demo: $(READY)
 
 test: $(READY)
 	.venv/bin/python -m pytest
+
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm` runs one.
+lab-test: $(READY)
+	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
+	.venv/bin/python -m pytest -m lab tests/lab $(if $(LAB),-k $(LAB))
 
 lab-network: $(READY)
 	rm -rf build/lab-network

@@ -19,13 +19,12 @@ PLATFORMS = {
 
 @pytest.fixture
 def job(tmp_path):
-    def make(name, nodes=(0, 0, 1, 1), layout="block:2", text=None):
+    def make(name, nodes=(0, 0, 1, 1), text=None, names=("n0", "n1", "n2", "n3")):
         (tmp_path / "net.xml").write_text("<platform/>")
         path = tmp_path / f"{name}.yaml"
         path.write_text(text or PLATFORMS[name])
-        return Job(
-            load_platform(path), "/bin/start", "/bin/player", ("--out", "a b;c"), nodes, layout, Path("/tmp/hosts")
-        )
+        arguments = ("--out", "a b;c")
+        return Job(load_platform(path), "/bin/start", "/bin/player", arguments, nodes, Path("/tmp/hosts"), names)
 
     return make
 
@@ -37,7 +36,7 @@ def test_every_launcher_is_known_here():
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_argv_is_a_list_that_ends_with_the_command(name, job):
     argv = launcher(name).argv(job(name))
-    assert argv[0] == "/bin/start"
+    assert "/bin/start" in argv[:3]
     assert argv[-3:] == ["/bin/player", "--out", "a b;c"]  # one argument, whatever is in it
     assert all(isinstance(part, str) for part in argv)
     assert "4" in argv
@@ -55,31 +54,30 @@ def test_simgrid(job):
     assert launcher("simgrid").hosts(made) == "node-0\nnode-2\nnode-1\n"
 
 
-@pytest.mark.parametrize(
-    ("layout", "nodes", "distribution"),
-    [
-        ("block:2", (0, 0, 1, 1), "plane=2"),
-        ("cyclic:2", (0, 1, 0, 1), "cyclic"),
-        ("block-cyclic:2x1", (0, 1, 0, 1), "plane=1"),
-        ("block-cyclic:2x2", (0, 0, 1, 1), "plane=2"),
-    ],
-)
-def test_slurm_always_gives_counts(job, layout, nodes, distribution):
-    argv = launcher("slurm").argv(job("slurm", nodes, layout))
-    text = " ".join(argv)
-    assert "-N 2 -n 4 --ntasks-per-node=2" in text
-    assert f"--distribution={distribution}" in argv
+def test_slurm_places_every_rank_and_always_gives_counts(job):
+    made = job("slurm", nodes=(1, 0, 3, 1))
+    argv = launcher("slurm").argv(made)
+    assert argv[:3] == ["env", "SLURM_HOSTFILE=/tmp/hosts", "/bin/start"]
+    assert "-N 3 -n 4 --distribution=arbitrary --kill-on-bad-exit=1" in " ".join(argv)
     assert "--mpi=pmix" in argv
+    assert launcher("slurm").hosts(made) == "n1\nn0\nn3\nn1\n"
 
 
-@pytest.mark.parametrize("name", PLATFORMS)
-def test_what_a_launcher_can_place_exists(name):
-    assert set(launcher(name).layouts) <= set(discover("layouts", "LAYOUT"))
+def test_the_placement_names_hosts_where_they_are_known(job):
+    assert job("slurm", nodes=(1, 0, 1)).placement == "1 n1\n0 n0\n1 n1\n"
+    assert job("local", nodes=(0, 0), names=()).placement == "0\n0\n"
+    assert job("hosts", nodes=(1, 0), names=("10.0.0.1", "node-b")).placement == "1 node-b\n0\n"
+
+
+@pytest.mark.parametrize("name", ["hosts", "simgrid"])
+def test_who_knows_the_names_of_nodes_beforehand(name, job):
+    platform = job(name).platform
+    assert launcher(name).names(platform, "/bin/start", platform.nodes) == platform.node_names != ()
 
 
 def test_any_layout_is_placed_rank_by_rank(job):
     def hosts(name):
-        return launcher(name).hosts(job(name, nodes=(1, 0, 0, 1), layout="random:2@1"))
+        return launcher(name).hosts(job(name, nodes=(1, 0, 0, 1)))
 
     assert hosts("simgrid") == "node-1\nnode-0\nnode-0\nnode-1\n"
     assert hosts("hosts") == "b\na\na\nb\n"

@@ -9,7 +9,7 @@ LEVELS = {
     1: "sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "descent fields stats functions phases segments soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
-    4: "streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
+    4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "attempts unmeasured rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "watching leftout patterns points build provenance notation reach",
     7: "starts duration collect compare distributions fit interchange predict pricelist",

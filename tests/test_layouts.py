@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from commodel.config import load_platform
 from commodel.errors import UserError
 from commodel.layouts import Site, full, kinds_of, named, place
-from commodel.plan import make_plan
 from commodel.points import Setting, full_layout, make_point
 from commodel.registry import discover
 from commodel.starts import Start
@@ -118,7 +117,10 @@ def platform(tmp_path, text: str) -> Setting:
 
 
 def test_a_layout_has_to_fit_the_platform(tmp_path):
-    setting = platform(tmp_path, "launcher: slurm\nnodes: 4\ncores: 4\ntypes: {fat: 2, thin: 2}\n")
+    setting = platform(
+        tmp_path,
+        "launcher: slurm\nnodes: 4\ncores: 4\ntypes: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}}\n",
+    )
 
     def layout(spec, ranks):
         wanted = {"operation": "barrier", "algorithm": "linear", "ranks": ranks, "layout": spec}
@@ -131,29 +133,6 @@ def test_a_layout_has_to_fit_the_platform(tmp_path):
     assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in message(layout, "kinds:fat=5core", 6)
     assert "need 5 nodes" in message(layout, "random:2@1", 10)
     assert "room for 8" in message(layout, "kinds:fat=4core", 9)
-
-
-def test_a_launcher_is_not_asked_for_what_it_cannot_place(tmp_path):
-    setting = platform(tmp_path, "launcher: slurm\nnodes: 4\ncores: 4\n")
-    assert full_layout(setting, "random:2@1", 4).layout == "random:2@1"  # to be priced only
-    assert full_layout(setting.measured_by("slurm"), "block-cyclic:4x2", 4).nodes == 1
-    assert "launcher 'slurm' cannot place" in message(full_layout, setting.measured_by("slurm"), "random:2@1", 4)
-    assert full_layout(setting.measured_by("hosts"), "random:2@1", 4).nodes == 2
-
-
-def test_the_planner_refuses_what_slurm_cannot_place(tmp_path):
-    for name in ("platforms", "experiments"):
-        (tmp_path / "params" / name).mkdir(parents=True)
-    (tmp_path / "params/platforms/big.yaml").write_text("launcher: slurm\nnodes: 4\ncores: 4\n")
-    experiment = tmp_path / "params/experiments/mine.yaml"
-    text = "platform: big\nfamilies: [hockney]\nmatrix:\n  - axes:\n      operation: barrier\n      ranks: 8\n"
-    text += "      algorithm: linear\n      layout: [block-cyclic:4x2, LAYOUT]\n"
-    experiment.write_text(text.replace("LAYOUT", "cyclic"))
-    assert {point.layout for point in make_plan("mine", tmp_path).points} == {"block-cyclic:4x2", "cyclic:2"}
-    experiment.write_text(text.replace("LAYOUT", "random:2@1"))
-    said = message(make_plan, "mine", tmp_path)
-    assert "mine.yaml:8: " in said
-    assert "launcher 'slurm' cannot place 'random:2@1'" in said
 
 
 def test_a_start_of_any_layout_has_a_file_name_of_its_own():

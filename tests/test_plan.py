@@ -164,3 +164,58 @@ def test_time_is_asked_for_the_library_too(planned):
     assert sum(batch.seconds for batch in planned(MATRIX).batches) > sum(
         batch.seconds for batch in planned(MATRIX, "library: false").batches
     )
+
+
+SIZES = "bytes: {from: 1KiB, to: 64MiB, factor: 2}"
+LARGE = f"""
+  - axes: {{operation: bcast, algorithm: [linear, binomial], ranks: [8, 16, 32], layout: "block:1", {SIZES}}}
+"""
+
+
+def split(planned, batch):
+    plan = planned(LARGE, f"measure: {{min_samples: 200, seconds: 1 min}}\nbatch: {batch}")
+    return [batch for batch in plan.batches if batch.points]
+
+
+def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(planned):
+    whole, parts = split(planned, "{}"), split(planned, "{budget: 12 min}")
+    assert [batch.nodes for batch in whole] == [8, 16, 32]
+    assert len(parts) > 3
+    for nodes in (8, 16, 32):
+        mine = [batch for batch in parts if batch.nodes == nodes]
+        together = [point for batch in mine for point in batch.points]
+        (full,) = (batch for batch in whole if batch.nodes == nodes)
+        assert sorted(point.id for point in together) == sorted(full.ids)
+        assert len(together) == len({point.id for point in together})
+    homes = {}
+    for batch in parts:
+        for point in batch.points:
+            assert homes.setdefault(point.group, batch.name) == batch.name
+        groups = {point.group for point in batch.points}
+        assert len(groups) == 1 or 6 * 60 + 3 * batch.seconds <= 12 * 60
+        assert batch.minutes <= 12
+    assert len({batch.name for batch in parts}) == len(parts)
+    assert split(planned, "{budget: 12 min}") == parts
+
+
+def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
+    (only,) = split(planned, "{smaller: true}")
+    assert only.nodes == 32
+    assert {point.nodes for point in only.points} == {8, 16, 32}
+    parts = split(planned, "{smaller: true, budget: 12 min}")
+    nodes = [point.nodes for batch in parts for point in batch.points]
+    assert nodes == sorted(nodes, reverse=True)
+    assert all(batch.nodes == max(point.nodes for point in batch.points) for batch in parts)
+
+
+@pytest.mark.parametrize(("budget", "minutes"), [("8 h", 10), ("2 min", 2), ("90 s", 1)])
+def test_a_batch_asks_for_no_more_than_its_budget(planned, budget, minutes):
+    plan = planned(MATRIX, f"batch: {{budget: {budget}}}")
+    assert {batch.minutes for batch in plan.batches} == {minutes}
+
+
+def test_a_budget_is_at_least_a_minute_and_a_timeout_makes_no_other_samples(planned):
+    with pytest.raises(UserError, match=r"e\.yaml:3: batch\.budget: found 30 s, wanted at least 1 min"):
+        planned(MATRIX, "batch: {budget: 30 s}")
+    names = [{batch.name for batch in planned(MATRIX, more).batches} for more in ("", "measure: {timeout: 5 min}")]
+    assert names[0] == names[1]

@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from commodel.batches import nodes_of_case
 from commodel.collect import OTHERS
-from commodel.layouts import place
+from commodel.layouts import nodes_of_case, place
 from commodel.probes import Site, probe
 from commodel.registry import discover
 

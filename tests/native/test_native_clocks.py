@@ -29,13 +29,13 @@ def in_jumps(real, jumping, monkeypatch, tmp_path):
     return run
 
 
-def sane(result):
-    """Samples are there, none of them in hours. On a busy machine few windows are met, but some are in every run."""
+def sane(result, sync):
+    """No sample that counts is of hours. On a busy machine all windows may be missed; no barrier ever is."""
     assert result.code == 0, result.err
     seconds = [found for case in ("one", "two", "three") for found in result.seconds(case)]
-    assert seconds
-    assert 0 <= min(seconds)
-    assert max(seconds) < 60
+    assert all(result.rows(case) for case in ("one", "two", "three"))
+    assert seconds or sync == "window"
+    assert all(0 <= found < 60 for found in seconds)
 
 
 def test_the_shim_makes_the_wall_clock_jump(jumping):
@@ -47,11 +47,11 @@ def test_the_shim_makes_the_wall_clock_jump(jumping):
 
 @pytest.mark.parametrize("sync", ["window", "barrier"])
 def test_a_wall_clock_that_jumps_is_nobody_s_business(in_jumps, sync):
-    sane(in_jumps(sync, 0))
+    sane(in_jumps(sync, 0), sync)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("sync", ["window", "barrier"])
 @pytest.mark.parametrize("after", [0.05, 0.7, 1.5])
 def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, sync, after):
-    sane(in_jumps(sync, after, JUMP_RANK=str(rank)))
+    sane(in_jumps(sync, after, JUMP_RANK=str(rank)), sync)

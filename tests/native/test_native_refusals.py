@@ -126,5 +126,17 @@ def test_placement(real, simulated, tmp_path):
     plan.write_text("0\n1\n2\n2\n")
     told = "rank 3 should be on node 2 like rank 2 (host n2), but is on host n3"
     refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="c"), told)
+    plan.write_text("0 n0\n1 n1\n2 n3\n3 n2\n")
+    told = "rank 2 should be on n3, but is on n2"
+    refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="e"), told)
+    plan.write_text("3 n0\n1 n1.domain\n2\n0 N3\n")
+    assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="f").files() == ["a.csv"]
     plan.write_text("5\n0\n2\n1\n")
     assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="d").files() == ["a.csv"]
+
+
+def test_a_world_of_one_is_told_from_too_few_ranks(real, tmp_path):
+    """What a starter of another MPI, or srun without a word to the MPI, makes of two ranks."""
+    plan = tmp_path / "placement"
+    plan.write_text("0\n1\n")
+    refused(real(1, "pingpong", "id,bytes\na,8", "--placement", plan), "each of the 2 processes", "rank 0 of 1")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from commodel.config import Experiment, Platform
 from commodel.duration import Durations
-from commodel.layouts import place
+from commodel.layouts import nodes_of_case
 from commodel.probes import Site, probe
-from commodel.records import Batch, Case, Point, digest, minutes_for
+from commodel.records import Batch, Point, digest
 from commodel.toolchain import native_digest
 
 
@@ -53,19 +53,15 @@ def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iter
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.group, []).append(point)
+    room = min(600.0, budget / 2)  # ten minutes, as in the time limit; half of a budget that has hardly more
     part: list[Point] = []
     seconds = start = durations.of_points(())
     for members in groups.values():
         more = durations.of_points(members) - start
-        if part and 60 * minutes_for(seconds + more) > budget:
+        if part and room + 3 * (seconds + more) > budget:
             yield tuple(part), seconds
             part, seconds = [], start
         part += members
         seconds += more
     if part:
         yield tuple(part), seconds
-
-
-def nodes_of_case(case: Case) -> int:
-    """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
-    return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1

@@ -1,5 +1,6 @@
 """Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 
 from commodel.attempts import attempts_of, how_last_ended
 from commodel.errors import UserError
+from commodel.layouts import nodes_of_case
 from commodel.rawfiles import DamagedError, read_samples
 from commodel.records import Batch, Plan
 from commodel.stats import median_interval, worst_stop
@@ -41,7 +43,7 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
     damaged: list[DamagedError] = []
     for batch in plan.batches:
         folder = raw / batch.name
-        for case, about in _cases(plan, batch):
+        for case, about, room in _cases(plan, batch):
             path = folder / f"{case}.csv"
             if path.exists():
                 try:
@@ -54,10 +56,16 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]
             else:
-                lacking.append({"id": case, **about} | _why(folder, case, unfinished or bool(damaged)))
+                lacking.append({"id": case, **about, **room} | _why(folder, case))
     if damaged:
         count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
         raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
+    left = [row for row in lacking if row["status"] == UNFINISHED]
+    if left and not unfinished:
+        found = (
+            f"{len(left)} cases are neither measured nor given up, as {left[0]['id']} ({left[0]['reason']}): run again"
+        )
+        raise UserError(found, file=raw / left[0]["batch"])
     if not found:
         raise UserError(f"nothing has been measured yet in {raw}")
     cases = pd.DataFrame(found)
@@ -73,10 +81,8 @@ def _put_aside(path: Path) -> None:
     (path.parent / "done").unlink(missing_ok=True)
 
 
-def _why(folder: Path, case: str, unfinished: bool) -> dict[str, str]:
+def _why(folder: Path, case: str) -> dict[str, str]:
     status, reason = why_unmeasured(folder, case) or (UNFINISHED, how_last_ended(attempts_of(folder)))
-    if status == UNFINISHED and not unfinished:
-        raise UserError(f"case {case} is neither measured nor given up ({reason}): run again", file=folder)
     return {"status": status, "reason": reason}
 
 
@@ -85,21 +91,16 @@ def _table_of(lacking: list[dict]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(("ranks", "nodes", "leaves", "bytes"), "Int64"))
 
 
-def _cases(plan: Plan, batch: Batch):
-    """(id, columns) of everything in a batch. A probe's name is in `name`; a point's operation is."""
+def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
+    """(id, columns, room) of everything in a batch. A probe's name is in `name`; a point's operation is."""
     where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform]["simulated"]}
     for case in batch.cases:
-        yield (
-            case.id,
-            {**where, "kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair}
-            | {
-                "ranks": case.ranks,
-                **case.settings,
-            },
-        )
+        about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
+        yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
-        yield point.id, {**where, **about, "ranks": point.ranks, "bytes": point.bytes}
+        about |= {"ranks": point.ranks, "bytes": point.bytes}
+        yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves}
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:

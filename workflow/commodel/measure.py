@@ -47,7 +47,7 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
         )
     refuse_foreign(ROOT, how.toolchain, starter)
     passes = 1 if how.simulated else int(plan.measure["passes"])
-    site = Site(plan, platform, how, starter, folder, passes)
+    site = Site(plan, platform, how, starter, how.names(platform, starter, batch.nodes), folder, passes)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = Attempt(folder, 60 * batch.minutes)

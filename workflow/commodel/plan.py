@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commodel import __version__
+from commodel.allocation import constraint
 from commodel.batches import batches
 from commodel.config import Block, Experiment, Platform, find, load_experiment, load_platform
 from commodel.errors import UserError
@@ -114,7 +115,7 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = Setting.of(name, platforms[name]).measured_by(platforms[name].launcher)
+        setting = Setting.of(name, platforms[name])
         setting = setting.for_block(combination for combination, _ in combinations(block))
         for combination, path in combinations(block):
             try:
@@ -141,6 +142,12 @@ def load_plan(path: Path) -> Plan:
         return Plan.from_json(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
+
+
+def constraint_of(plan: Plan, batch: str) -> str:
+    """Which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
+    wanted = plan.batch(batch)
+    return constraint(load_platform(plan.platforms[wanted.platform]["file"]), wanted.nodes)
 
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:

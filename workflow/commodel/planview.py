@@ -19,6 +19,7 @@ def batch_rows(plan: Plan) -> list[dict[str, object]]:
             "points": len(batch.points),
             "probe cases": len(batch.cases),
             "about": format_seconds(batch.seconds),
+            "at most": format_seconds(60.0 * batch.minutes),
         }
         for batch in plan.batches
     ]
@@ -37,12 +38,14 @@ def totals(plan: Plan) -> list[str]:
     """The plan in a few sentences: how much, how long, who needs which probe."""
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform]["simulated"]]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
+    most = sum(batch.minutes * batch.nodes for batch in real) / 60
     whole_time = sum(batch.seconds for batch in plan.batches)
     cases = sum(len(batch.cases) for batch in plan.batches)
     simulated = [name for name, platform in plan.platforms.items() if platform["simulated"]]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"about {format_seconds(whole_time)} one after the other, {node_hours:.3g} node-hours on real machines",
+        f"about {format_seconds(whole_time)} one after the other, {node_hours:.3g} node-hours on real machines"
+        + (f", {most:.3g} at most" if real else ""),
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]

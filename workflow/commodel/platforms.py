@@ -14,6 +14,7 @@ from commodel.fields import RANKS, WORD, Part, kind, refused
 from commodel.records import digest
 from commodel.units import shown
 
+FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
 SECTIONS = ("simgrid", "slurm", "hosts")
 
 
@@ -33,6 +34,9 @@ class SimGrid(Part):
 
 class Slurm(Part):
     mpi: WORD = Field("pmi2", description="what srun --mpi= gets")
+    features: dict[fields.NODE_TYPE, FEATURE] = Field(
+        default_factory=dict, description="which feature Slurm gives the nodes of each type, where there are types"
+    )
 
 
 class Hosts(Part):
@@ -80,6 +84,9 @@ class Platform(Part):
     def _enough_nodes(self):
         if self.types and sum(self.types.values()) != self.nodes:
             raise refused(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
+        if self.slurm and set(self.slurm.features) != set(self.types):
+            found, wanted = (", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types))
+            raise refused(f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features")
         if self.launcher == "local" and self.nodes != 1:
             raise refused(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
         if self.hosts and self.nodes > len(self.hosts.names):

@@ -12,7 +12,6 @@ import numpy as np
 from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree, own_spelling
 from commodel.config import Platform
 from commodel.errors import UserError
-from commodel.launchers import launcher
 from commodel.layouts import Site, full, named, place
 from commodel.operations import operation
 from commodel.records import LIBRARY, Point, digest
@@ -34,15 +33,10 @@ class Setting:
     spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
     hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known
-    launcher: str = ""  # what has to start the points, where they are to be measured
 
     @classmethod
     def of(cls, name: str, platform: Platform) -> "Setting":
         return cls(name, platform.nodes, platform.cores, types=tuple(platform.types.items()), hosts=platform.node_names)
-
-    def measured_by(self, launcher: str) -> "Setting":
-        """The setting of points that are to be measured, not only priced."""
-        return replace(self, launcher=launcher)
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
         """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so
@@ -181,10 +175,6 @@ class Placed:
 def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = None) -> Placed:
     """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
     as spreads them over all nodes."""
-    entry, _ = named(spec)
-    able = launcher(setting.launcher).layouts if setting.launcher else ()
-    if able and entry.name not in able:
-        raise UserError(f"launcher '{setting.launcher}' cannot place '{spec}'; wanted one of: {', '.join(able)}")
     per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
     layout = full(spec, Site(per_node, setting.types, setting.hosts), asked)
     node = place(layout, ranks)

@@ -80,10 +80,6 @@ class Case:
         return digest([self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where])
 
 
-def minutes_for(seconds: float) -> int:
-    return 10 + int(3 * seconds / 60)
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The points and probe cases that run inside one allocation."""
@@ -105,10 +101,16 @@ class Batch:
         return max(member.ranks for member in (*self.cases, *self.points))
 
     @property
+    def tasks(self) -> int:
+        """What its job asks Slurm for: at least one a node, though a probe may leave nodes empty, and never one alone,
+        which is no MPI job."""
+        return max(self.ranks, self.nodes, 2)
+
+    @property
     def minutes(self) -> int:
         """The time limit to ask for: the estimate may be off by a factor of three, and programs have to start. The
         driver stops measuring shortly before it."""
-        return max(1, min(minutes_for(self.seconds), int(self.budget / 60)))
+        return max(1, min(10 + int(3 * self.seconds / 60), int(self.budget / 60)))
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Site:
     platform: Platform
     how: Launcher
     starter: str
+    names: tuple[str, ...]  # of the nodes, where they are known
     folder: Path
     passes: int
 
@@ -114,7 +115,6 @@ def prepare(site: Site, start: Start, number: int) -> Job:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    write_text(files["placement"], "".join(f"{node}\n" for node in start.nodes))
     arguments = {
         "--cases": files["cases"].name,
         "--out": os.path.relpath(site.pass_folder(number), work),
@@ -135,10 +135,11 @@ def prepare(site: Site, start: Start, number: int) -> Job:
         program=os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
         arguments=tuple(str(part) for pair in arguments.items() for part in pair),
         nodes=start.nodes,
-        layout=start.layout,
+        names=site.names,
         network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
         hostfile=Path(files["hosts"].name),
     )
+    write_text(files["placement"], job.placement)
     if how.hosts:
         write_text(files["hosts"], how.hosts(job))
     return job

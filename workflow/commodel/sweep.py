@@ -49,6 +49,8 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         watch = Watch(folder, this.limit, this.deadline, lambda: this.sign_of_life(folder))
         code, why = run(this.site.how.argv(job), this.site.log(start), watch)
         unfinished = _left(this.site, start, number).ids
+        if (code or why or unfinished) and this.site.how.end:
+            this.site.how.end(this.site.starter)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if why == BUDGET:

@@ -1,4 +1,4 @@
-from commodel.plan import launcher_of
+from commodel.plan import constraint_of, launcher_of
 from commodel.toolchain import ROOT
 
 
@@ -15,8 +15,9 @@ rule measure:
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,
-        tasks=lambda wildcards: BATCHES[wildcards.batch].ranks,
+        tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
+        constraint=lambda wildcards: constraint_of(PLAN, wildcards.batch),
     message:
         "measuring {wildcards.batch}"
     shell:

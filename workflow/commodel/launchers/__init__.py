@@ -30,14 +30,21 @@ class Job:
     program: str
     arguments: tuple[str, ...]
     nodes: tuple[int, ...]  # node of every rank
-    layout: str  # the spec that `nodes` follows, e.g. block:2
     hostfile: Path  # where the launcher's hostfile is, if it has one
+    names: tuple[str, ...] = ()  # what the platform's nodes are called, in its order; empty: not known before they run
     network: Path | None = None  # of a simulated platform
     agent: str = field(default_factory=remote_agent)  # used in place of ssh; empty: ssh itself
 
     @property
     def ranks(self) -> int:
         return len(self.nodes)
+
+    @property
+    def placement(self) -> str:
+        """The text of the placement file, which the programs compare with where they find themselves: a line a rank,
+        its node and, where it is known, what that is called. An address says nothing about a name."""
+        names = [f" {name}" if re.search("[A-Za-z]", name) else "" for name in self.names]
+        return "".join(f"{node}{names[node] if names else ''}\n" for node in self.nodes)
 
     @property
     def command(self) -> list[str]:
@@ -52,7 +59,9 @@ class Launcher:
     toolchain: str  # mpi or smpi: which build of the native programs it runs
     argv: Callable[[Job], list[str]]
     hosts: Callable[[Job], str] | None = None  # the text of the hostfile
-    layouts: tuple[str, ...] = ()  # that it can place; empty: any, rank by rank
+    # What a batch's nodes are called, by platform, starter and number of nodes; where only the site knows, it is asked.
+    names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
+    end: Callable[[str], None] | None = None  # ends what a start that ended badly may have left running elsewhere
     simulated: bool = False
     busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
 

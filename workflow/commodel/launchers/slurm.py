@@ -1,23 +1,15 @@
-"""A real cluster: srun inside the allocation of the batch's own job. Counts are always given: inside a Snakemake job
-nearly all SLURM_* variables are gone."""
+"""A real cluster: srun inside the allocation of the batch's own job, with a line a rank in a hostfile, so that each
+sits where the plan says. Counts are always given: inside a Snakemake job nearly all SLURM_* variables are gone."""
 
-from commodel.errors import UserError
+from commodel.allocation import end_steps, node_names
 from commodel.launchers import Job, Launcher
 
 
 def argv(job: Job) -> list[str]:
-    used = sorted(set(job.nodes))
-    nodes = len(used)
-    if used != list(range(used[0], used[0] + nodes)):
-        raise UserError(f"slurm places ranks on consecutive nodes only, found nodes {', '.join(map(str, used))}")
-    layout, _, arguments = job.layout.partition(":")
-    per_node, _, block = arguments.partition("x")
-    # Slurm's own `block` evens tasks out over the nodes; a plane of Q fills a node before the next, as block:Q says.
-    planes = {"block": per_node, "block-cyclic": block}
-    distribution = f"plane={planes[layout]}" if layout in planes else layout
-    counts = ["-N", str(nodes), "-n", str(job.ranks), f"--ntasks-per-node={per_node}"]
-    counts += [f"--relative={used[0]}"] if used[0] else []
-    return [job.starter, f"--mpi={job.platform.slurm.mpi}", *counts, f"--distribution={distribution}", *job.command]
+    counts = ["-N", str(len(set(job.nodes))), "-n", str(job.ranks)]
+    # A rank that dies takes its step with it, instead of leaving the others to wait for it.
+    options = [f"--mpi={job.platform.slurm.mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
+    return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
 
 LAUNCHER = Launcher(
@@ -26,6 +18,8 @@ LAUNCHER = Launcher(
     starters=("srun",),
     toolchain="mpi",
     argv=argv,
-    layouts=("block", "cyclic", "block-cyclic"),
+    hosts=lambda job: "".join(f"{job.names[node]}\n" for node in job.nodes),
+    names=node_names,
+    end=end_steps,
     busy=False,
 )

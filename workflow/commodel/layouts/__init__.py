@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.records import Case
 from commodel.registry import lookup
 
 
@@ -77,3 +78,8 @@ def whole(text: str, form: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
         raise UserError(f"found '{text}', wanted {form}")
     return int(text)
+
+
+def nodes_of_case(case: Case) -> int:
+    """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
+    return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1

@@ -67,7 +67,7 @@ def together(site: Site, ranks: int) -> list[Place]:
 
 def across(site: Site, each: int = 1) -> list[Place]:
     """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
-    one's nodes end and the other's begin: a launcher that counts nodes can do that."""
+    one's nodes end and the other's begin."""
     members = site.members()
     if each > site.cores:
         return []

@@ -171,6 +171,7 @@ void describe(const Program *program);
 void write_meta(const Program *program, const Options *options, const Alignment *alignment, const char *hosts);
 enum { HOST_ROOM = MPI_MAX_PROCESSOR_NAME + 64 };
 char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_ROOM bytes each; NULL elsewhere */
+void check_world(const char *path, int ranks); /* as many ranks as the placement file has lines */
 void check_placement(const char *path, const char *hosts, int ranks);
 
 /* ---- star.c: who exchanges messages with a rank when rank 0 does with ranks 1..n ---- */

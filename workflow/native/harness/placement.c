@@ -1,6 +1,7 @@
 /* placement.c: which host every rank runs on, and whether that is what was planned. */
 #include "harness.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,31 +18,43 @@ char *gather_hosts(int rank, int ranks)
   return hosts;
 }
 
-static long long *read_nodes(const char *path, int ranks)
+void check_world(const char *path, int ranks)
 {
-  char *text = read_text(path, "placement file"), *cursor = text, *line;
-  long long *nodes = allocate((size_t)ranks, sizeof *nodes);
+  char *text = read_text(path, "placement file"), *cursor = text;
   int count = 0;
-  for (int number = 1; (line = next_line(&cursor)); number++) {
-    long long node;
-    if (!parse_integer(line, &node) || node < 0)
-      user_error("%s:%d: found '%s', wanted the node index of rank %d, a whole number from 0", path, number, line,
-                 number - 1);
-    if (count < ranks) nodes[count] = node;
-    count++;
-  }
+  while (next_line(&cursor)) count++;
   free(text);
-  if (count != ranks) user_error("%s: placement of %d ranks expected, but %d ranks are running", path, count, ranks);
-  return nodes;
+  if (count == ranks) return;
+  /* The trap of all launchers: every process thinks that it is the only one, and would measure nothing. */
+  if (ranks == 1)
+    user_error("each of the %d processes started believes that it is rank 0 of 1: the programs' MPI does not understand "
+               "what starts them (another MPI's starter, the wrong srun --mpi=, or a container that hides it)", count);
+  user_error("%s: placement of %d ranks expected, but %d ranks are running", path, count, ranks);
 }
 
-/* Compares each rank with the first rank of its node and with the first rank of its host: with both agreeing for all
+/* A name with its domain and one without are the same host. */
+static bool same_host(const char *one, const char *other)
+{
+  while (*one && tolower((unsigned char)*one) == tolower((unsigned char)*other)) one++, other++;
+  return (!*one || *one == '.') && (!*other || *other == '.');
+}
+
+/* A line a rank: the index of its node and, where it is known beforehand, a space and the name of the host. Compares
+ * each rank with that, with the first rank of its node and with the first rank of its host: with both agreeing for all
  * ranks, nodes and hosts are in one-to-one correspondence. O(ranks^2) at worst, milliseconds for 1000 ranks. */
 void check_placement(const char *path, const char *hosts, int ranks)
 {
-  long long *nodes = read_nodes(path, ranks);
-  for (int r = 1; r < ranks; r++) {
+  char *text = read_text(path, "placement file"), *cursor = text;
+  long long *nodes = allocate((size_t)ranks, sizeof *nodes);
+  for (int r = 0; r < ranks; r++) {
+    char *line = next_line(&cursor), *name = line ? strchr(line, ' ') : NULL;
+    if (name) *name++ = '\0';
+    if (!line || !parse_integer(line, &nodes[r]) || nodes[r] < 0)
+      user_error("%s:%d: found '%s', wanted the node index of rank %d, a whole number from 0", path, r + 1,
+                 line ? line : "nothing", r);
     const char *host = hosts + (size_t)r * HOST_ROOM;
+    if (name && !same_host(name, host))
+      user_error("%s:%d: rank %d should be on %s, but is on %s", path, r + 1, r, name, host);
     for (int first = 0; first < r; first++) {
       const char *other = hosts + (size_t)first * HOST_ROOM;
       bool together = strcmp(host, other) == 0;
@@ -55,4 +68,5 @@ void check_placement(const char *path, const char *hosts, int ranks)
     }
   }
   free(nodes);
+  free(text);
 }

@@ -99,6 +99,7 @@ int harness_main(int argc, char **argv, const Program *program)
   if (a.rank != 0) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
   Options options = read_options(argc, argv);
   if (a.rank == 0) {
+    if (options.placement) check_world(options.placement, a.ranks);
     if (a.ranks < program->min_ranks)
       user_error("%s: found %d ranks, wanted at least %d", program->name, a.ranks, program->min_ranks);
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));

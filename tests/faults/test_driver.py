@@ -1,0 +1,135 @@
+"""A driver that is killed, told to end, or out of time: what it had is kept, and the next one does only the rest."""
+
+import shutil
+import signal
+import time
+
+import pytest
+
+
+def test_after_a_kill_in_the_middle_only_what_is_missing_is_measured(campaign):
+    here = campaign(passes=2, seconds="1 s")
+    with here.start() as driver:
+        here.wait_for(lambda: len(here.pass_samples(2)) >= 2)
+        driver.send_signal(signal.SIGKILL)
+        driver.communicate()
+    (attempt,) = here.state()["attempts"]
+    assert attempt["ended"] is None
+    assert attempt["pid"] == driver.pid
+    here.wait_for(lambda: not here.ranks(driver))
+    kept = {path: path.stat().st_mtime_ns for number in (1, 2) for path in pass_files(here, number)}
+    assert len(kept) >= 6 + 2
+    seen = {}
+    with here.start() as driver:
+        while driver.poll() is None:
+            for path in [*pass_files(here, 1), *pass_files(here, 2)]:
+                seen[path] = when(path) or seen.get(path)
+            time.sleep(0.01)
+        told = driver.communicate()[1]
+    assert driver.returncode == 0, told
+    assert {path: seen[path] for path in kept} == kept
+    assert here.samples() == here.ids
+    assert [attempt["outcome"] for attempt in here.state()["attempts"]] == ["", "done"]
+    for path in here.raw.glob("*.csv"):
+        assert {line.split(",")[1] for line in path.read_text().splitlines()[1:]} == {"1", "2"}
+
+
+def pass_files(here, number):
+    return sorted((here.raw / f".pass-{number}").glob("[!.]*.csv"))
+
+
+def when(path):
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def test_a_termination_ends_it_cleanly(campaign):
+    here = campaign(seconds="1 s")
+    with here.start() as driver:
+        here.wait_for(here.pass_samples)
+        ranks = here.ranks(driver)
+        driver.send_signal(signal.SIGTERM)
+        driver.communicate(timeout=60)
+    assert driver.returncode == 128 + signal.SIGTERM
+    assert ranks
+    (attempt,) = here.state()["attempts"]
+    assert attempt["ended"] >= attempt["started"]
+    assert attempt["outcome"] == "error: stopped from outside"
+    assert not here.markers()
+    done = here.pass_samples()
+    assert done
+    here.measure()
+    assert here.samples() == here.ids
+
+
+def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(campaign):
+    here = campaign(points=2, seconds="3 s")
+    first = ""
+    for _ in range(2):
+        with here.start() as driver:
+            first = here.wait_for(lambda: here.now() and here.ranks(driver) and here.now())
+            driver.send_signal(signal.SIGKILL)
+            driver.communicate()
+        here.wait_for(lambda: not here.ranks(driver))
+    here.measure()
+    (marker,) = here.markers().values()
+    assert marker["id"] == first
+    assert (marker["status"], marker["attempt"]) == ("crash", 3)
+    assert "died without a word" in marker["reason"]
+    assert here.samples() == here.ids - {first}
+    (here.raw / f"{first}.unmeasured.json").unlink()
+    here.measure()  # who removes the marker wants it tried again
+    assert here.samples() == here.ids
+
+
+def test_what_is_left_when_the_time_is_over_is_marked_and_passes_that_exist_count(campaign):
+    """Each pass over six points takes half a minute, and the batch has a minute."""
+    here = campaign(passes=3, seconds="15 s", budget="1 min")
+    assert here.batch["budget"] == 60
+    began = time.monotonic()
+    here.measure()
+    assert time.monotonic() - began < 60
+    passes = {
+        path.stem: {line.split(",")[1] for line in path.read_text().splitlines()[1:]} for path in here.raw.glob("*.csv")
+    }
+    assert passes
+    assert any(len(found) < 3 for found in passes.values()) or here.markers()
+    assert set(here.markers()) == here.ids - here.samples()
+    assert {marker["status"] for marker in here.markers().values()} <= {"budget"}
+    state = here.state()
+    assert state["attempts"][-1]["outcome"] == "done"
+    assert (state["done"], state["unmeasured"], state["total"]) == (len(passes), len(here.markers()), 6)
+
+
+def test_without_time_for_one_pass_the_rest_is_marked(campaign):
+    here = campaign(points=8, seconds="20 s", budget="1 min")
+    here.measure()
+    assert here.samples()
+    assert set(here.markers()) == here.ids - here.samples()
+    assert {marker["status"] for marker in here.markers().values()} == {"budget"}
+
+
+def test_a_second_driver_is_told_who_the_first_is(campaign):
+    here = campaign(seconds="1 s")
+    with here.start() as driver:
+        here.wait_for(here.now)
+        refused = here.measure(code=2)
+        driver.communicate(timeout=100)
+    assert f"another measurement of this batch is at work already: process {driver.pid} on " in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert [attempt["pid"] for attempt in here.state()["attempts"]] == [driver.pid]
+
+
+@pytest.mark.parametrize("torn", ["", "id,sample,seconds,skew,valid,stop\n", "half"])
+def test_samples_of_a_pass_that_a_lost_machine_tore_are_taken_again(campaign, torn):
+    here = campaign(points=2, samples=10)
+    here.measure()
+    case, other = sorted(here.ids)
+    shutil.move(here.raw / f"{case}.csv", here.root / "good.csv")
+    (here.raw / ".pass-1").mkdir()
+    (here.raw / ".pass-1" / f"{case}.csv").write_text(torn)
+    here.measure()
+    assert here.samples() == {case, other}
+    assert len((here.raw / f"{case}.csv").read_text().splitlines()) > 10

@@ -1,0 +1,214 @@
+"""Fixtures of the Slurm lab: a real Slurm of four nodes for a module of tests, and projects that measure on it."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from commodel.build import build
+from commodel.plan import refresh
+from commodel.records import Batch, Plan
+from commodel.toolchain import ROOT
+
+HERE = Path(__file__).parent
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
+PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
+
+
+def until(what, seconds: float = 60):
+    """Waits until `what()` is true, and returns it."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, f"waited {seconds} s in vain"
+        time.sleep(0.05)
+    return found
+
+
+def processes(*words: str) -> dict[int, str]:
+    """The processes whose command line has all these words."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if all(word in line for word in words):
+            found[int(path.parent.name)] = line
+    return found
+
+
+def running(name: str, value: str) -> list[int]:
+    """The processes that have this in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"{name}={value}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
+@dataclass(frozen=True)
+class Slurm:
+    folder: Path
+    environment: dict[str, str]
+
+    def __call__(self, *command: object) -> str:
+        run = subprocess.run(list(map(str, command)), env=self.environment, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+        return run.stdout.strip()
+
+    def jobs(self, state: str = "running,pending,completing") -> list[str]:
+        return self("squeue", "--noheader", f"--states={state}", "--format=%A").split()
+
+    def state(self, job: str) -> str:
+        return re.search(r"JobState=(\S+)", self("scontrol", "show", "job", job))[1]
+
+    def nodes_of(self, job: str) -> list[str]:
+        listed = self("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%N")
+        return self("scontrol", "show", "hostnames", listed).split()
+
+    def ended(self, job: str, seconds: float = 60) -> str:
+        return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state, seconds)
+
+    def repair(self) -> None:
+        """All nodes up, and no job left but one that is to wait for its time limit."""
+        for job in self("squeue", "-h", "-o", "%A %j").splitlines():
+            if not job.endswith(" limited"):
+                self("scancel", job.split()[0])
+        subprocess.run([HERE / "slurm.sh", "nodes", self.folder], check=True, timeout=60)
+        for node in self("sinfo", "-h", "-N", "-t", "down,drain,draining,drained", "-o", "%N").split():
+            subprocess.run(
+                ["scontrol", "update", f"nodename={node}", "state=resume"], env=self.environment, check=False
+            )
+        limited = len(self("squeue", "-h", "--name=limited", "-o", "%A").split())
+        until(lambda: len(self("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()) == 4 - limited)
+
+    def lose(self, node: str) -> None:
+        """The node is gone as if its power were: its slurmd, and what runs on it."""
+        os.kill(int((self.folder / f"slurmd-{node}.pid").read_text()), signal.SIGKILL)
+        for process in running("SLURMD_NODENAME", node):
+            os.kill(process, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    """A Slurm of its own for a module of tests; gone afterwards, with all that its jobs have left."""
+    path = f"{os.environ['PATH']}:/usr/sbin"
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
+    if os.geteuid() or missing:
+        pytest.skip(f"no {', '.join(missing)} here: tests/lab/packages-slurm.txt" if missing else "needs root")
+    build(ROOT, "mpi")
+    (ROOT / "build" / "mpi" / "built").touch()
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    try:
+        subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
+        own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}
+        # Ranks of one host talk over TCP, as they would between nodes.
+        yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1"})
+    finally:
+        subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder to run campaigns in, as a clone is: `snakemake --profile slurm` works there."""
+
+    folder: Path
+    slurm: Slurm
+
+    def write(self, experiment: str, platform: str = PLATFORM) -> None:
+        for kind, name, text in (("platforms", "lab", platform), ("experiments", "mine", experiment)):
+            path = self.folder / "params" / kind / f"{name}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    @property
+    def plan(self) -> Plan:
+        here = Path.cwd()
+        os.chdir(self.folder)
+        try:
+            return refresh("mine", Path())
+        finally:
+            os.chdir(here)
+
+    def raw(self, batch: Batch) -> Path:
+        return self.folder / "results" / "mine" / "raw" / batch.name
+
+    def measured(self, batch: Batch) -> dict[str, list[str]]:
+        """The cases that have samples, in whatever pass, and the samples."""
+        files = [path for path in self.raw(batch).rglob("*.csv") if path.stem in batch.ids]
+        return {path.stem: [row["seconds"] for row in csv.DictReader(path.open())] for path in files}
+
+    def unmeasured(self, batch: Batch) -> dict[str, str]:
+        """The status of the cases that were given up."""
+        files = self.raw(batch).glob("*.unmeasured.json")
+        return {told["id"]: told["status"] for told in (json.loads(path.read_text()) for path in files)}
+
+    def ranks(self) -> list[int]:
+        """The processes of native programs that work here."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if self.folder in (path / "cwd").readlink().parents and (path / "exe").readlink().parent.name == "mpi":
+                    found.append(int(path.name))
+        return sorted(found)
+
+    def state(self, batch: Batch) -> dict:
+        return json.loads((self.raw(batch) / "state.json").read_text())
+
+    def submit(self, batch: Batch, *options: str) -> str:
+        """The job of a batch, its number; without Snakemake around it, but in the environment that Snakemake leaves."""
+        forget = "for v in $(env | grep -o '^SLURM_[A-Z_]*'); do [ $v = SLURM_JOB_ID ] || unset $v; done"
+        command = (
+            f"commodel measure --in results/mine/plan.json --batch {batch.name} --out results/mine/raw/{batch.name}"
+        )
+        size = [f"--nodes={batch.nodes}", f"--ntasks={batch.ranks}", "--exclusive", "--no-requeue"]
+        log = ["--output", self.folder / "%j.log", "--chdir", self.folder]
+        return self.slurm("sbatch", "--parsable", *size, *log, *options, "--wrap", f"{forget}; exec {command}")
+
+    def log(self, job: str) -> str:
+        return (self.folder / f"{job}.log").read_text()
+
+    def start(self, *command: str) -> subprocess.Popen:
+        """In a process group of its own, as a terminal starts it."""
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.slurm.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+
+    def run(self, *command: str) -> tuple[int, str]:
+        process = self.start(*command)
+        try:
+            said, _ = process.communicate(timeout=240)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        return process.returncode, said
+
+
+def make_project(slurm: Slurm, folder: Path) -> Project:
+    for name in ("Snakefile", "profiles", "slurm", "workflow"):
+        (folder / name).symlink_to(ROOT / name)
+    return Project(folder, slurm)
+
+
+@pytest.fixture
+def project(slurm, tmp_path):
+    slurm.repair()
+    return make_project(slurm, tmp_path)

@@ -1,0 +1,168 @@
+"""What goes wrong on a real Slurm: jobs, drivers, steps and nodes that are lost, and MPIs that do not fit srun."""
+
+import os
+import signal
+
+import pytest
+
+from tests.lab.slurm_lab import PLATFORM, make_project, processes, project, slurm, until  # noqa: F401
+
+pytestmark = pytest.mark.lab
+
+# Each case takes a quarter of a second: time to interfere.
+SLOW = """
+platform: lab
+families: [pram]
+library: false
+measure: {sync: barrier, precision: 0.01%, min_samples: 6, max_samples: 1e6, seconds: 0.25, passes: 1, warmup: 1,
+  timeout: 3}
+matrix:
+  - axes: {operation: [bcast, reduce], algorithm: [linear, binomial], bytes: [1, 8, 64, 512], ranks: RANKS}
+    zips: {placement: {ranks_per_node: [1]}}
+"""
+
+
+RUN = "commodel run mine --profile slurm"
+
+
+@pytest.fixture
+def batch(project):  # noqa: F811
+    """Sixteen points over two nodes."""
+    project.write(SLOW.replace("RANKS", "2"))
+    return project.plan.batches[-1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def limited(slurm, tmp_path_factory):  # noqa: F811
+    """A batch whose ranks hang until the job's minute is over, which the other tests need not wait for."""
+    project = make_project(slurm, tmp_path_factory.mktemp("limited"))  # noqa: F811
+    slow = SLOW.replace("RANKS", "2").replace("ranks_per_node: [1]", "ranks_per_node: [2]")
+    project.write(slow.replace("timeout: 3", "timeout: 10min"))
+    batch = project.plan.batches[-1]
+    job = project.submit(batch, "--time=1", "--job-name=limited")
+    until(lambda: len(project.measured(batch)) > 3)
+    for rank in project.ranks():
+        os.kill(rank, signal.SIGSTOP)
+    return project, batch, job, project.measured(batch)
+
+
+def interrupted(project, batch, strike) -> None:  # noqa: F811
+    """A batch that is struck in its middle measures in its next attempt what was missing, and nothing else."""
+    job = project.submit(batch)
+    before = until(lambda: len(found := project.measured(batch)) > 3 and found)
+    strike(job)
+    project.slurm.ended(job)
+    before = project.measured(batch)
+    assert 3 < len(before) < len(batch.ids)
+    job = project.submit(batch)
+    assert project.slurm.ended(job) == "COMPLETED", project.log(job)
+    after = project.measured(batch)
+    assert set(after) == set(batch.ids)
+    assert {case: after[case] for case in before} == before  # not measured again
+
+
+def kill(*words: str) -> None:
+    for process in processes(*words):
+        os.kill(process, signal.SIGKILL)
+
+
+def test_killed_driver(project, batch):  # noqa: F811
+    interrupted(project, batch, lambda job: kill("commodel measure", batch.name))
+
+
+def test_cancelled_job(project, batch):  # noqa: F811
+    interrupted(project, batch, lambda job: project.slurm("scancel", job))
+
+
+def test_lost_step(project, batch):  # noqa: F811
+    """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
+    interrupted(project, batch, lambda job: kill(f"slurmstepd: [{job}.0]"))
+    for rank in project.ranks():
+        os.kill(rank, signal.SIGKILL)
+
+
+def test_dead_node(project, batch):  # noqa: F811
+    """The job dies with its node, and its batch goes on elsewhere."""
+    interrupted(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
+
+
+def test_killed_and_hung_ranks(project, batch):  # noqa: F811
+    """Each costs its own case, and nothing of the step is left."""
+    job = project.submit(batch)
+    until(lambda: len(project.measured(batch)) > 3)
+    os.kill(project.ranks()[0], signal.SIGKILL)
+    until(lambda: project.unmeasured(batch) and project.ranks())
+    until(lambda: len(project.measured(batch)) > 8)
+    os.kill(project.ranks()[0], signal.SIGSTOP)
+    assert project.slurm.ended(job) == "COMPLETED", project.log(job)
+    assert sorted(project.unmeasured(batch).values()) == ["crash", "timeout"], project.log(job)
+    assert set(project.measured(batch)) == set(batch.ids) - set(project.unmeasured(batch))
+    assert project.ranks() == []
+
+
+@pytest.mark.parametrize(
+    "command", ["snakemake --profile slurm --config experiment=mine", RUN], ids=["snakemake", "run"]
+)
+def test_interrupt(project, batch, command):  # noqa: F811
+    """Ctrl-C cancels the jobs, and what was measured is whole."""
+    process = project.start(*command.split())
+    until(lambda: len(project.measured(batch)) > 3)
+    before = project.measured(batch)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode, said
+    until(lambda: not project.slurm.jobs() and not project.ranks(), 20)
+    after = project.measured(batch)
+    assert {case: after[case] for case in before} == before
+    assert len(after) < len(batch.ids)
+    assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
+
+
+def test_missing_plug_in(project, batch):  # noqa: F811
+    project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "nosuch"))
+    job = project.submit(project.plan.batches[-1])
+    assert project.slurm.ended(job) == "FAILED"
+    said = project.log(job).splitlines()[-1]
+    assert "lab.yaml:4: slurm.mpi: srun has no MPI plug-in 'nosuch'" in said
+    assert "pmi2" in said.partition("offers: ")[2]
+
+
+def test_a_world_of_one(project, batch):  # noqa: F811
+    project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "none"))
+    job = project.submit(project.plan.batches[-1])
+    assert project.slurm.ended(job) == "FAILED"
+    said = [line for line in project.log(job).splitlines() if line.startswith("commodel: ")]
+    assert len(said) == 1
+    assert "each of the 2 processes started believes that it is rank 0 of 1" in said[0]
+
+
+def test_time_limit(limited):
+    """The job is ended by Slurm, and goes on where it stopped."""
+    project, batch, job, before = limited  # noqa: F811
+    assert project.slurm.ended(job, 150) == "TIMEOUT"
+    assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
+    again = project.submit(batch)
+    assert project.slurm.ended(again) == "COMPLETED", project.log(again)
+    after = project.measured(batch)
+    assert {case: after[case] for case in before} == before
+    assert set(after) == set(batch.ids)
+
+
+def test_node_taken_away(project, batch):  # noqa: F811
+    """Slurm itself puts the job back into the queue, and it goes on elsewhere: not on a drained node either."""
+    drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
+    project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
+    process = project.start(*RUN.split())
+    until(lambda: len(project.measured(batch)) > 3)
+    before, job = project.measured(batch), project.state(batch)["attempts"][-1]["job"]
+    used = project.slurm.nodes_of(job)
+    assert drained not in used
+    project.slurm("scontrol", "update", f"nodename={used[0]}", "state=down", "reason=test")
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert not {drained, used[0]} & set(project.slurm.nodes_of(job))
+    first, second = project.state(batch)["attempts"]
+    assert (first["job"], second["job"], second["outcome"]) == (job, job, "done")
+    after = project.measured(batch)
+    assert {case: after[case] for case in before} == before
+    assert set(after) == set(batch.ids)

@@ -1,0 +1,105 @@
+"""What collecting says about raw files that are damaged or not there: one line, and what it takes to go on."""
+
+import pandas as pd
+import pytest
+
+from commodel import unmeasured
+from commodel.attempts import Attempt
+from commodel.collect import UNMEASURED, collect
+from commodel.errors import UserError
+from commodel.rawfiles import join
+from commodel.records import Batch, Case, Plan, Point
+
+POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
+CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")
+BATCHES = (Batch("first", "here", 1, cases=(CASE,), points=POINTS[:2]), Batch("second", "here", 1, points=POINTS[2:]))
+PLAN = Plan("e", "", "", 1, (), {}, {}, {"here": {"simulated": False}}, BATCHES, "")
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """All cases measured, two samples in each of two passes."""
+    for batch in BATCHES:
+        folder = tmp_path / batch.name
+        folder.mkdir()
+        (folder / "done").touch()
+        for case in batch.ids:
+            one = tmp_path / "pass.csv"
+            rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
+            one.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
+            join({1: one, 2: one}, folder / f"{case}.csv")
+    return tmp_path
+
+
+def test_every_sample_has_its_case_s_columns(raw):
+    observations, lacking = collect(PLAN, raw)
+    assert len(observations) == 5 * 4
+    assert lacking.empty
+    assert list(lacking) == UNMEASURED
+    for batch in BATCHES:
+        for point in batch.points:
+            mine = observations[observations["id"] == point.id]
+            assert set(mine["batch"]) == {batch.name}
+            assert set(mine["bytes"]) == {point.bytes}
+            assert list(mine["seconds"]) == [1e-6, 2e-6] * 2
+            assert list(mine["pass"]) == [1, 1, 2, 2]
+    assert set(observations[observations["kind"] == "probe"]["id"]) == {CASE.id}
+
+
+def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_done(raw):
+    first, second = raw / "first" / f"{POINTS[1].id}.csv", raw / "second" / f"{POINTS[2].id}.csv"
+    first.write_text(first.read_text().replace("2.0", "2.1", 1))
+    second.write_text(second.read_text()[:-5])
+    with pytest.raises(UserError) as refused:
+        collect(PLAN, raw)
+    message = refused.value.format_message()
+    assert f"{first}:3: damaged raw file (its checksum differs)" in message
+    assert "2 files moved aside" in message
+    for path in (first, second):
+        assert not path.exists()
+        assert path.with_name(f"{path.name}.damaged").exists()
+        assert not (path.parent / "done").exists()
+
+
+def test_a_damaged_file_leaves_the_other_batch_done(raw):
+    (raw / "second" / f"{POINTS[2].id}.csv").write_text("")
+    with pytest.raises(UserError, match="1 file moved aside"):
+        collect(PLAN, raw)
+    assert (raw / "first/done").exists()
+    assert not (raw / "second/done").exists()
+
+
+def test_what_was_given_up_has_a_row_with_its_reason(raw):
+    (raw / "first" / f"{POINTS[0].id}.csv").unlink()
+    unmeasured.mark(raw / "first", POINTS[0].id, unmeasured.CRASH, "signal 9", 1)
+    unmeasured.mark(raw / "first", POINTS[1].id, unmeasured.CRASH, "measured after all", 1)
+    observations, lacking = collect(PLAN, raw)
+    assert len(observations) == 4 * 4
+    (row,) = lacking.to_dict("records")
+    assert (row["id"], row["batch"], row["name"], row["choice"]) == (POINTS[0].id, "first", "bcast", "linear")
+    assert (row["ranks"], row["nodes"], row["bytes"]) == (2, 1, 1)
+    assert (row["status"], row["reason"]) == ("crash", "signal 9")
+
+
+def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
+    for path in (raw / "second").glob("*"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
+        collect(PLAN, raw)
+    Attempt(raw / "second", 60).write()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert list(lacking["id"]) == BATCHES[1].ids
+    assert set(lacking["status"]) == {"unfinished"}
+    assert set(lacking["reason"]) == {"1 attempt, the last one: died without a word"}
+    again = Attempt(raw / "second", 60)
+    again.end("error: no MPI")
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert set(lacking["reason"]) == {"2 attempts, the last one: error: no MPI"}
+
+
+def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
+    (raw / "first" / f"{CASE.id}.csv").unlink()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    lacking.to_csv(tmp_path / "unmeasured.csv", index=False)
+    (row,) = pd.read_csv(tmp_path / "unmeasured.csv").to_dict("records")
+    assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)

@@ -1,0 +1,71 @@
+"""A raw file that was changed, by whatever, is noticed: every cut and every flipped bit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.rawfiles import DamagedError, is_whole, join, read_samples
+
+HEADER = "id,sample,seconds,skew,valid,stop"
+ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    """A raw file of two passes, with and without counts."""
+    folder = tmp_path_factory.mktemp("raw")
+
+    def made(counts):
+        passes = {}
+        for number in (1, 3):
+            passes[number] = folder / f"pass-{number}.csv"
+            tails = (",count", ",7") if counts else ("", "")
+            passes[number].write_text("\n".join([HEADER + tails[0], *(row + tails[1] for row in ROWS)]) + "\n")
+        path = folder / f"c{counts}.csv"
+        join(passes, path)
+        return path
+
+    return {counts: made(counts) for counts in (False, True)}
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_what_was_joined_is_read(raw, counts):
+    rows = read_samples(raw[counts], "c")
+    assert [(row["pass"], row["sample"]) for row in rows] == [(number, k) for number in (1, 3) for k in range(4)]
+    assert [row["seconds"] for row in rows] == [1e-6, 2e-6, 3e-6, 4e-6] * 2
+    assert all(row.get("count") == (7 if counts else None) for row in rows)
+
+
+@given(st.data())
+def test_no_cut_and_no_flipped_bit_goes_unnoticed(raw, tmp_path_factory, data):
+    whole = raw[data.draw(st.booleans())].read_bytes()
+    if data.draw(st.booleans()):
+        changed = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    else:
+        place, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+        changed = whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+    path = tmp_path_factory.mktemp("damaged") / "c.csv"
+    path.write_bytes(changed)
+    with pytest.raises(DamagedError):
+        read_samples(path, "c")
+
+
+def test_samples_of_another_case_are_not_taken(raw):
+    with pytest.raises(DamagedError, match="it holds samples of 'c'"):
+        read_samples(raw[False], "d")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("\n".join([HEADER, *ROWS]) + "\n", True),
+        ("\n".join([HEADER, *ROWS]), False),
+        ("\n".join([HEADER, *ROWS[1:]]) + "\n", False),
+        (HEADER + "\n", False),
+        ("", False),
+        ("\0" * 100, False),
+    ],
+)
+def test_what_a_lost_machine_leaves_of_a_pass(tmp_path, text, whole):
+    (tmp_path / "c.csv").write_text(text)
+    assert is_whole(tmp_path / "c.csv") == whole
