@@ -7,7 +7,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean lab-test
+.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean lab-test lab-network
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -15,6 +15,7 @@ help:
 	@echo "make example  write reports/example again, the sample that is committed"
 	@echo "make test     all tests"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
+	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
@@ -47,6 +48,10 @@ test: $(READY)
 lab-test: $(READY)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
 	.venv/bin/python -m pytest -m lab tests/lab $(if $(LAB),-k $(LAB))
+
+lab-network: $(READY)
+	rm -rf build/lab-network
+	.venv/bin/python -m tests.lab.campaign build/lab-network
 
 lint: $(READY)
 	.venv/bin/ruff check .

@@ -84,19 +84,28 @@ def test_any_layout_is_placed_rank_by_rank(job):
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
-def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch):
+def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch, tmp_path):
     monkeypatch.delenv("COMMODEL_AGENT", raising=False)
     text = PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")
     made = job("hosts", nodes=(0, 1, 0, 1), text=text)
     assert launcher("hosts").hosts(made) == "a\nb\na\nb\n"
     plain = launcher("hosts").argv(made)
     assert "/tmp/hosts" in plain
-    monkeypatch.setenv("COMMODEL_AGENT", "./agent.sh")  # programs start in another folder
-    assert set(launcher("hosts").argv(job("hosts", text=text))) >= {*plain, str(Path("agent.sh").absolute())}
+    (tmp_path / "agent").write_text("#!/bin/sh\n")
+    (tmp_path / "agent").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMMODEL_AGENT", "./agent")  # programs start in another folder
+    assert set(launcher("hosts").argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
 
 
 @pytest.mark.parametrize("named", ["ssh -p 2", "ssh:rsh", "a,b", "-x", "a;b"])
 def test_an_agent_is_one_word(job, named, monkeypatch):
     monkeypatch.setenv("COMMODEL_AGENT", named)
     with pytest.raises(UserError, match=r"COMMODEL_AGENT: found .* wanted a program"):
-        job("hosts")
+        launcher("hosts").argv(job("hosts"))
+
+
+def test_an_agent_is_there(job, monkeypatch):
+    monkeypatch.setenv("COMMODEL_AGENT", "no-such-agent")
+    with pytest.raises(UserError, match="COMMODEL_AGENT: found no program 'no-such-agent'"):
+        launcher("hosts").argv(job("hosts"))

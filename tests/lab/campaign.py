@@ -24,7 +24,7 @@ def main(folder: Path) -> None:
         results = lab.project / "results" / EXPERIMENT
         fitted = results / "fitted" / "netns-8" / "cluster.yaml"
         told = lab.commodel(
-            "window", "--params", fitted, "--ranks", "2,4,6,8", "--bytes", "1KiB:256KiB:*4", "--style", "csv"
+            "window", "--params", fitted, "--ranks", "2,4,6,8", "--bytes", "1KiB:256KiB:*4", "--format", "csv"
         )
         print(errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
         print(gathers(results, list(csv.DictReader(told.splitlines()))))

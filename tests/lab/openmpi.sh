@@ -6,7 +6,8 @@
 # Settings of the site are read from FOLDER/etc/openmpi-mca-params.conf.
 set -euo pipefail
 
-packages=$(grep -v '^#' "$(dirname "$(realpath "$0")")/packages-network.txt")
+packages="openmpi-bin openmpi-common libopenmpi3 libopenmpi-dev libpmix2 libhwloc15 libevent-core-2.1-7
+  libevent-pthreads-2.1-7 libmunge2 libnl-3-200 libnl-route-3-200"
 mkdir -p "$1"
 folder=$(realpath "$1")
 [ -x "$folder/bin/mpirun" ] && exit 0

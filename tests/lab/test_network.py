@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ probe_bytes: [1, 1024]
 matrix:
   - axes: {{operation: bcast, algorithm: linear, ranks: 6, layout: ["block:2", "cyclic:2", "random:2@5"], bytes: 8}}
 """
+ONE_A_HOST = PLACES.format(platform="netns-8").replace(':2"', ':1"').replace(":2@", ":1@")
 TRANSFERS = """
 platform: netns-8
 families: [hockney, cluster]
@@ -63,6 +65,72 @@ def seconds(rows, words, what="median"):
     return float(row[what])
 
 
+def test_command_lines_tell_no_environment(lab):
+    """An MPI may hand its own settings on, as Open MPI does, but nothing else of what the environment holds."""
+    lab.write("experiments", "quiet", ONE_A_HOST)
+    process = lab.head(sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open")
+    seen = set()
+    while process.poll() is None:
+        seen |= set(lab.processes().values())
+        time.sleep(0.02)
+    said = process.stdout.read()
+    assert process.returncode == 0, said
+    assert any("orted" in line for line in seen)
+    assert any("player" in line for line in seen)
+    assert not [line for line in seen if "sesame-open" in line]
+
+
+def test_an_agent_that_reaches_another_host_is_found_out(lab):
+    """Nothing is measured where a name leads to the wrong machine."""
+    astray = lab.folder / "astray"
+    astray.write_text(f'#!/bin/sh\n[ "$1" != h1 ] || {{ shift; set -- h5 "$@"; }}\nexec {lab.agent} "$@"\n')
+    astray.chmod(0o755)
+    lab.write("experiments", "astray", ONE_A_HOST)
+    said = lab.commodel("run", "astray", "-q", code=1, COMMODEL_AGENT=str(astray))
+    assert re.search(r"rank \d should be on .*h1.*h5", said), said
+    assert not list(lab.project.glob("results/astray/raw/*/????????????.csv"))
+
+
+def test_an_agent_that_is_not_there_is_named(lab):
+    """One line, and nobody waits for hosts that cannot be reached."""
+    lab.write("experiments", "unreached", ONE_A_HOST)
+    said = lab.commodel("run", "unreached", "-q", code=1, COMMODEL_AGENT="no-such-agent")
+    assert "COMMODEL_AGENT: found no program 'no-such-agent'" in said
+    assert "Traceback" not in said
+
+
+def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
+    """And the windowed gather, with the window that the fitted cluster model gives, does not lose to the plain one
+    where the switch has no room for what all send at once."""
+    lab.write("experiments", "transfers", TRANSFERS)
+    lab.commodel("run", "transfers", "-q")
+    half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
+    rate = 8 * 262144 / half
+    print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
+    assert 90e6 < rate < 97e6  # of 100, headers take 4
+    points = summary(lab, "transfers", "point")
+    one, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
+    print(f"one sender {one * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / one:.2f} times as long")
+    assert seven > 6.9 * one
+
+    fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
+    told = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--format", "csv")
+    (window,) = csv.DictReader(told.splitlines())
+    assert 1 <= int(window["window"]) < 7
+    lab.write("experiments", "windowed", WINDOWED.format(windowed=window["algorithm"]))
+    before = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
+    lab.commodel("run", "windowed", "-q")
+    after = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
+    points = summary(lab, "windowed", "point")
+    plain, windowed = (seconds(points, f"choice={choice}") for choice in ("linear", window["algorithm"]))
+    print(
+        f"plain {plain * 1e3:.1f} ms, {window['algorithm']} {windowed * 1e3:.1f} ms; "
+        f"{after[0] - before[0]} packets dropped, {after[1] - before[1]} timeouts"
+    )
+    assert after[0] > before[0]
+    assert windowed < 1.02 * plain
+
+
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_every_rank_runs_where_the_plan_says(lab, mpi):
     """Block, cyclic and random; ranks that share a host, too. The programs are compiled anew for the other MPI."""
@@ -85,67 +153,6 @@ def test_every_rank_runs_where_the_plan_says(lab, mpi):
     (random,) = (hosts for name, hosts in found.items() if "random" in name)
     assert sorted(random) != random
     assert {random.count(host) for host in random} == {2}
-
-
-def test_command_lines_tell_no_environment(lab):
-    """An MPI may hand its own settings on, as Open MPI does, but nothing else of what the environment holds."""
-    lab.write(
-        "experiments", "quiet", PLACES.format(platform="netns-8").replace(':2"', ':1"').replace("random:2", "random:1")
-    )
-    process = lab.head(sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open")
-    seen = set()
-    while process.poll() is None:
-        seen |= set(lab.processes().values())
-        time.sleep(0.02)
-    said = process.stdout.read()
-    assert process.returncode == 0, said
-    assert any("orted" in line for line in seen)
-    assert any("player" in line for line in seen)
-    assert not [line for line in seen if "sesame-open" in line]
-
-
-def test_without_an_agent_it_is_ssh_that_is_missing(lab):
-    """One line that names the culprit; nobody waits for hosts that cannot be reached."""
-    lab.write(
-        "experiments",
-        "unreached",
-        PLACES.format(platform="netns-8").replace(':2"', ':1"').replace("random:2", "random:1"),
-    )
-    said = lab.commodel("run", "unreached", "-q", code=1, COMMODEL_AGENT="no-such-agent")
-    assert "no-such-agent" in said
-    assert "Traceback" not in said
-
-
-def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
-    """And the windowed gather, with the window that the fitted cluster model gives, does not lose to the plain one
-    where the switch has no room for what all send at once."""
-    lab.write("experiments", "transfers", TRANSFERS)
-    lab.commodel("run", "transfers", "-q")
-    half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
-    rate = 8 * 262144 / half
-    print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
-    assert 90e6 < rate < 97e6  # of 100, headers take 4
-    points = summary(lab, "transfers", "point")
-    one, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
-    print(f"one sender {one * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / one:.2f} times as long")
-    assert seven > 6.9 * one
-
-    fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
-    told = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--style", "csv")
-    (window,) = csv.DictReader(told.splitlines())
-    assert 1 <= int(window["window"]) < 7
-    lab.write("experiments", "windowed", WINDOWED.format(windowed=window["algorithm"]))
-    before = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
-    lab.commodel("run", "windowed", "-q")
-    after = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
-    points = summary(lab, "windowed", "point")
-    plain, windowed = (seconds(points, f"choice={choice}") for choice in ("linear", window["algorithm"]))
-    print(
-        f"plain {plain * 1e3:.1f} ms, {window['algorithm']} {windowed * 1e3:.1f} ms; "
-        f"{after[0] - before[0]} packets dropped, {after[1] - before[1]} timeouts"
-    )
-    assert after[0] > before[0]
-    assert windowed < 1.02 * plain
 
 
 def test_nothing_is_left_of_it(tmp_path):

@@ -7,18 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from commodel.config import Platform
-from commodel.errors import UserError
 from commodel.registry import lookup
-from commodel.units import shown
-
-
-def remote_agent() -> str:
-    """The program that COMMODEL_AGENT names; empty: none. A word, because MPIs cut it at blanks and take what follows a
-    colon or a comma for another program."""
-    named = os.environ.get("COMMODEL_AGENT", "")
-    if not re.fullmatch(r"([\w./+][\w./+-]*)?", named):
-        raise UserError(f"COMMODEL_AGENT: found {shown(named)}, wanted a program or its path, without arguments")
-    return os.path.abspath(named) if "/" in named else named
 
 
 @dataclass(frozen=True)
@@ -34,7 +23,7 @@ class Job:
     names: tuple[str, ...] = ()  # what the platform's nodes are called, in its order; empty: not known before they run
     network: Path | None = None  # of a simulated platform
     inside: tuple[str, ...] = ()  # what starts a container image with the program in it
-    agent: str = field(default_factory=remote_agent)  # used in place of ssh; empty: ssh itself
+    agent: str = field(default_factory=lambda: os.environ.get("COMMODEL_AGENT", ""))  # in place of ssh
 
     @property
     def ranks(self) -> int:

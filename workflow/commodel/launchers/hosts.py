@@ -3,19 +3,35 @@
 The agent is named by the environment, never by a platform file: that may come by mail.
 """
 
+import os
+import re
+import shutil
+
+from commodel.errors import UserError
 from commodel.launchers import Job, Launcher
+from commodel.units import shown
 
 
 def argv(job: Job) -> list[str]:
-    file = str(job.hostfile)
+    file, named = str(job.hostfile), _agent(job.agent)
     if job.platform.hosts.mpi == "openmpi":
         # Other mappers count how often a host is named and deal ranks out anew; this one goes line by line. Open MPI 4
         # lets it see the default hostfile only, Open MPI 5 the other.
         places = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
-        agent = ["--mca", "plm_rsh_agent", job.agent] if job.agent else []
+        agent = ["--mca", "plm_rsh_agent", named] if named else []
         return [job.starter, "-np", str(job.ranks), *places, *agent, *job.command]
-    agent = ["-launcher", "ssh", "-launcher-exec", job.agent] if job.agent else []
+    agent = ["-launcher", "ssh", "-launcher-exec", named] if named else []
     return [job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
+
+
+def _agent(named: str) -> str:
+    """A word, because MPIs cut it at blanks and take what follows a colon or a comma for another program. Programs
+    start in another folder, so a path is made whole."""
+    if not re.fullmatch(r"([\w./+][\w./+-]*)?", named):
+        raise UserError(f"COMMODEL_AGENT: found {shown(named)}, wanted a program or its path, without arguments")
+    if named and shutil.which(named) is None:
+        raise UserError(f"COMMODEL_AGENT: found no program {shown(named)}")
+    return os.path.abspath(named) if "/" in named else named
 
 
 def hosts(job: Job) -> str:
