@@ -5,7 +5,7 @@ import pytest
 from tests.report.results import INPUTS, write_results
 
 from commodel.report import html, stored, write_xlsx
-from commodel.report.stored import hider
+from commodel.report.stored import hider, ranges
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +94,9 @@ def test_a_batch_that_never_ran_has_no_provenance(folder, inputs, tmp_path):
         path.unlink()
     rows = entries(stored(there), "Files")
     assert "raw/ether16-1n-0" not in [row["file"] for row in rows]
+
+
+def test_hosts_are_shortened_and_none_is_lost():
+    assert ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == ["login", "m7", "n007", "n[1-3,10,12]"]
+    assert ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
+    assert ranges([]) == []
