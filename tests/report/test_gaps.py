@@ -9,22 +9,8 @@ from commodel.compare import summarize
 from commodel.report import build
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
-COLUMNS = [
-    "id",
-    "batch",
-    "platform",
-    "simulated",
-    "kind",
-    "name",
-    "choice",
-    "layout",
-    "ranks",
-    "nodes",
-    "leaves",
-    "bytes",
-    "status",
-    "reason",
-]
+COLUMNS = ["id", "batch", "platform", "simulated", "kind", "name", "choice", "layout", "ranks", "nodes", "leaves"]
+COLUMNS += ["bytes", "status", "reason"]
 
 
 def without(comparison, statuses):

@@ -23,7 +23,7 @@ PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can chang
 def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
     """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
     where = plan.platforms[batch.platform]
-    commit = _git("rev-parse", "HEAD") or "unknown"
+    commit, dirty = revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
@@ -37,9 +37,7 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         f"bootstraps draw by {plan.seed}",
         **versions(),
         "commit": commit,
-        "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no"))
-        if commit != "unknown"
-        else None,
+        "uncommitted_changes": dirty,
         "native_digest": native_digest(),
         "container": about(image) if (image := load_platform(where["file"]).image) else {},
         "cpu": _cpu(),
@@ -50,6 +48,14 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def revision() -> tuple[str, bool | None]:
+    """The commit of the clone and whether it was changed since; in an image, what was noted when that was built."""
+    if commit := _git("rev-parse", "HEAD"):
+        return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
+    noted = _read(str(ROOT / "COMMIT"))
+    return (noted.removesuffix("-dirty"), noted.endswith("-dirty")) if noted else ("unknown", None)
 
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:

@@ -97,7 +97,7 @@ def common(batches: Mapping[str, Mapping], simulated: set[str]) -> tuple[Table, 
     entries = {plain(name): flat(batch) for name, batch in batches.items()}
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
     common = [key for key in keys if len({batch.get(key) for batch in entries.values()}) == 1]
-    differing = [key for key in keys if key not in common and key != "platform"]
+    differing = [key for key in keys if key not in common and key not in ("platform", "simulated")]
     if "platform" in keys and "platform" not in common:
         differing.insert(0, "platform")
     said = pd.DataFrame([(key, next(iter(entries.values()))[key]) for key in common], columns=["key", "value"])

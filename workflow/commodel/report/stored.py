@@ -3,7 +3,7 @@ and `--verify` lays it beside a workbook."""
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from commodel.tables import read_json, read_parameters, read_table
 from commodel.traces import Traces, attempts, digests, read_unmeasured, texts
 from commodel.yamltext import read as read_yaml
 
-PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock", "clock_resolution", "clock_uncertainty")
+PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
+CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts
 ANONYMOUS = "anonymous"
 
 
@@ -37,6 +38,7 @@ def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | Non
             unmeasured["reason"] = hide(unmeasured["reason"].tolist())
     if tools is not None:
         traces = replace(traces, tools=tools)
+    provenance = {batch: about | {"hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
     return build(
         read_table(folder / "comparison.csv", compare.TEXT),
         [
@@ -76,6 +78,9 @@ def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:
         programs = [read_json(path) for path in sorted((raw / batch.name).glob("*-*r-*.json"))]
         for key in PROGRAM_KEYS:
             about[key] = ", ".join(sorted({str(program.get(key, "")) for program in programs}))
+        for key in CLOCK_KEYS:
+            numbers = [value for program in programs if isinstance(value := program.get(key), int | float)]
+            about[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports travel: whose folder it was is nobody's matter.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
         about["hosts"] = sorted({str(host) for program in programs for host in program.get("hosts", ())})
@@ -83,6 +88,27 @@ def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:
             about["measure"] = json.dumps(about["measure"], sort_keys=True)
         found[batch.name] = about
     return found
+
+
+def ranges(names: Iterable[str]) -> list[str]:
+    """`n1 n2 n3 login` as `login n[1-3]`, which Slurm's tools read too: no name is left out."""
+    stems: dict[str, list[int]] = {}
+    others = []
+    for name in names:
+        if match := re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name):
+            stems.setdefault(match[1], []).append(int(match[2]))
+        else:
+            others.append(name)
+    for stem, numbers in stems.items():
+        runs: list[list[int]] = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][-1] + 1:
+                runs[-1].append(number)
+            else:
+                runs.append([number])
+        parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+        others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
+    return sorted(others)
 
 
 def _machines(provenance: Mapping[str, dict], traces: Traces, folder: Path) -> set[str]:

@@ -1,0 +1,67 @@
+"""A folder of results as the stages leave it, written from the made-up study: what `commodel report` reads."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from commodel.records import Batch, Plan, Point
+from commodel.tables import write_json, write_parameters, write_table
+
+FAMILIES = ("loggp", "hockney")
+INPUTS = {
+    "experiments/trees.yaml": "title: =1+1  # <script>\nplatform: ether16\n",
+    "platforms/ether16.yaml": "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [n001, n002, n009]}\n",
+    "platforms/fattree.yaml": "launcher: simgrid\n",
+}
+ATTEMPTS = [
+    {"attempt": 1, "host": "n001", "job": "41", "started": 1790939000, "ended": None, "outcome": ""},
+    {"attempt": 2, "host": "login1", "job": "42", "started": 1790939000, "ended": 1790942441, "outcome": "done"},
+]
+PROGRAM = {
+    "mpi": "MPICH 5.0.2",
+    "compiler": "/home/someone/bin/mpicc (gcc 12.2.0)",
+    "flags": "-O2",
+    "clock": "MPI_Wtime",
+    "clock_resolution": 1e-9,
+    "clock_uncertainty": 1e-7,
+    "hosts": ["n001", "n002"],
+}
+
+
+def write_results(folder: Path, inputs: dict) -> Path:
+    sets = [each for each in inputs["parameter_sets"] if each.family in FAMILIES]
+    comparison = inputs["comparison"]  # few points: a test builds many reports of them
+    few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["family"].isin(FAMILIES)
+    comparison = comparison[few]
+    raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
+    platforms = {
+        name: {"simulated": name == "fattree", "digest": "d", "title": name} for name in ("ether16", "fattree")
+    }
+    batches = tuple(
+        Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))
+        for name in platforms
+    )
+    plan = Plan("trees", inputs["title"], "d", 1, FAMILIES, {}, {}, platforms, batches, "0")
+    write_json(folder / "plan.json", plan.as_json())
+    write_table(folder / "comparison.csv", comparison)
+    write_table(folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree"))
+    write_table(folder / "distributions.csv", inputs["distributions"])
+    for each in sets:
+        write_parameters(folder / "fitted" / each.platform / f"{each.family}.yaml", replace(each, draws={}, curves=()))
+    for batch, about in zip(batches, (inputs["provenance"][name] for name in ("ether16-0", "fattree-0")), strict=True):
+        raw = folder / "raw" / batch.name
+        machine = {"machine": "login1", "simulated": batch.platform == "fattree", "measure": {"passes": 3}}
+        write_json(raw / "provenance.json", about | machine)
+        write_json(raw / "player-2r-block1.json", PROGRAM if batch.platform == "ether16" else PROGRAM | {"hosts": []})
+        write_json(raw / "state.json", {"attempts": ATTEMPTS})
+        (raw / "0123456789ab.csv").write_text("id,pass\n")
+    for name, text in INPUTS.items():
+        (folder / "inputs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "inputs" / name).write_text(text)
+    return folder
+
+
+def edit_json(path: Path, change) -> None:
+    data = json.loads(path.read_text())
+    change(data)
+    write_json(path, data)

@@ -1,0 +1,102 @@
+"""A report of a folder: where everything comes from, on its sheets; and without the names of machines."""
+
+import openpyxl
+import pytest
+from tests.report.results import INPUTS, write_results
+
+from commodel.report import html, stored, write_xlsx
+from commodel.report.stored import hider, ranges
+
+
+@pytest.fixture(scope="module")
+def folder(inputs, tmp_path_factory):
+    return write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    return stored(folder)
+
+
+@pytest.fixture(scope="module")
+def book(made, tmp_path_factory):
+    path = tmp_path_factory.mktemp("book") / "trees.xlsx"
+    write_xlsx(made, path)
+    return openpyxl.load_workbook(path)
+
+
+def entries(report, name):
+    table = next(table for table in report.section("Provenance").tables if table.name == name)
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
+
+
+def test_what_people_wrote_stands_word_for_word(book, made):
+    column = [cell.value for cell in book["Inputs"]["A"]]
+    page = html.page(made)
+    for name, text in INPUTS.items():
+        at = column.index(name)
+        lines = text.splitlines()
+        assert column[at + 1 : at + 1 + len(lines)] == lines
+        assert f"<pre>{html.escape(text.rstrip())}</pre>" in page
+    assert all(cell.data_type != "f" for cell in book["Inputs"]["A"])
+
+
+def test_attempts_name_hosts_jobs_and_ends(made):
+    first, second, *_ = entries(made, "Attempts")
+    assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "died without a word")
+    assert (second["started"], second["ended"]) == ("2026-10-02 11:03:20 UTC", "2026-10-02 12:00:41 UTC")
+    assert second["outcome"] == "done"
+
+
+def test_versions_and_digests_are_listed(made, folder):
+    tools = {row["program"]: row["version"] for row in entries(made, "Tools")}
+    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake", "bokeh"} <= set(tools)
+    files = {row["file"]: row["SHA-256"] for row in entries(made, "Files")}
+    assert {"plan.json", "comparison.csv", "raw/ether16-1n-0", "inputs/experiments/trees.yaml"} <= set(files)
+    assert all(len(digest) == 64 for digest in files.values())
+
+
+def test_the_date_is_that_of_the_measurement(made, book):
+    assert made.measured == "measured on 2026-10-02"
+    assert "experiment trees, measured on 2026-10-02" in html.page(made)
+    assert book.properties.created.isoformat() == "2026-10-02T00:00:00"
+    assert book["Summary"]["A3"].value == "experiment trees, measured on 2026-10-02"
+
+
+def test_two_reports_of_a_folder_are_the_same_bytes(folder, tmp_path):
+    for name in ("one", "two"):
+        write_xlsx(stored(folder), tmp_path / f"{name}.xlsx")
+    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+
+
+def test_no_folder_of_anybody_is_named(made):
+    assert "/home/someone" not in html.page(made)
+
+
+def test_an_anonymous_report_names_no_machine(folder, made):
+    page = html.page(stored(folder, anonymous=True))
+    named = html.page(made)
+    for machine in ("n001", "n002", "n009", "login1"):
+        assert machine in named
+        assert machine not in page
+    assert "machine-1" in page
+
+
+def test_names_are_replaced_as_whole_words():
+    hide = hider({"n1", "n1-ib", "a.b"})
+    assert hide({"x": ["n1, n1-ib and n11", "a.b aXb"]}) == {"x": ["machine-2, machine-3 and n11", "machine-1 aXb"]}
+    assert hider(set())("n1") == "n1"
+
+
+def test_a_batch_that_never_ran_has_no_provenance(folder, inputs, tmp_path):
+    there = write_results(tmp_path / "trees", inputs)
+    for path in (there / "raw/ether16-1n-0").iterdir():
+        path.unlink()
+    rows = entries(stored(there), "Files")
+    assert "raw/ether16-1n-0" not in [row["file"] for row in rows]
+
+
+def test_hosts_are_shortened_and_none_is_lost():
+    assert ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == ["login", "m7", "n007", "n[1-3,10,12]"]
+    assert ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
+    assert ranges([]) == []
