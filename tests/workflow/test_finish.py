@@ -70,3 +70,15 @@ def test_what_was_given_up_is_tried_again_when_asked(project):
     after = project.raw_files()
     assert victim.name in after
     assert {name for name in before if after[name] != before[name]} == {victim.name}
+
+
+def test_a_batch_that_is_not_done_any_more_is_measured_though_there_is_a_report(project):
+    """As after a damaged raw file was moved aside."""
+    project.commodel("run", "small", "-q")
+    before = project.raw_files()
+    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
+    victim.unlink()
+    victim.with_name("done").unlink()
+    project.snakemake()
+    after = project.raw_files()
+    assert {name for name in after if after[name] != before[name]} == {victim.name}

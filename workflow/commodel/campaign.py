@@ -55,15 +55,13 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
 
 
 def forget_failures(campaign: Campaign) -> int:
-    """Makes the cases that were given up be tried again; returns how many. Snakemake makes up for a missing file only
-    where what rests on it is missing, too: so go the tables, and the last report stays until there is another."""
+    """Makes the cases that were given up be tried again: their batches are not done any more. Returns how many."""
     count = 0
     for batch in campaign.plan.batches:
         folder = campaign.done(batch).parent
         given_up = [case for case in batch.ids if why_unmeasured(folder, case)]
-        stale = [campaign.done(batch), *(campaign.folder / f"{name}.csv" for name in ("comparison", "observations"))]
-        for path in stale if given_up else ():
-            path.unlink(missing_ok=True)
+        if given_up:
+            campaign.done(batch).unlink(missing_ok=True)
         for case in given_up:
             unmark(folder, case)
         count += len(given_up)
