@@ -7,7 +7,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean lab-test lab-network
+.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean lab-test lab-network bench-campaign
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
+	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make schemas  write workflow/schemas from the Python models"
@@ -73,6 +74,9 @@ bench: $(READY)
 
 bench-million: $(READY)
 	.venv/bin/python tests/bench/million.py
+
+bench-campaign: $(READY)
+	.venv/bin/python tests/bench/overhead.py
 
 bench-heldout: $(READY)
 	.venv/bin/python tests/bench/heldout.py $(TABLE)

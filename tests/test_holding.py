@@ -1,5 +1,8 @@
 """A folder is held by one process at a time, and free again when that process is gone, even by a kill -9."""
 
+import errno
+import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -7,7 +10,7 @@ import sys
 import pytest
 
 from commodel.errors import UserError
-from commodel.holding import held
+from commodel.holding import held, holder
 
 HOLD = "import sys, time; from pathlib import Path; from commodel.holding import held\n"
 HOLD += "with held(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
@@ -25,3 +28,23 @@ def test_a_second_holder_is_told_who_the_first_is_until_that_is_gone(tmp_path):
         first.wait()
     with held(tmp_path, "it"):
         assert (tmp_path / ".holder").exists()
+
+
+def test_a_look_says_who_holds_it_and_disturbs_nobody(tmp_path):
+    assert holder(tmp_path) == ""
+    with held(tmp_path, "it"):
+        assert f"process {os.getpid()}, since" in holder(tmp_path)
+    assert holder(tmp_path) == ""
+
+
+def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_said(tmp_path, monkeypatch, capsys):
+    def refused(stream, kind):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with held(tmp_path, "it"), held(tmp_path, "it"):
+        assert (
+            capsys.readouterr().err
+            == 2 * f"commodel: {tmp_path}: no locks here: take care that nobody else works in it\n"
+        )
+    assert holder(tmp_path) == ""

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from commodel.holding import held
 from tests.workflow.conftest import PLAIN, family, kill_all
 
 STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *PLAIN)}
@@ -43,3 +44,17 @@ def test_after_a_kill_of_everything_the_next_run_just_works(project, barrier, th
     barrier.lift()
     project.ended(project.start(*STARTS[then]))
     assert (project.folder / "reports/small/index.html").exists()
+
+
+def test_a_job_of_the_workflow_neither_plans_nor_is_kept_out(project):
+    """As Snakemake's Slurm executor starts one on a node, while the run that wants it holds the folder."""
+    project.commodel("plan", "small", "--write")
+    plan = project.folder / "results/small/plan.json"
+    before = plan.read_bytes()
+    project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
+    name = next(path.stem for path in (project.folder / "results/small/batches").glob("loggp-64-16n-*"))
+    job = ["--mode", "remote", "--nolock", "--no-hooks", "--force", "--target-jobs", f"measure:batch={name}"]
+    with held(project.folder / "results/small", "it"):
+        project.snakemake(*job, "--allowed-rules", "measure")
+    assert len(project.raw_files()) == 6
+    assert plan.read_bytes() == before

@@ -55,7 +55,7 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
 
 
 def forget_failures(campaign: Campaign) -> int:
-    """Makes the cases that were given up be tried again, and their batches be run; returns how many cases."""
+    """Makes the cases that were given up be tried again: their batches are not done any more. Returns how many."""
     count = 0
     for batch in campaign.plan.batches:
         folder = campaign.done(batch).parent

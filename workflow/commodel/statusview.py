@@ -17,8 +17,8 @@ def sentence(status: Status, stage: str = "") -> str:
     parts += [f"{status.left} left"] if status.left else []
     running = status.count(RUNNING)
     if status.left and running:
-        parts += [f"{status.part:.0%} done", f"{running} batch{'' if running == 1 else 'es'} running"]
-        parts += [f"expected end {ends(status.seconds, status.now)}"]
+        parts += [f"expected end {ends(status.seconds, status.now)}", f"{status.part:.0%} done"]
+        parts += [f"{running} batch{'' if running == 1 else 'es'} running"]
     elif stage:
         parts.append(stage)
     return f"{status.experiment}: {', '.join(parts)}"

@@ -5,12 +5,23 @@ import sys
 from pathlib import Path
 from shlex import quote
 
+from commodel.errors import UserError
+from commodel.holding import hold
 from commodel.sources import sources
+from snakemake.exceptions import WorkflowError
 
 PRICE = f"{quote(sys.executable)} -m commodel"
 OUT = str(config["out"])
 PARTS = int(config["parts"])
 CODE = Path(workflow.basedir).parent / "commodel"
+HELD = []
+
+
+onstart:
+    try:
+        HELD.append(hold(Path(f"{OUT}.parts"), "another run that prices into it"))
+    except UserError as error:
+        raise WorkflowError(error.message)
 
 
 localrules:

@@ -8,7 +8,7 @@ JOB = re.compile(r"^Job \d+: (.+)$")
 LOG = re.compile(r"^Logfile (.+):$")
 FENCE = re.compile(r"^=+$")
 # Snakemake's own errors: the line after it says what. Of a job that failed that is its command, which helps nobody.
-ERROR = re.compile(r"^(?!RuleException)\w+(Error|Exception)\b.*:$")
+ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
 NOTHING_NEW = "At least one job did not complete successfully."
 OURS = "commodel: "
 TRACE = "Traceback (most recent call last):"
@@ -31,9 +31,9 @@ class Complaints:
         if text.startswith(OURS):
             self._say(text)
         elif self.expected and (text[:1].strip() if self.expected == TRACE else text.strip()):
-            self.expected = ""
+            who, self.expected = OURS if self.expected == TRACE else "snakemake: ", ""
             if text != NOTHING_NEW:
-                self._say(f"{OURS}{text}")
+                self._say(f"{who}{text}")
         elif match := JOB.match(text):
             self.stage = match[1]
         elif match := LOG.match(text):

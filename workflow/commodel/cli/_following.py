@@ -14,11 +14,12 @@ from commodel.status import Reader
 from commodel.statusview import sentence
 
 
-def follow(campaign: Campaign, command: list[str], quiet: bool) -> int:
-    """Returns Snakemake's code. Where it was stopped, this program ends as if the signal had ended it."""
+def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> int:
+    """Returns Snakemake's code; what it prints is kept in NAME.log. Where it was stopped, this program ends as if the
+    signal had ended it."""
     line, reader = Line(quiet), Reader(campaign)
     complaints = Complaints(line.above)
-    log = campaign.folder / "run.log"
+    log = campaign.folder / f"{name}.log"
 
     def tick() -> None:
         try:
@@ -29,8 +30,8 @@ def follow(campaign: Campaign, command: list[str], quiet: bool) -> int:
     code, stopped = _snakemake.follow([*command, "--quiet", "host", "reason"], log, complaints.line, tick)
     line.clear()
     if stopped:
-        name = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
-        click.echo(f"commodel: stopped by {name}; what is measured is kept, and run goes on from there", err=True)
+        how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
+        click.echo(f"commodel: stopped by {how}; what is measured is kept, and run goes on from there", err=True)
         raise SystemExit(128 + stopped)
     if code:
         for text in [] if complaints.said else complaints.last:

@@ -48,7 +48,7 @@ def run(
         again = [f"{forget_failures(campaign)} cases that were given up are tried again"] if retry else []
     _tell([*totals(campaign.plan), *again], quiet)
     settings |= {"quiet": True}
-    code = follow(campaign, command("Snakefile", settings, cores, profile), quiet)
+    code = follow(campaign, command("Snakefile", settings, cores, profile), "run", quiet)
     missing, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < missing < count:
         click.echo(
@@ -56,7 +56,8 @@ def run(
             " run again to try them again",
             err=True,
         )
-        if failed := follow(campaign, command("Snakefile", settings | {"finish": True}, cores, profile), quiet):
+        settings |= {"finish": True}
+        if failed := follow(campaign, command("Snakefile", settings, cores, profile), "finish", quiet):
             raise SystemExit(failed)
     elif code:
         raise SystemExit(code)

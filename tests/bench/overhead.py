@@ -1,0 +1,101 @@
+"""What a large campaign costs beside its work: `make bench-campaign`. With an argument, about so many points only.
+
+20,000 simulated points in 40 batches, and 8 of probes, go from plan to report with one job at a time. Snakemake's share
+is the time in which no stage runs; a driver's memory is that of its own process.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.bench.pricing import show
+
+from commodel.build import build
+from commodel.campaign import Campaign
+from commodel.plan import load_plan
+from commodel.status import Reader
+from commodel.toolchain import ROOT
+
+PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
+SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"
+# Runs a stage as `python -m` does, and notes when it ran and how much memory its process took at most.
+STAGE = """#!{python}
+import atexit, json, os, re, runpy, sys, time
+began = time.time()
+def note():  # the peak of getrusage counts what Snakemake took before it started this process
+    peak = int(re.search("VmHWM: *(.*) kB", open("/proc/self/status").read().replace("\\t", " "))[1])
+    line = json.dumps([sys.argv[1], began, time.time(), peak]) + "\\n"
+    os.write(os.open({log!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT), line.encode())
+atexit.register(note)
+module, sys.argv = sys.argv[2], sys.argv[2:]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+SNAKEMAKE = "import sys; sys.executable = {stage!r}; from snakemake.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def prepare(place: Path, points: int) -> None:
+    sizes = max(points // (PLATFORMS * len(RANKS) * len(ALGORITHMS)), 1)
+    for kind in ("experiments", "platforms"):
+        (place / "params" / kind).mkdir(parents=True)
+    source = ROOT / "tests" / "workflow"
+    (place / "params/platforms/loggp-64.xml").write_text((source / "loggp-64.xml").read_text())
+    blocks = []
+    for number in range(1, PLATFORMS + 1):
+        title = f"the same for the {number}. time"
+        text = (source / "loggp-64.yaml").read_text().replace("title: ", f"title: {title}, ")
+        (place / "params/platforms" / f"p{number}.yaml").write_text(text)
+        axes = f"operation: bcast, algorithm: {list(ALGORITHMS)}, ranks: {list(RANKS)}"
+        span = f"{{from: 1, to: {16 * sizes - 15}, step: 16}}"
+        blocks.append(f"  - {{platform: p{number}, axes: {{{axes}, bytes: {span}}}}}\n")
+    head = f"platform: p1\nfamilies: [hockney]\nlibrary: false\nprobe_bytes: [1, 1024, 16384]\nmeasure: {SETTINGS}\n"
+    (place / "params/experiments/large.yaml").write_text(f"{head}matrix:\n{''.join(blocks)}")
+
+
+def campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
+    """Seconds that all took, and of each stage its verb, when it began and ended, and its peak memory in KiB."""
+    stage, log = place / "stage", place / "stages"
+    stage.write_text(STAGE.format(python=sys.executable, log=str(log)))
+    stage.chmod(0o755)
+    command = [sys.executable, "-c", SNAKEMAKE.format(stage=str(stage)), "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--workflow-profile", str(ROOT / "profiles/default"), "--quiet", "all", "--cores", "1"]
+    began = time.time()
+    subprocess.run([*command, "--config", "experiment=large", "quiet=true"], cwd=place, check=True)
+    spent = time.time() - began
+    return spent, [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def main(points: int) -> None:
+    build(ROOT, "smpi")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        prepare(place, points)
+        spent, stages = campaign(place)
+        results = place / "results/large"
+        plan = load_plan(results / "plan.json")
+        reader = Reader(Campaign(plan, results))
+        looks = []
+        for _ in range(2):  # the second is what a look costs while a campaign goes on
+            began = time.process_time()
+            reader.read("", time.time())
+            looks.append(time.process_time() - began)
+    at_work = sum(end - began for _, began, end, _ in stages)
+    peaks = [peak for verb, _, _, peak in stages if verb == "measure"]
+    show("points, batches, stages", f"{len(plan.points):,}, {len(plan.batches)}, {len(stages)}")
+    show("all of it", f"{spent:.0f} s")
+    for verb in dict.fromkeys(verb for verb, *_ in stages):
+        seconds = sum(end - began for name, began, end, _ in stages if name == verb)
+        peak = max(peak for name, *_, peak in stages if name == verb) / 1024
+        show(f"  {verb}", f"{seconds:.0f} s, {seconds / spent:.1%} of all; at most {peak:.0f} MiB")
+    show("  Snakemake itself", f"{spent - at_work:.1f} s, {(spent - at_work) / spent:.1%} of all")
+    show("memory of the last driver / of the first", f"{peaks[-1] / peaks[0]:.3f}")
+    show("memory of the largest driver / of the smallest", f"{max(peaks) / min(peaks):.3f}")
+    show("processor for a look at its status, every 2 s", f"{looks[-1]:.3f} s, the first one {looks[0]:.2f} s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)

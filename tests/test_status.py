@@ -1,0 +1,154 @@
+"""A campaign's status is read off files as drivers leave them: states, counts, and words for people and programs."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from commodel.campaign import Campaign
+from commodel.plan import make_plan
+from commodel.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
+from commodel.statusview import as_data, batch_rows, platform_rows, sentence
+from commodel.tables import write_json
+
+HERE = Path(__file__).parent / "workflow"
+EXPERIMENT = """
+platform: loggp-64
+families: [hockney]
+probe_bytes: [1, 64]
+matrix: [axes: {operation: bcast, algorithm: [linear, binomial], ranks: [8, 16], bytes: [1, 2, 3, 4, 5]}]
+"""
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    for name in ("experiments", "platforms"):
+        (tmp_path / "params" / name).mkdir(parents=True)
+    for path in HERE.glob("loggp-64.*"):
+        (tmp_path / "params/platforms" / path.name).write_text(path.read_text())
+    (tmp_path / "params/experiments/e.yaml").write_text(EXPERIMENT)
+    return Campaign(make_plan("e", tmp_path), tmp_path / "results/e")
+
+
+def attempt(began: float, **settings) -> dict:
+    common = {"attempt": 1, "host": platform.node(), "pid": os.getpid(), "job": "", "deadline": None}
+    return common | {"started": began, "updated": time.time(), "ended": None, "outcome": ""} | settings
+
+
+def leave(campaign, index: int, attempts=(), samples=0, done=False, passes=1, turn=1, in_passes=()):
+    """What a driver leaves of a batch: raw files of its first cases, files of passes over the first of the others."""
+    batch = campaign.plan.batches[index]
+    folder = campaign.done(batch).parent
+    folder.mkdir(parents=True)
+    for case in batch.ids[:samples]:
+        (folder / f"{case}.csv").write_text("")
+    for number, count in enumerate(in_passes, 1):
+        (folder / f".pass-{number}").mkdir()
+        for case in batch.ids[samples : samples + count]:
+            (folder / f".pass-{number}" / f"{case}.csv").write_text("")
+    if attempts:
+        write_json(folder / "state.json", {"attempts": attempts, "pass": turn, "passes": passes})
+    if done:
+        campaign.done(batch).touch()
+    return folder
+
+
+def read(campaign, now: float | None = None):
+    return Reader(campaign).read("", time.time() if now is None else now)
+
+
+def test_nothing_is_there_yet(campaign):
+    status = read(campaign)
+    assert [batch.state for batch in status.batches] == [WAITING] * 3
+    assert status.over  # nobody is at work
+    assert status.seconds is None
+
+
+def test_a_driver_at_work_has_a_pace_and_one_that_has_just_begun_has_none(campaign):
+    began = time.time() - 100
+    leave(campaign, 1, [attempt(began, job="42")], in_passes=(4,))
+    entry = read(campaign, began + 100).batches[1]
+    assert (entry.state, entry.measured, entry.left) == (RUNNING, 4, entry.total - 4)
+    low, high = entry.seconds
+    assert low < 100 * entry.left / 4 < high
+    leave(campaign, 2, [attempt(began)])
+    status = read(campaign)
+    assert status.batches[2].state == RUNNING
+    assert status.batches[2].seconds is None
+    assert status.seconds is None
+    assert f"running on {platform.node()} as job 42 since " in batch_rows(status)[1]["state"]
+
+
+def test_passes_count_for_their_share(campaign):
+    leave(campaign, 1, [attempt(time.time() - 60)], passes=3, turn=2, in_passes=(10, 5))
+    status = read(campaign)
+    entry = status.batches[1]
+    assert entry.total == 15  # ten points and the library's
+    assert entry.measured == 0
+    assert entry.done.cases == pytest.approx(15 / 3)
+    assert entry.ahead.cases == pytest.approx(15 - 15 / 3)
+    assert "pass 2 of 3" in batch_rows(status)[1]["state"]
+    total = sum(batch.total for batch in status.batches)
+    assert status.part == pytest.approx(5 / total)
+
+
+def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
+    """Ten cases an hour ago, four in this attempt's hundred seconds."""
+    now = time.time()
+    folder = leave(campaign, 1, [attempt(now - 100, attempt=2)], samples=10, in_passes=(4,))
+    for path in folder.glob("*.csv"):
+        os.utime(path, (now - 3600, now - 3600))
+    entry = read(campaign, now).batches[1]
+    assert entry.done.cases == 4
+    assert (entry.measured, entry.left) == (14, 1)
+
+
+def test_a_process_that_is_gone_died_without_a_word(campaign):
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    leave(campaign, 1, [attempt(time.time() - 9, pid=gone.pid)])
+    leave(campaign, 2, [attempt(time.time() - 9, pid=gone.pid, host="elsewhere")])
+    status = read(campaign)
+    assert [batch.state for batch in status.batches] == [WAITING, STOPPED, RUNNING]
+    assert "died without a word" in batch_rows(status)[1]["state"]
+
+
+def test_no_sign_of_life_for_minutes_is_said(campaign):
+    old = time.time() - 1000
+    folder = leave(campaign, 1, [attempt(old, updated=old, host="elsewhere")])
+    assert read(campaign).batches[1].state == RUNNING  # its clock may be slow: the file is new
+    os.utime(folder / "state.json", (old, old))
+    status = read(campaign)
+    assert status.batches[1].state == SILENT
+    assert "no sign of life for 17 min" in batch_rows(status)[1]["state"]
+    assert status.over
+
+
+def test_an_error_is_told_until_the_batch_is_done(campaign):
+    ended = attempt(time.time() - 50, ended=time.time() - 10, outcome="error: n3: no route\x1b[2J")
+    leave(campaign, 1, [ended], samples=3)
+    status = read(campaign)
+    assert status.batches[1].state == STOPPED
+    assert batch_rows(status)[1]["state"].endswith(": error: n3: no route [2J")
+
+
+def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
+    for index, batch in enumerate(campaign.plan.batches):
+        done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
+        folder = leave(campaign, index, [done], samples=len(batch.ids) - 2, done=True)
+        for case, kind in zip(batch.ids[-2:], ("timeout", "crash"), strict=True):
+            write_json(folder / f"{case}.unmeasured.json", {"id": case, "status": kind, "reason": "so"})
+    status = read(campaign)
+    assert status.count(FINISHED) == 3
+    assert status.over
+    assert status.left == 0
+    assert "6 not (3 crash, 3 timeout)" in sentence(status)
+    assert platform_rows(status)[0]["crash"] == 3
+    data = json.loads(json.dumps(as_data(status)))
+    assert data["unmeasured"] == {"crash": 3, "timeout": 3}
+    assert data["batches"][0]["state"] == "finished"

@@ -1,0 +1,65 @@
+"""A campaign that is stopped, however: its jobs stop, nothing is half written, and the next run goes on."""
+
+import os
+import pty
+import signal
+
+import pytest
+
+from tests.workflow.conftest import family
+
+STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
+
+
+@pytest.mark.parametrize("number", STOPPED)
+def test_a_signal_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier, number):
+    project.commodel("run", "small", "-q")
+    before = project.raw_files()
+    path = project.folder / "params/experiments/small.yaml"
+    path.write_text(path.read_text().replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
+    barrier.lower()
+    at_work = project.start("commodel", "run", "small")
+    barrier.await_one(at_work)
+    started = family(at_work.pid)
+    assert len(started) > 3  # Snakemake, a shell, the driver, the program
+    os.kill(at_work.pid, number)
+    told = project.ended(at_work, code=128 + number).stderr
+    assert told.splitlines()[-1] == (
+        f"commodel: stopped by {STOPPED[number]}; what is measured is kept, and run goes on from there"
+    )
+    assert "Error" not in told
+    assert "Traceback" not in told
+    assert not [process for process in started if os.path.exists(f"/proc/{process}")]
+    assert not list(project.folder.glob("results/**/.*.tmp"))
+    assert project.raw_files() == before
+    assert "stopped from outside" in project.commodel("status", "small").stdout
+    barrier.lift()
+    project.commodel("run", "small", "-q")
+    after = project.raw_files()
+    assert {name: after[name] for name in before} == before
+    assert len(after) == len(before) + 4 + 2
+
+
+def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project, barrier):
+    barrier.lower()
+    project.environment["COLUMNS"] = "120"
+    screen, terminal = pty.openpty()
+    at_work = project.start("commodel", "run", "small", stdin=terminal, stdout=terminal, stderr=terminal)
+    barrier.await_one(at_work)
+    os.close(terminal)
+    shown = b""
+    while b"running" not in shown:  # the end of the line
+        shown += os.read(screen, 4096)
+    os.kill(at_work.pid, signal.SIGINT)
+    try:
+        while chunk := os.read(screen, 4096):
+            shown += chunk
+    except OSError:  # nobody has the terminal any more
+        pass
+    assert at_work.wait() == 130
+    lines = [line.rpartition("\r\x1b[K") for line in shown.decode().replace("\r\n", "\n").split("\n")]
+    rewritten = [line for before, mark, _ in lines if mark for line in before.split("\r\x1b[K")]
+    assert any("0 of 39 measured" in line and "expected end unknown" in line for line in rewritten)
+    left = [line for _, _, line in lines if line]
+    assert not any(" measured" in line for line in left[:-1] if "expected end" in line)
+    assert left[-1].startswith("commodel: stopped by Ctrl-C")
