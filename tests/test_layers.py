@@ -8,7 +8,7 @@ LEVELS = {
     -1: "errors process",
     0: "textfiles",
     1: "sources holding registry units expressions yamltext toolchain tree records schedule",
-    2: "descent fields stats functions phases segments simnetwork soonest treefiles window",
+    2: "descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
     4: "streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "treedrawing matrix algorithms launchers probes families playfile",

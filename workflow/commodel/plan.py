@@ -14,6 +14,7 @@ from commodel.layouts import place
 from commodel.matrix import combinations, place_of
 from commodel.points import Setting, library_beside, make_point
 from commodel.probes import Site, probe
+from commodel.projectfiles import check_inside
 from commodel.records import Batch, Case, Plan, Point, digest
 from commodel.tables import read_json, write_text
 from commodel.toolchain import native_digest
@@ -168,7 +169,12 @@ def refresh(name: str, root: Path, only: str | None = None) -> Plan:
 
 def load_plan(path: Path) -> Plan:
     try:
-        return Plan.from_json(read_json(path))
+        plan = Plan.from_json(read_json(path))
+        for spec in {name for point in plan.points for name in (point.topology, point.layout)}:
+            check_inside(spec)
+        return plan
+    except UserError as error:
+        raise UserError(error.message.removeprefix(f"{path}: "), file=path) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
 
