@@ -73,7 +73,12 @@ def _validated(model: type[Model], document: Document) -> Model:
     return loaded
 
 
-WANTED = {"tuple_type": "a list", "dict_type": "a mapping", "too_short": "at least one value"}
+WANTED = {
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "too_short": "at least one value",
+    "too_long": "not so many values",
+}
 
 
 def _first(errors: ValidationError, document: Document) -> UserError:
