@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commodel.errors import UserError
-from commodel.tables import whole
+from commodel.tables import guarded, whole
 
 GROUP = 100_000  # rows
 TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
@@ -79,7 +79,7 @@ def _writer(suffix: str, path: Path, types: pa.Schema) -> Iterator[Callable[[pa.
         return
     with path.open("w", encoding="utf-8", newline="") as stream:
         types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
-        yield lambda table: table.to_pandas().to_csv(stream, index=False, header=False, lineterminator="\n")
+        yield lambda table: guarded(table.to_pandas()).to_csv(stream, index=False, header=False, lineterminator="\n")
 
 
 def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from commodel.tables import write_text
+from commodel.tables import safe_cell, write_text
 
 Rows = Sequence[Mapping[str, object]]
 style_option = click.option(
@@ -45,11 +45,6 @@ def as_csv(rows: Rows) -> str:
         writer.writeheader()
         writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().rstrip("\n")
-
-
-def safe_cell(value: object) -> object:
-    """A text that a spreadsheet would take for a formula gets a quote in front."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value[:1] else value
 
 
 def show(rows: Rows, style: str) -> None:
