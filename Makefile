@@ -7,12 +7,13 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo test lint format bench bench-million bench-heldout schemas clean
+.PHONY: help setup demo test fuzz lint format bench bench-million bench-heldout schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
 	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
 	@echo "make test     all tests"
+	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…)"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
@@ -34,6 +35,10 @@ demo: $(READY)
 
 test: $(READY)
 	.venv/bin/python -m pytest
+
+SECONDS := 300
+fuzz: $(READY)
+	.venv/bin/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 lint: $(READY)
 	.venv/bin/ruff check .

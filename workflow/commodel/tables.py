@@ -74,9 +74,8 @@ def safe_cell(value: object) -> object:
     """A text that a spreadsheet would take for a formula gets a quote in front; a number stays one."""
     if not isinstance(value, str):
         return value
-    value = (
-        value.replace("\r", " ") if "\r" in value else value
-    )  # pandas does not quote it, and readers end a row there
+    if "\r" in value:  # pandas does not quote it, and readers end a row there
+        value = value.replace("\r", " ")
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", " =")) else value
 
 
