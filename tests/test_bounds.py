@@ -104,7 +104,10 @@ def test_axes(planned):
 
 
 def test_blocks_that_add_up(planned):
-    block = "- axes: {operation: bcast, algorithm: linear, ranks: {from: 2, to: 1000, step: 1}, bytes: {from: 1, to: 1900, step: 1}}\n"
+    axes = (
+        "operation: bcast, algorithm: linear, ranks: {from: 2, to: 1000, step: 1}, bytes: {from: 1, to: 1900, step: 1}"
+    )
+    block = f"- axes: {{{axes}}}\n"
     assert "combinations, wanted at most" in planned("matrix:\n" + block * 2)
     assert "wanted not so many values" in planned("matrix:\n" + "- include: [{operation: barrier}]\n" * 1500)
     exclude = "  exclude: [" + "{where: ranks > 5}," * 90 + "]\n"

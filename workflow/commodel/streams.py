@@ -101,5 +101,5 @@ def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
 def _opened(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UserError(f"cannot read it as Parquet: {str(error).splitlines()[0]}", file=path) from None
+    except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
+        raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None
