@@ -223,7 +223,7 @@ def read_parameters(path: Path) -> ParameterSet:
             provenance=dict(data.get("provenance", {})),
         )
         _check(found)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, UserError) as error:
         fail(f"damaged: {error}")
     return found
 
