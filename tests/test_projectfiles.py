@@ -1,4 +1,4 @@
-"""Names in files of strangers lead to files of the project only, through links too; what a user types leads anywhere."""
+"""Names in files of strangers lead to files of the project only, links included; a user may type any name."""
 
 import json
 
