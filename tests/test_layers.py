@@ -7,7 +7,7 @@ PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     -1: "errors process",
     0: "textfiles",
-    1: "sources holding registry units expressions yamltext toolchain tree records schedule",
+    1: "safecells sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
     4: "streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",

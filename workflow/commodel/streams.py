@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commodel.errors import UserError
-from commodel.tables import guarded, whole
+from commodel.safecells import guarded
+from commodel.tables import whole
 
 GROUP = 100_000  # rows
 TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
