@@ -7,7 +7,8 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo example test container lint format bench bench-million bench-heldout schemas clean lab-test lab-network bench-campaign
+.PHONY: help setup demo example test lab-test lab-network fuzz container lint format bench bench-million bench-campaign \
+	bench-heldout schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -16,6 +17,7 @@ help:
 	@echo "make test     all tests"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
+	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…)"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
@@ -53,6 +55,10 @@ lab-test: $(READY)
 lab-network: $(READY)
 	rm -rf build/lab-network
 	.venv/bin/python -m tests.lab.campaign build/lab-network
+
+SECONDS := 300
+fuzz: $(READY)
+	.venv/bin/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 lint: $(READY)
 	.venv/bin/ruff check .

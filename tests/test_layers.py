@@ -7,8 +7,8 @@ PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     -1: "errors process",
     0: "textfiles",
-    1: "sources holding registry units expressions yamltext toolchain tree records schedule",
-    2: "container descent fields stats functions phases segments simnetwork soonest treefiles window",
+    1: "safecells sources holding registry units expressions yamltext toolchain tree records schedule",
+    2: "container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "attempts unmeasured rawfiles treedrawing matrix algorithms launchers probes families playfile",

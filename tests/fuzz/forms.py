@@ -78,6 +78,17 @@ bcast,4,1024,chain:64KiB,x
 allgather,8,64,ring,x
 gather,8,64,library,x
 """
+CASES = b"""id,n,bytes,delay,how
+one,3,1024,1e-6,isend
+two,0,0,0,send
+"""
+PLAY = b"""step,kind,rank,peer,bytes,seconds,runs
+0,send,0,1,8,0.0,0+8
+0,send,1,2,16,0.0,0+8;24+8
+1,reduce,1,1,8,0.0,
+1,compute,2,,,0.5,
+2,result,0,0,8,0.0,0+8
+"""
 TREES = (
     b"a:0 => b:0 c:0 ;\nb:0 => d:0 e:0\n;# end\n",
     b"node,parent\n0,\n1,0\n2,0\n3,1\n",

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from commodel.errors import UserError
 from tests.fuzz.targets import Target
 
-ROUND = 60  # inputs between two looks at the clock
+ROUND = 20  # inputs between two looks at the clock
 CPU = 30  # seconds of processor time that one input may take, on a slow machine
 MEMORY = 3 << 30  # bytes of address space beside what is there already
 

@@ -17,7 +17,6 @@ from commodel.config import load_experiment, load_platform
 from commodel.errors import UserError
 from commodel.experiments import AXES
 from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taulop
-from commodel.layouts import Site
 from commodel.plan import load_plan, make_plan
 from commodel.points import Setting, full_layout, make_point
 from commodel.pointtable import read_points
@@ -27,8 +26,8 @@ from commodel.registry import discover
 from commodel.tables import read_parameters
 from commodel.toolchain import ROOT
 from commodel.topologies import tree
-from tests.fuzz import forms
-from tests.fuzz.mutation import PIECES, edited, written
+from tests.fuzz import forms, native
+from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES
 
 Run = Callable[[object, Path], object]
@@ -211,6 +210,8 @@ TARGETS: dict[str, Target] = {
     "raw": Target(edited([RAW]), raw_file),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
     "rules": Target(edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.rules(rules.read_table(path)))),
+    "native cases": Target(edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))),
+    "native schedule": Target(edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))),
     "units": Target(written(*forms.QUANTITIES), quantity),
     "expression": Target(written(*forms.EXPRESSIONS), expression),
     "options": Target(
@@ -225,4 +226,3 @@ TARGETS: dict[str, Target] = {
         options,
     ),
 }
-__all__ = ["PIECES", "TARGETS", "Site"]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from commodel.container import Image, image_digest
 from commodel.errors import UserError, suggest
 from commodel.experiments import AXES, Block, Experiment
 from commodel.platforms import Platform
+from commodel.projectfiles import check_inside
 from commodel.simnetwork import read_network
 from commodel.units import shown
 from commodel.yamltext import Document
@@ -31,7 +33,21 @@ def load_experiment(file: str | Path) -> Experiment:
     experiment = _validated(Experiment, yamltext.read(file))
     for index, block in enumerate(experiment.matrix):
         block._document, block._path = experiment._document, ("matrix", index)
+        for path, spec in _specs(block):
+            try:
+                check_inside(spec)
+            except UserError as error:
+                raise block.error(path, error.message) from None
     return experiment
+
+
+def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What may name a file in a block, and where it stands."""
+    tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
+    for path, table in tables.items():
+        yield from (((*path, name), spec) for name in ("topology", "layout") for spec in table.get(name, ()))
+    for index, entry in enumerate(block.include):
+        yield from ((("include", index, name), getattr(entry, name)) for name in ("topology", "layout"))
 
 
 def load_platform(file: str | Path) -> Platform:
@@ -73,7 +89,12 @@ def _validated(model: type[Model], document: Document) -> Model:
     return loaded
 
 
-WANTED = {"tuple_type": "a list", "dict_type": "a mapping", "too_short": "at least one value"}
+WANTED = {
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "too_short": "at least one value",
+    "too_long": "not so many values",
+}
 
 
 def _first(errors: ValidationError, document: Document) -> UserError:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from commodel.config import Platform
+from commodel.errors import UserError
 from commodel.families import complete, family
 from commodel.launchers import launcher
 from commodel.patterns import schedule
@@ -14,6 +15,7 @@ START = 2.0  # seconds to start a batch: the driver and its programs
 SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
 LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 MIB = 1 << 20
+MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
 
 
@@ -27,6 +29,7 @@ class Durations:
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.parameters = ParameterSet("hockney", "", "guess", values)
         self.lines: dict[tuple, tuple[float, float]] = {}
+        self.built = 0  # messages, of all schedules that estimates were made from
 
     def of_points(self, points: Iterable[Point]) -> float:
         return START + sum(self._of_samples(*self._once(point)) for point in points)
@@ -63,6 +66,9 @@ class Durations:
 
     def _price(self, point: Point, ranks: int, size: int) -> tuple[float, float]:
         pattern = schedule(replace(point, layout="", ranks=ranks, bytes=size))
+        self.built += len(pattern.src)
+        if self.built > MOST_BUILT:
+            raise UserError(f"the patterns of this experiment have more than {MOST_BUILT:,} messages: too many to plan")
         entry = family("hockney")
         values = complete(entry, Values.exact(self.parameters))
         return float(pattern.cost(entry.price(pattern, values))[0]), len(pattern.src)

@@ -109,8 +109,8 @@ class Block(Part):
     zips: dict[WORD, AxisTable] = Field(
         default_factory=dict, description="named groups of equally long axes, taken side by side"
     )
-    exclude: tuple[Exclusion, ...] = Field((), description="combinations to leave out")
-    include: tuple[Combination, ...] = Field((), description="single combinations to add")
+    exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to leave out")
+    include: tuple[Combination, ...] = Field((), max_length=units.MAX_ENTRIES, description="single combinations to add")
 
     @model_validator(mode="after")
     def _consistent(self):
@@ -142,12 +142,12 @@ class Experiment(Part):
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
     batch: Batching = Field(default_factory=Batching, description="what runs in one job")
     probe_bytes: axis(SIZE, units.parse_bytes) = Field(
-        tuple(4**power for power in range(9)), description="message sizes of the probes"
+        tuple(4**power for power in range(9)), max_length=1000, description="message sizes of the probes"
     )
     library: fields.FLAG = Field(
         True, description="measure the MPI library's own collective beside every group of alternatives"
     )
-    matrix: tuple[Block, ...] = Field((), description="what to measure and predict")
+    matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
 
     def block_platform(self, block: Block) -> str:
         return block.platform or self.platform

@@ -9,9 +9,11 @@ from itertools import chain, product
 
 from commodel import expressions
 from commodel.errors import UserError
-from commodel.experiments import AXES, Block
+from commodel.experiments import AXES, Block, Experiment
 
-MAX_COMBINATIONS = 2_000_000
+MAX_COMBINATIONS = 2_000_000  # of an experiment
+MAX_TESTS = 50_000_000  # of a combination against an exclusion
+MAX_TOPOLOGIES = 1000  # different ones; each is built before anything is measured
 BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "") | dict.fromkeys(
     ("ranks", "nodes", "ranks_per_node", "bytes")
 )
@@ -28,6 +30,21 @@ def combinations(block: Block, limit: int = MAX_COMBINATIONS) -> Iterator[tuple[
     if (asked := size(block)) > limit:
         raise block.error((), f"found {asked} combinations, wanted at most {limit}")
     return _combinations(block)
+
+
+def check_size(experiment: Experiment) -> None:
+    """Refuses a matrix that would take too long to write out, before any of it is."""
+    sizes = [size(block) for block in experiment.matrix]
+    if (asked := sum(sizes)) > MAX_COMBINATIONS:
+        raise experiment.error(("matrix",), f"found {asked} combinations, wanted at most {MAX_COMBINATIONS}")
+    tests = sum(each * len(block.exclude) for each, block in zip(sizes, experiment.matrix, strict=True))
+    if tests > MAX_TESTS:
+        raise experiment.error(("matrix",), f"found {tests} tests by exclude, wanted at most {MAX_TESTS}")
+    tables = [table for block in experiment.matrix for table in (block.axes, *block.zips.values())]
+    trees = {spec for table in tables for spec in table.get("topology", ())}
+    trees |= {entry.topology for block in experiment.matrix for entry in block.include}
+    if len(trees) > MAX_TOPOLOGIES:
+        raise experiment.error(("matrix",), f"found {len(trees)} topologies, wanted at most {MAX_TOPOLOGIES}")
 
 
 def size(block: Block) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from commodel import __version__
@@ -12,12 +13,15 @@ from commodel.config import Block, Experiment, Platform, find, load_experiment, 
 from commodel.errors import UserError
 from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
-from commodel.matrix import combinations, place_of
+from commodel.matrix import check_size, combinations, place_of
 from commodel.points import Setting, library_beside, make_point
 from commodel.probes import probe
+from commodel.projectfiles import check_inside
 from commodel.records import Batch, Plan, Point
 from commodel.tables import read_json, write_text
 from commodel.toolchain import ROOT
+
+MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -32,7 +36,9 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
             platforms[wanted] = _platform(experiment, block, root)
     if only and not platforms:
         raise UserError(f"no block of {path} runs on platform '{only}'")
-    points = list(_points(experiment, platforms))
+    points = list(islice(_points(experiment, platforms), MAX_POINTS + 1))
+    if len(points) > MAX_POINTS:
+        raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted no more to be measured")
     if not points:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
@@ -120,6 +126,7 @@ def _at(experiment: Experiment, path: tuple, check, *arguments):
 
 
 def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[Point]:
+    check_size(experiment)
     for block in experiment.matrix:
         name = experiment.block_platform(block)
         if name not in platforms:
@@ -161,7 +168,12 @@ def inputs(plan: Plan, experiment: Path) -> dict[str, str]:
 
 def load_plan(path: Path) -> Plan:
     try:
-        return Plan.from_json(read_json(path))
+        plan = Plan.from_json(read_json(path))
+        for spec in {name for point in plan.points for name in (point.topology, point.layout)}:
+            check_inside(spec)
+        return plan
+    except UserError as error:
+        raise UserError(error.message.removeprefix(f"{path}: "), file=path) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
 

@@ -93,7 +93,9 @@ class Platform(Part):
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
     ) = Field(description="ranks that a node can hold; auto, on a local platform: its processors")
     types: dict[fields.NODE_TYPE, RANKS] = Field(
-        default_factory=dict, description="nodes of each type, in the order of the nodes; left out: all are alike"
+        default_factory=dict,
+        max_length=64,
+        description="nodes of each type, in the order of the nodes; left out: all are alike",
     )
     simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
     slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
@@ -136,6 +138,8 @@ class Platform(Part):
         if self.slurm and set(self.slurm.features) != set(self.types):
             found, wanted = (", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types))
             raise refused(f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features")
+        if self.nodes * self.cores > units.MAX_COUNT:
+            raise refused(f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks", "nodes")
         if self.launcher == "local" and self.nodes != 1:
             raise refused(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
         if self.hosts and self.nodes > len(self.hosts.names):

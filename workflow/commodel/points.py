@@ -18,6 +18,7 @@ from commodel.records import LIBRARY, Point, digest
 from commodel.sources import sources
 from commodel.topologies import own_spelling as own_tree
 from commodel.topologies import tree
+from commodel.units import MAX_COUNT
 
 BUILDING = ("phases", "rounds", "segments")  # what algorithms are made of
 
@@ -81,8 +82,8 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
-    if ranks < 2:
-        raise UserError(f"found {ranks}, wanted at least 2", key="ranks")
+    if not 2 <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks}, wanted 2 to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
     with _about("layout"):
         placed = full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))

@@ -13,15 +13,22 @@ from statistics import median
 
 from commodel.errors import UserError
 from commodel.points import Setting, make_point
+from commodel.projectfiles import check_inside
 from commodel.records import LIBRARY, Point
 from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count, parse_seconds
 
+
+def _own(spec: str) -> str:
+    check_inside(spec)
+    return spec
+
+
 COLUMNS: dict[str, Callable] = {
     "operation": str,
     "algorithm": str,
-    "topology": str,
-    "layout": str,
+    "topology": _own,
+    "layout": _own,
     "ranks": parse_count,
     "bytes": parse_bytes,
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from commodel.config import Experiment
 from commodel.errors import UserError
-from commodel.matrix import combinations, place_of
+from commodel.matrix import check_size, combinations, place_of
 from commodel.patterns import schedule
 from commodel.points import Setting, make_point, message_size
 from commodel.records import Point
@@ -29,6 +29,7 @@ class Shape:
 def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
     """Every point of the matrix once, by shape, in the order in which the shapes come up. No platform but `setting`
     limits it."""
+    check_size(experiment)
     found: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
         room = setting.for_block(combination for combination, _ in combinations(block)) if setting.name else setting

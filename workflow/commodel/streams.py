@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commodel.errors import UserError
+from commodel.safecells import guarded
 from commodel.tables import whole
 
 GROUP = 100_000  # rows
@@ -79,7 +80,7 @@ def _writer(suffix: str, path: Path, types: pa.Schema) -> Iterator[Callable[[pa.
         return
     with path.open("w", encoding="utf-8", newline="") as stream:
         types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
-        yield lambda table: table.to_pandas().to_csv(stream, index=False, header=False, lineterminator="\n")
+        yield lambda table: guarded(table.to_pandas()).to_csv(stream, index=False, header=False, lineterminator="\n")
 
 
 def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
@@ -101,5 +102,5 @@ def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
 def _opened(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UserError(f"cannot read it as Parquet: {str(error).splitlines()[0]}", file=path) from None
+    except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
+        raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None

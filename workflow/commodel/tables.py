@@ -16,11 +16,11 @@ import yaml
 
 from commodel.errors import UserError
 from commodel.records import Curve, Estimate, ParameterSet
+from commodel.safecells import guarded
 from commodel.textfiles import MIB, open_file, read_lines, read_text
 from commodel.units import parse_count
 from commodel.yamltext import read as read_yaml
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell starts with that is computed
 MAX_FILE = 512 * MIB
 
 
@@ -56,21 +56,7 @@ def read_json(path: Path):
 
 def write_table(path: Path, frame: pd.DataFrame) -> None:
     with whole(path) as temporary:
-        inert(frame).to_csv(temporary, index=False)
-
-
-def inert(frame: pd.DataFrame) -> pd.DataFrame:
-    """People open tables in spreadsheets, and texts in them may be a stranger's."""
-    for name in frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]:
-        texts = frame[name].unique()
-        if any(safe_cell(text) is not text for text in texts):
-            frame = frame.assign(**{name: frame[name].map(safe_cell)})
-    return frame
-
-
-def safe_cell(value: object) -> object:
-    """A text that a spreadsheet would take for a formula gets a quote in front."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+        guarded(frame).to_csv(temporary, index=False)
 
 
 def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -217,7 +203,7 @@ def read_parameters(path: Path) -> ParameterSet:
             provenance=dict(data.get("provenance", {})),
         )
         _check(found)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, UserError) as error:
         fail(f"damaged: {error}")
     return found
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from commodel.errors import UserError
 
-MAX_NODES = 1 << 24
+MAX_NODES = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@ from commodel.errors import UserError
 from commodel.operations import operation as operation_named
 from commodel.units import expand, parse_bytes, parse_count
 
+MOST = 100_000  # jobs of one operation
+
 
 def jobs_of(operations, leaves, ranks, sizes) -> list[Job]:
     if not operations:
@@ -20,5 +22,7 @@ def _of_operation(operation, leaves, ranks, sizes) -> list[Job]:
         raise UserError(f"--bytes is missing; {name} needs a message size")
     lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
     counts = expand(leaves or ranks, lambda text: parse_count(text, 1 if leaves else 2))
+    if (asked := len(counts) * len(lengths)) > MOST:
+        raise UserError(f"these options mean {asked} jobs, wanted at most {MOST}")
     over = "leaves" if leaves else "ranks"
     return [Job(name, size, **{over: count}) for count in counts for size in lengths]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from commodel.tables import safe_cell, write_text
+from commodel.safecells import safe_cell
+from commodel.tables import write_text
 
 Rows = Sequence[Mapping[str, object]]
 style_option = click.option(

@@ -6,6 +6,7 @@ import click
 
 from commodel.algorithms import choices
 from commodel.errors import UserError
+from commodel.matrix import MAX_COMBINATIONS
 from commodel.operations import operation as operation_named
 from commodel.patterns import schedule
 from commodel.points import Setting, make_point
@@ -46,6 +47,8 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
     ways = ways or [{"algorithm": spec} for spec in algorithm or every]
     counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
     lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
+    if (asked := len(ways) * len(counts) * len(lengths)) > MAX_COMBINATIONS:
+        raise UserError(f"these options mean {asked} patterns, wanted at most {MAX_COMBINATIONS}")
     setting = setting or Setting.unlimited()
     return [
         make_point(

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.advice.windows import gather_bounds
+from commodel.cli._jobs import MOST
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
 from commodel.tables import read_parameters
@@ -26,5 +27,8 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     if parameters.family != "cluster":
         raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
     counts = expand(ranks, lambda text: parse_count(text, 2))
-    jobs = [(count, size) for count in counts for size in expand(sizes, parse_bytes)]
+    lengths = expand(sizes, parse_bytes)
+    if len(counts) * len(lengths) > MOST:
+        raise UserError(f"these options mean {len(counts) * len(lengths)} jobs, wanted at most {MOST}")
+    jobs = [(count, size) for count in counts for size in lengths]
     show([{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs], style)

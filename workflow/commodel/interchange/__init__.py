@@ -17,6 +17,7 @@ from commodel.algorithms import algorithm
 from commodel.errors import UserError
 from commodel.layouts import Site, full
 from commodel.operations import OPERATIONS
+from commodel.projectfiles import check_inside
 from commodel.records import LIBRARY, ParameterSet
 from commodel.textfiles import MIB, read_lines
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
@@ -178,6 +179,7 @@ def plain(name: str) -> str:
 def _no_layout(spec: str) -> str:
     """Why this is no layout; empty: it is one, or none is named."""
     try:
+        check_inside(spec)
         full(spec or "block", Site())
     except UserError as error:
         return error.message

@@ -26,7 +26,7 @@ def own_spelling(spec: str) -> str:
     return f"{names[-1] if 'x' in arguments else names[0]}:{arguments}" if names and colon else spec
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def tree(spec: str) -> Tree:
     """The tree that a spec names, or a UserError that says what is wrong with it."""
     name, _, arguments = own_spelling(spec).partition(":")

@@ -100,6 +100,7 @@ Schedule read_schedule(const char *path)
     if (op.row > 0 && op.step < schedule.rows[op.row - 1].step)
       wrong(at, "step", fields[STEP], "rows sorted by step");
     int top = op.rank > op.peer ? op.rank : op.peer;
+    if (top == INT_MAX) wrong(at, "rank", "2147483647", "a rank below 2147483647");
     if (top >= schedule.ranks) schedule.ranks = top + 1;
     schedule.rows[schedule.count++] = op;
   }

@@ -1,0 +1,37 @@
+"""What the sanitizers say of inputs that were found by hand or by chance: refused in one line, with its place."""
+
+import pytest
+
+from commodel.errors import UserError
+from commodel.toolchain import find
+from tests.fuzz import forms, native
+
+pytestmark = pytest.mark.skipif(find("mpicc") is None, reason="no mpicc here")
+REFUSED = {
+    "a rank that has no next one": (
+        "schedule",
+        forms.PLAY.replace(b"0,send,0,1", b"0,send,0,2147483647"),
+        "2: column rank",
+    ),
+    "a zero byte": ("schedule", forms.PLAY + b"\0", "zero byte"),
+    "no end of runs": ("schedule", forms.PLAY.replace(b"0+8;24+8", b"0+8;" * 500), "column runs"),
+    "a run below 0": ("schedule", forms.PLAY.replace(b"24+8", b"-24+8"), "column runs"),
+    "more columns than any program has": ("cases", b"id," + b"n," * 100 + b"\n", "1: column"),
+    "an endless id": ("cases", forms.CASES.replace(b"one", b"o" * 100_000), "column id"),
+    "an id that is a path": ("cases", forms.CASES.replace(b"one", b"../one"), "column id"),
+    "a number that overflows": ("cases", forms.CASES.replace(b"1e-6", b"1e999"), "column delay"),
+    "nothing": ("cases", b"", "empty file"),
+}
+
+
+@pytest.mark.parametrize("kind", ["cases", "schedule"])
+def test_good_files_are_read(tmp_path, kind):
+    (tmp_path / "input").write_bytes({"cases": forms.CASES, "schedule": forms.PLAY}[kind])
+    native.read(kind, tmp_path / "input")
+
+
+@pytest.mark.parametrize(("kind", "content", "said"), REFUSED.values(), ids=REFUSED)
+def test_bad_ones_are_refused_in_one_line(tmp_path, kind, content, said):
+    (tmp_path / "input").write_bytes(content)
+    with pytest.raises(UserError, match=said):
+        native.read(kind, tmp_path / "input")
