@@ -133,7 +133,8 @@ def raw_file(content: bytes, folder: Path) -> None:
     place = folder / "raw" / batch.name
     place.mkdir(parents=True, exist_ok=True)
     (place / f"{batch.ids[0]}.csv").write_bytes(content.replace(b"CASE", batch.ids[0].encode()))
-    summarize_raw(collect(plan, folder / "raw"))
+    observations, _ = collect(plan, folder / "raw")
+    summarize_raw(observations)
 
 
 def quantity(text: str, folder: Path) -> None:
