@@ -148,6 +148,11 @@ static void fit_window(Measurement *m, int n)
   for (int i = 0; i < n; i++) {
     took[i] = m->joined[ALL_ENDS * n + i] + m->joined[STARTS_NEGATED * n + i];
     late += m->joined[LATE * n + i] == LATE_ARRIVAL;
+    if (!COMMODEL_SIMULATED && took[i] > m->longest) m->jumped = true; /* before this chunk, after the last alignment */
+  }
+  if (m->jumped) { /* a window of an hour would be waited for */
+    free(took);
+    return;
   }
   sort_doubles(took, n);
   if (late > late_tolerated * n) {
@@ -194,9 +199,8 @@ static void warm_up(Measurement *m)
   Alignment *a = m->alignment;
   double least = 0, all = 0;
   long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs to know how long one takes */
-  bool jumped;
   if (m->aligned) align_clocks(a);
-  agree_on_time(&m->entered, &jumped);
+  agree_on_time(&m->entered, &m->jumped);
   for (long long i = 0; i < passes; i++) {
     bool first = i == 0 && m->program->first_pass;
     if (m->program->arm && !first) m->program->arm(m->state);
@@ -207,7 +211,7 @@ static void warm_up(Measurement *m)
     if (i == 0 || took < least) least = took; /* the first pays for connections and checks */
   }
   MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-  double longest = agree_on_time(&m->entered, &jumped);
+  double longest = agree_on_time(&m->entered, &m->jumped);
   m->estimate = all = all < longest ? all : longest;
   a->slack = least_slack;
   a->window = window_length(a, all);
@@ -226,7 +230,7 @@ void measure_case(const Program *program, const Case *c, const Options *options,
   struct {
     int n, resync;
     double window, lead;
-  } plan = {next_chunk(&m, samples), 0, alignment->window, alignment->lead};
+  } plan = {next_chunk(&m, samples), m.aligned && m.jumped, alignment->window, alignment->lead};
   for (;;) {
     MPI_TRY(MPI_Bcast(&plan, sizeof plan, MPI_BYTE, 0, MPI_COMM_WORLD));
     if (plan.n == 0) break;
@@ -237,7 +241,7 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     if (alignment->rank != 0) continue;
 
     add_samples(&m, samples, plan.n);
-    if (m.aligned && !m.jumped) fit_window(&m, plan.n);
+    if (m.aligned) fit_window(&m, plan.n);
     plan.window = alignment->window;
     plan.lead = alignment->lead;
     m.estimate = m.spent / samples->count;
