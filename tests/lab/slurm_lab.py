@@ -109,6 +109,7 @@ def slurm():
         pytest.skip(f"no {', '.join(missing)} here: tests/lab/packages-slurm.txt" if missing else "needs root")
     build(ROOT, "mpi")
     (ROOT / "build" / "mpi" / "built").touch()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated test run takes its Slurm down too
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     try:
         subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
