@@ -1,7 +1,5 @@
 """Writes a report as a workbook: native tables and charts, values only, byte-identical for equal reports."""
 
-import re
-from datetime import datetime
 from pathlib import Path
 
 import xlsxwriter
@@ -26,6 +24,7 @@ from commodel.report.xlsx_layout import (
     ampersand,
     colour_scale,
     column_widths,
+    created,
     header_lines,
     legal,
     legal_table,
@@ -35,7 +34,6 @@ from commodel.report.xlsx_layout import (
 )
 from commodel.tables import whole
 
-CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
 MAX_ROWS = 1_048_576
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
@@ -50,15 +48,6 @@ def write_xlsx(report: Report, path: str | Path) -> None:
         for section in report.sections:
             book.add(section)
         book.close()
-
-
-def created(report: Report) -> datetime:
-    """The last day of the measurements: a report of the same results is the same file, whenever it is written."""
-    day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
-    try:
-        return datetime(*map(int, day.groups())) if day else CREATED
-    except ValueError:
-        return CREATED
 
 
 class Workbook:

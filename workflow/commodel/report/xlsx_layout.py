@@ -1,9 +1,11 @@
 """What Excel demands of names, and what readers demand of widths and colours."""
 
 import re
+from datetime import datetime
 
-from commodel.report.shape import COLOURS, Scale, Table, show
+from commodel.report.shape import COLOURS, Report, Scale, Table, show
 
+CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
 WIDEST = 52  # characters of a column
 
 
@@ -101,3 +103,12 @@ def unique(headers: list[str]) -> list[str]:
 
 def ampersand(text: str) -> str:
     return text.replace("&", "&&")
+
+
+def created(report: Report) -> datetime:
+    """The last day of the measurements: a report of the same results is the same file, whenever it is written."""
+    day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
+    try:
+        return datetime(*map(int, day.groups())) if day else CREATED
+    except ValueError:
+        return CREATED
