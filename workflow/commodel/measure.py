@@ -89,7 +89,8 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
     before, marked = unmeasured.finished(folder)
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
-    write_json(folder / "provenance.json", provenance(site.plan, batch))
+    if missing or not (folder / "provenance.json").exists():  # else it tells of samples that stay as they are
+        write_json(folder / "provenance.json", provenance(site.plan, batch))
 
     def tell(samples: Path, due: bool = False, **said: int) -> None:
         if due or attempt.due():

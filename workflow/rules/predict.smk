@@ -19,6 +19,7 @@ rule predict:
 rule compare:
     input:
         f"results/{E}/observations.csv",
+        f"results/{E}/unmeasured.csv",
         expand(f"results/{E}/predictions/{{family}}.csv", family=PLAN.families),
         plan=f"results/{E}/plan.json",
         code=sources("compare"),
