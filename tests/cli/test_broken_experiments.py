@@ -36,7 +36,7 @@ MUTATIONS = {  # (what is replaced, by what, line of the complaint, a word in it
     "argument that is no size": ("chain:4KiB", "chain:4XB", 8, "4XB"),
     "argument where none is taken": ("[linear,", "['linear:4',", 8, "takes none"),
     "too many ranks": ("ranks: 2", "ranks: 5", 9, "5 ranks"),
-    "one rank": ("ranks: 2", "ranks: 1", 9, "at least 2"),
+    "one rank": ("ranks: 2", "ranks: 1", 9, "wanted 2 to"),
     "no ranks": ("      ranks: 2\n", "", None, "ranks are missing"),
     "no bytes": ("      bytes: [8, 1KiB]\n", "", None, "bytes are missing"),
     "unknown layout": ("layout: block", "layout: blok", 10, "block"),

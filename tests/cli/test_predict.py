@@ -203,7 +203,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments, words):
         (["--operation", "bcast", "--ranks", "4"], "--bytes"),
         (["--operation", "bcast", "--bytes", "4"], "--ranks"),
         (["--operation", "bcast", "--ranks", "0", "--bytes", "1"], "found"),
-        (["--operation", "bcast", "--ranks", "1", "--bytes", "1"], "at least 2"),
+        (["--operation", "bcast", "--ranks", "1", "--bytes", "1"], "wanted 2 to"),
         (["--operation", "bcast", "--ranks", "4", "--bytes", "1", "--layout", "blok:2"], "block"),
         (["--ranks", "4", "--bytes", "1"], "--operation"),
     ],
