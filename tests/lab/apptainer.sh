@@ -91,7 +91,7 @@ make_rootfs() {
 build() {
   export PATH=$tools/usr/bin:$PATH APPTAINER_TMPDIR=$work APPTAINER_CONFIGDIR=$work/config
   mkdir -p "$work/config"
-  (cd "$clone" && "$lab/asroot.py" apptainer --quiet build --mksquashfs-args '-comp lz4' \
+  (cd "$clone" && "$lab/asroot.py" apptainer --quiet build --warn-unused-build-args --mksquashfs-args '-comp lz4' \
     --build-arg BOOTSTRAP=localimage --build-arg "FROM=$rootfs" "$work/image.sif" "$1" >&2)
   mv "$work/image.sif" "$2"
 }
@@ -102,7 +102,7 @@ make_image() {
   state=$(cd "$clone" && { git rev-parse HEAD; git diff HEAD; } | sha256sum | cut -c 1-12)
   image=$cache/commodel-$state.sif
   [ -e "$image" ] && return
-  rm -f "$cache"/commodel-*.sif
+  find "$cache" -maxdepth 1 -name 'commodel-*.sif' -mtime +0 -delete # not those that others may be testing now
   build container.def "$image"
   say "image built: $(du -m "$image" | cut -f 1) MB"
 }

@@ -14,8 +14,9 @@ SCRIPT = Path(__file__).with_name("apptainer.sh")
 NO_MPI = """
 Bootstrap: localimage
 From: {rootfs}
-%files
-    {root}/build/mpi/player /opt/commodel/build/mpi/player
+%setup
+    install -D {root}/build/mpi/player $APPTAINER_ROOTFS/opt/commodel/build/mpi/player
+    patchelf --remove-rpath $APPTAINER_ROOTFS/opt/commodel/build/mpi/player
 %labels
     commodel.native {digest}
 """

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.lab.apptainer_lab import OPEN_MPI, apptainer, container, image, wrong_image  # noqa: F401
+from tests.lab.apptainer_lab import apptainer, container, image  # noqa: F401
 from tests.lab.slurm_lab import make_project, slurm  # noqa: F401
 from tests.lab.test_slurm_campaign import CAMPAIGN
 
@@ -47,11 +47,10 @@ def test_a_campaign_in_the_image_beside_the_native_one(project, image):  # noqa:
     assert {batch.nodes for batch in project.plan.batches if batch.platform == "boxed"} >= {1, 2, 4}
 
 
-def test_ranks_that_do_not_understand_srun_are_explained(project, wrong_image):  # noqa: F811
+def test_ranks_that_srun_does_not_speak_to_are_explained(project, image):  # noqa: F811
     project.write(CAMPAIGN.replace("platform: lab", "platform: boxed"))
-    boxed(project, container(wrong_image("open-mpi", OPEN_MPI), launcher=SLURM))
+    boxed(project, container(image, launcher=SLURM.replace("pmi2", "none")))
     batch = next(batch for batch in project.plan.batches if batch.nodes == 2)
     job = project.submit(batch)
     assert project.slurm.ended(job, 120) == "FAILED"
-    told = project.log(job).splitlines()[-1]
-    assert "believes that it is rank 0 of 1" in told
+    assert "believes that it is rank 0 of 1" in project.log(job).splitlines()[-1]
