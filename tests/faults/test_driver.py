@@ -117,7 +117,8 @@ def test_a_second_driver_is_told_who_the_first_is(campaign):
         here.wait_for(here.now)
         refused = here.measure(code=2)
         driver.communicate(timeout=100)
-    assert f"another measurement of this batch is at work already: process {driver.pid} on " in refused.stderr
+    assert "another measurement of this batch is at work already: " in refused.stderr
+    assert f", process {driver.pid}, since " in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert [attempt["pid"] for attempt in here.state()["attempts"]] == [driver.pid]
 
