@@ -46,6 +46,21 @@ def test_every_sample_has_its_case_s_columns(raw):
     assert set(observations[observations["kind"] == "probe"]["id"]) == {CASE.id}
 
 
+def test_a_case_without_a_valid_sample_was_not_measured(raw):
+    path = raw / "first" / f"{POINTS[1].id}.csv"
+    one = raw / "pass.csv"
+    rows = [f"{POINTS[1].id},{k},1e-6,1e-3,{{}},time" for k in range(2)]
+    for valid, expected in ((0, ["late"]), (1, [])):
+        text = [rows[0].format(0), rows[1].format(valid)]
+        one.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
+        path.unlink()
+        join({1: one}, path)
+        observations, lacking = collect(PLAN, raw)
+        assert (observations["id"] == POINTS[1].id).sum() == 2
+        assert list(lacking["status"]) == expected
+    assert collect(PLAN, raw)[1].empty
+
+
 def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_done(raw):
     first, second = raw / "first" / f"{POINTS[1].id}.csv", raw / "second" / f"{POINTS[2].id}.csv"
     first.write_text(first.read_text().replace("2.0", "2.1", 1))

@@ -45,6 +45,15 @@ WorkflowError in file "Snakefile", line 37:
 results/demo: another run of this experiment is at work already: ann on n1, process 7, since 2026-11-21 11:20
   File "Snakefile", line 37, in __onstart
 """
+SBATCH = """\
+Error in rule measure:
+    message: SLURM sbatch failed. The error message was 'sbatch: error: invalid partition specified: nosuch
+sbatch: error: Batch job submission failed: Invalid partition name specified'.
+    sbatch call:
+        sbatch --parsable -p nosuch
+    jobid: 3
+Trying to restart job 3.
+"""
 
 
 def shown(text: str) -> tuple[list[str], Complaints]:
@@ -73,6 +82,12 @@ def test_jobs_elsewhere_and_a_bug():
 def test_what_snakemake_itself_complains_about():
     lines, _ = shown(REFUSED)
     assert lines == [f"snakemake: {REFUSED.splitlines()[1]}"]
+
+
+def test_what_sbatch_refuses():
+    lines, _ = shown(SBATCH + SBATCH)
+    said = "sbatch refuses the job: invalid partition specified: nosuch; what a site needs is in profiles/README.md"
+    assert lines == [f"commodel: {said}"]
 
 
 def test_the_last_lines_are_kept_for_what_nobody_understands():

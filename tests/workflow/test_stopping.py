@@ -3,12 +3,25 @@
 import os
 import pty
 import signal
+import sys
+import time
 
 import pytest
 
+from commodel.cli._snakemake import STOPPING, follow
 from tests.workflow.conftest import family
 
 STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
+SLOW_TO_STOP = """
+import signal, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print("at work", flush=True)
+while not got:
+    time.sleep(0.01)
+time.sleep(3)
+print(len(got), "asked to stop", flush=True)
+"""
 
 
 @pytest.mark.parametrize("number", STOPPED)
@@ -38,6 +51,21 @@ def test_a_signal_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier
     after = project.raw_files()
     assert {name: after[name] for name in before} == before
     assert len(after) == len(before) + 4 + 2
+
+
+def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
+    """A second Ctrl-C would end scancel, and leave the jobs in the queue."""
+    lines = []
+
+    def told(line: str) -> None:
+        lines.append(line)
+        for _ in range(2 if line == "at work" else 0):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    assert follow([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
+    assert (tmp_path / "log").read_text() == "at work\n1 asked to stop\n"
+    assert set(lines) == {"at work", STOPPING}
 
 
 def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project, barrier):

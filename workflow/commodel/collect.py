@@ -12,7 +12,7 @@ from commodel.layouts import nodes_of_case
 from commodel.rawfiles import DamagedError, read_samples
 from commodel.records import Batch, Plan
 from commodel.stats import median_interval, worst_stop
-from commodel.unmeasured import UNFINISHED, why_unmeasured
+from commodel.unmeasured import LATE, UNFINISHED, why_unmeasured
 
 TEXT = (
     "id",
@@ -35,8 +35,8 @@ UNMEASURED += ["bytes", "status", "reason"]
 
 
 def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All samples of all cases that the plan names, and the cases that have none, each with the reason. `unfinished`
-    takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
+    """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
+    `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
     found: list[dict] = []  # of each case
     samples = {name: [] for name in SAMPLE}  # of all of them
     lacking: list[dict] = []
@@ -52,6 +52,9 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
                     damaged.append(error)
                     _put_aside(path)
                     continue
+                if not any(row["valid"] for row in rows):
+                    late = f"a rank started late in each of its {len(rows)} samples"
+                    lacking.append({"id": case, **about, **room, "status": LATE, "reason": late})
                 found.append({"id": case, **about, "rows": len(rows)})
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]

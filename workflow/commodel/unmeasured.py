@@ -10,6 +10,7 @@ from commodel.errors import UserError, one_line
 from commodel.tables import read_json, write_json
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED = "crash", "timeout", "budget", "unfinished"
+LATE = "late"  # never marked: there are samples, of which none is valid
 SUFFIX = ".unmeasured.json"
 
 

@@ -21,6 +21,7 @@ rule collect:
         unmeasured=f"results/{E}/unmeasured.csv",
     params:
         unfinished="--unfinished" if FINISH else "",
+    retries: 0  # a damaged raw file is moved aside: its batch has to be measured first
     message:
         "collecting the samples"
     shell:

@@ -9,6 +9,8 @@ LOG = re.compile(r"^Logfile (.+):$")
 FENCE = re.compile(r"^=+$")
 # Snakemake's own errors: the line after it says what. Of a job that failed that is its command, which helps nobody.
 ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
+# The Slurm executor's own, of a job that it could not hand in; what sbatch said may go on on the next line.
+REFUSED = re.compile(r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)")
 NOTHING_NEW = "At least one job did not complete successfully."
 OURS = "commodel: "
 TRACE = "Traceback (most recent call last):"
@@ -34,6 +36,8 @@ class Complaints:
             who, self.expected = OURS if self.expected == TRACE else "snakemake: ", ""
             if text != NOTHING_NEW:
                 self._say(f"{who}{text}")
+        elif match := REFUSED.match(text):
+            self._say(f"{OURS}sbatch refuses the job: {match[1]}; what a site needs is in profiles/README.md")
         elif match := JOB.match(text):
             self.stage = match[1]
         elif match := LOG.match(text):

@@ -1,6 +1,7 @@
 """The snakemake command for a folder's results with commodel's own workflow and profiles, and how it is waited for."""
 
 import json
+import math
 import os
 import selectors
 import signal
@@ -14,6 +15,8 @@ from pathlib import Path
 from commodel.toolchain import ROOT
 
 EVERY = 2.0  # seconds between two looks at how far it is
+PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again
+STOPPING = "commodel: stopping: jobs are being cancelled, which may take a minute"
 STOPPERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -58,7 +61,13 @@ def follow(command: list[str], log: Path, told: Callable[[str], None], tick: Cal
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
         )
         with process, _passed_on(process) as stopped:
-            for line in _lines(process, tick):
+
+            def look() -> None:
+                if stopped:
+                    told(STOPPING)
+                tick()
+
+            for line in _lines(process, look):
                 with suppress(OSError):  # a full disk is for the jobs to complain about
                     kept.write(line)
                 if not stopped:
@@ -92,12 +101,16 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
 
 @contextmanager
 def _passed_on(process: subprocess.Popen) -> Iterator[list[int]]:
-    """While it lasts, what should stop this process stops that one's group; what was ignored (nohup) still is."""
+    """While it lasts, what should stop this process stops that one's group; what was ignored (nohup) still is. Only
+    once: a second Ctrl-C would end the scancel that the first one has started, and leave the jobs in the queue."""
     stopped: list[int] = []
+    passed = -math.inf
 
     def stop(number: int, frame: object) -> None:
+        nonlocal passed
         stopped.append(number)
-        if process.poll() is None:
+        if time.monotonic() >= passed + PATIENCE and process.poll() is None:
+            passed = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
 
     before = {number: signal.getsignal(number) for number in STOPPERS}

@@ -10,7 +10,8 @@ TEXTS = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status"
 COUNTS = ("ranks", "nodes", "leaves", "bytes")
 NOTE = (
     "budget: its batch had no time left. timeout: it ran past its limit. crash: its program failed. unfinished: its "
-    "batch did not finish. No score counts these. `commodel run EXPERIMENT --retry` tries them again."
+    "batch did not finish. late: in every sample a rank came after the common start, as on a node with more busy ranks "
+    "than cores. No score counts these. `commodel run EXPERIMENT --retry` tries all but the late ones again."
 )
 
 
