@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.workflow.conftest import family
+from tests.processes import family
 
 STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 
