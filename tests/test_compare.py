@@ -29,10 +29,9 @@ def comparison():
     return compared(predicted("f"))
 
 
-def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED):
-    plan = Plan(
-        "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(points)),), "0"
-    )
+def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED, asked=1, good=True, simulated=False):
+    settings, where = {"passes": asked}, {"p": {"simulated": simulated}}
+    plan = Plan("e", "e", "d", 1, ("f",), {}, settings, where, (Batch("b", "p", 8, tuple(points)),), "0")
     rows = [
         {
             "kind": "point",
@@ -45,7 +44,7 @@ def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED):
         }
         for case, median in measured.items()
         if median
-        for offset, valid in [(0.1 * step, True) for step in range(-5, 6)] + [(100.0, False)]
+        for offset, valid in [(0.1 * step, good) for step in range(-5, 6)] + [(100.0, False)]
     ]
     return compare(plan, pd.DataFrame(rows), predictions, unmeasured)
 
@@ -77,6 +76,18 @@ def test_a_point_without_measurement_says_why():
     rows = compared(predicted("f"), why).set_index("point")["measurement"]
     assert rows[POINTS[6].id] == "not measured: budget"
     assert set(rows.drop(POINTS[6].id)) == {"ok"}
+
+
+def test_a_point_without_a_valid_sample_says_so():
+    rows = compared(predicted("f"), good=False).set_index("point")["measurement"]
+    assert rows[POINTS[0].id] == "not measured: no valid sample"
+    assert rows[POINTS[6].id] == "not measured"
+
+
+def test_a_point_with_some_of_its_passes_says_so():
+    rows = compared(predicted("f"), asked=3).set_index("point")["measurement"]
+    assert set(rows.drop(POINTS[6].id)) == {"ok, 1 of 3 passes"}
+    assert "ok" in set(compared(predicted("f"), asked=3, simulated=True)["measurement"])
 
 
 def test_a_gap_changes_no_figure_of_the_others():

@@ -1,5 +1,6 @@
 """Launchers are pure functions: the argv for a job, without any cluster."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,13 @@ def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COMMODEL_AGENT", "./agent")  # programs start in another folder
     assert set(launcher("hosts").argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
+
+
+def test_hosts_are_not_told_the_node_of_a_slurm_job_around_them(job, monkeypatch):
+    monkeypatch.setenv("SLURMD_NODENAME", "n0")
+    argv = launcher("hosts").argv(job("hosts"))
+    command = [*argv[: argv.index("/bin/start")], "printenv", "SLURMD_NODENAME"]
+    assert subprocess.run(command, capture_output=True, check=False).stdout == b""
 
 
 @pytest.mark.parametrize("named", ["ssh -p 2", "ssh:rsh", "a,b", "-x", "a;b"])

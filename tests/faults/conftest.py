@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import command_name, family
+
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """
 platform: two-cores
@@ -74,7 +76,7 @@ class Campaign:
 
     def ranks(self, starter: subprocess.Popen) -> list[int]:
         """The processes of the program that a measurement runs, and of no other one."""
-        return [pid for pid, name in descendants(starter.pid) if name == "player"]
+        return [process for process in family(starter.pid) if command_name(process) == "player"]
 
     def samples(self) -> set[str]:
         return {path.stem for path in self.raw.glob("*.csv")}
@@ -92,22 +94,6 @@ class Campaign:
     @property
     def ids(self) -> set[str]:
         return set((self.root / f"results/faulty/batches/{self.batch['name']}.txt").read_text().split())
-
-
-def descendants(pid: int) -> list[tuple[int, str]]:
-    """Of a process, by the kernel's own books: hydra gives its ranks sessions of their own."""
-    parents, names = {}, {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (entry / "stat").read_text()
-        except OSError:
-            continue
-        name, _, rest = text.partition("(")[2].rpartition(")")
-        parents[int(entry.name)], names[int(entry.name)] = int(rest.split()[1]), name
-    found = [pid]
-    for parent in found:
-        found += [child for child, its_parent in parents.items() if its_parent == parent]
-    return [(child, names.get(child, "")) for child in found[1:]]
 
 
 @pytest.fixture

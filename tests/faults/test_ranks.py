@@ -4,23 +4,34 @@ import os
 import signal
 
 
-def strike(campaign, number, times=1):
-    """Starts the measurement and sends a signal to rank processes while a case runs; the cases that were hit."""
+def strike(campaign, driver, number, hit):
+    """Sends a signal to a rank in a case that was not hit before, and notes that case. The rank is stopped first: then
+    the other one cannot get further than to the next case, however long it takes to see which that is."""
+
+    def fresh():
+        now = campaign.now()
+        return now not in {*hit, *campaign.pass_samples()} and now
+
+    campaign.wait_for(fresh)
+    rank = campaign.wait_for(lambda: campaign.ranks(driver))[-1]
+    os.kill(rank, signal.SIGSTOP)
+    hit.append(campaign.wait_for(fresh))
+    os.kill(rank, number)
+
+
+def struck(campaign, number, times=1):
+    """Starts the measurement and strikes it; the driver's code, the cases that were hit, and what it printed."""
     hit = []
     with campaign.start() as driver:
         for _ in range(times):
-            case = campaign.wait_for(lambda: (now := campaign.now()) and now not in hit and now)
-            ranks = campaign.wait_for(lambda: campaign.ranks(driver))
-            assert campaign.now() == case
-            os.kill(ranks[-1], number)
-            hit.append(case)
+            strike(campaign, driver, number, hit)
         _, told = driver.communicate(timeout=200)
     return driver.returncode, hit, told
 
 
 def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
     here = campaign()
-    code, (case,), told = strike(here, signal.SIGKILL)
+    code, (case,), told = struck(here, signal.SIGKILL)
     assert code == 0, told
     marker = here.markers()[case]
     assert marker["status"] == "crash"
@@ -30,26 +41,27 @@ def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
     assert here.state()["done"] == 5
     assert here.state()["unmeasured"] == 1
     assert [attempt["outcome"] for attempt in here.state()["attempts"]] == ["done"]
-    before = {path: path.stat().st_mtime_ns for path in here.raw.glob("*.csv")}
-    here.measure()  # a marked case counts as finished
-    assert {path: path.stat().st_mtime_ns for path in here.raw.glob("*.csv")} == before
+    before = {path: path.stat().st_mtime_ns for path in here.raw.glob("[!.]*")}
+    here.measure()  # a marked case counts as finished, and a look at what is finished as no attempt
+    assert {path: path.stat().st_mtime_ns for path in here.raw.glob("[!.]*")} == before
     (here.raw / f"{case}.unmeasured.json").unlink()
     here.measure()
     assert here.samples() == here.ids
 
 
 def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
-    here = campaign(timeout="3 s")
-    code, (case,), told = strike(here, signal.SIGSTOP)
+    here = campaign(timeout="8 s")
+    code, (case,), told = struck(here, signal.SIGSTOP)
     assert code == 0, told
     assert here.markers()[case]["status"] == "timeout"
-    assert "3.5 s" in here.markers()[case]["reason"]
-    assert here.samples() == here.ids - {case}
+    assert "8.5 s" in here.markers()[case]["reason"]
+    assert here.samples()
+    assert here.samples() == here.ids - set(here.markers())  # others may take as long on a machine that is busy
 
 
 def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_no_markers(campaign):
-    here = campaign(seconds="3 s")
-    code, hit, told = strike(here, signal.SIGKILL, times=3)
+    here = campaign(seconds="10 s")
+    code, hit, told = struck(here, signal.SIGKILL, times=3)
     assert code == 2
     assert len(set(hit)) == 3
     assert "nothing could be measured, 6 of 6 cases failed" in told
@@ -59,14 +71,12 @@ def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_
 
 
 def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
-    here = campaign(seconds="1 s")
+    here = campaign(seconds="5 s")
     with here.start() as driver:
         here.wait_for(here.pass_samples)
         hit = []
-        while len(hit) < 3:
-            case = here.wait_for(lambda: (now := here.now()) and now not in [*hit, *here.pass_samples()] and now)
-            os.kill(here.wait_for(lambda: here.ranks(driver))[-1], signal.SIGKILL)
-            hit.append(case)
+        for _ in range(3):
+            strike(here, driver, signal.SIGKILL, hit)
         _, told = driver.communicate(timeout=200)
     assert driver.returncode == 0, told
     assert here.samples()

@@ -154,6 +154,21 @@ def test_a_case_left_out_is_predicted(name):
                 entry.fit(observations.without(needed, number, 21))
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_whatever_was_not_measured_a_fit_is_finite_or_says_what_it_lacks(name, share):
+    """A crash, a timeout or a spent budget may take any of its cases."""
+    everything, rng = observed(truth(name), name, noise=0.02, samples=6), np.random.default_rng(int(100 * share))
+    for _ in range(6):
+        whole = rng.choice(["", *everything.probes])
+        kept = {
+            probe: [case for case in cases if probe == whole or rng.random() < share]
+            for probe, cases in everything.probes.items()
+        }
+        with suppress(UserError):
+            fitted = family(name).fit(Observed(kept, everything.seed, everything.types))
+            assert all(np.isfinite(draws).all() for draws in fitted.values.values())
+
+
 def test_probes_may_begin_with_an_empty_message(name):
     machine = replace(truth(name), sizes=(0, 1, 64, 1024, 4096))
     fitted = family(name).fit(observed(machine, name, noise=0.02))

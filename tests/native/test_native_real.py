@@ -37,6 +37,9 @@ def test_files_and_stop_reasons(real, program, sync):
         assert all(re.fullmatch(r"-?\d\.\d{9}e[+-]\d\d", row["seconds"]) for row in rows)
         assert all((row["skew"] == "") == (program == "pingpong") for row in rows)
         (stop,) = {row["stop"] for row in rows}
+        if not values:  # so busy a machine that no rank was ever in time for a window
+            assert stop != "precision"
+            continue
         low, high = median_interval(values)
         narrow = high - low <= 2 * 0.05 * result.median(case) * (1 + 1e-6)
         assert narrow if stop == "precision" else not narrow or len(values) < 10

@@ -63,6 +63,14 @@ def test_gaps_touch_no_score(comparison):
     assert tables["gaps"].column("mu_mean") == tables["never"].column("mu_mean")
 
 
+def test_points_with_some_of_their_passes_are_told(comparison):
+    whole, _, _ = without(comparison, [])
+    few = whole["point"].isin(whole["point"].unique()[:2])
+    frame = whole.assign(measurement=whole["measurement"].mask(few, "ok, 2 of 3 passes"))
+    (line,) = (line for line in sentences(build(frame, experiment="some"), "What is missing") if "passes" in line)
+    assert line.startswith("2 points have some passes only, 2 with 2 of 3 passes: the time of their batch was over.")
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_probe_cases_without_samples_are_told(comparison, number):
     probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, "timeout", "hung"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import family
 from tests.workflow.barrier import Barrier
 
 ROOT = Path(__file__).parents[2]
@@ -85,16 +86,6 @@ def kill_all(process: subprocess.Popen) -> None:
     for one in family(process.pid) if process.poll() is None else ():
         os.kill(one, signal.SIGKILL)
     process.communicate()
-
-
-def family(process: int) -> list[int]:
-    """A process and all that it has started, and these, in whichever groups they are."""
-    try:
-        tasks = list(Path(f"/proc/{process}/task").iterdir())
-        children = [int(word) for task in tasks for word in (task / "children").read_text(encoding="ascii").split()]
-    except FileNotFoundError:
-        return []
-    return [process, *(one for child in children for one in family(child))]
 
 
 @pytest.fixture

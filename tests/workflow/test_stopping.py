@@ -9,7 +9,7 @@ import time
 import pytest
 
 from commodel.cli._snakemake import STOPPING, follow
-from tests.workflow.conftest import family
+from tests.processes import family
 
 STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 SLOW_TO_STOP = """

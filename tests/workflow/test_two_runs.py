@@ -5,7 +5,8 @@ import os
 import pytest
 
 from commodel.holding import held
-from tests.workflow.conftest import PLAIN, family, kill_all
+from tests.processes import family
+from tests.workflow.conftest import PLAIN, kill_all
 
 STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *PLAIN)}
 

@@ -12,6 +12,7 @@ from commodel.errors import UserError, one_line
 from commodel.tables import read_json, write_json
 
 STATE = "state.json"
+DONE = "done"  # the outcome of an attempt that leaves nothing to do
 UPDATE = 3.0  # seconds between two signs of life
 
 
@@ -52,6 +53,10 @@ class Attempt:
         }
         self.said: dict[str, int] = {}
         self.written = 0.0  # when, on the clock that never steps
+
+    @property
+    def after_all_was_done(self) -> bool:
+        return bool(self.before) and self.before[-1].get("outcome") == DONE
 
     @property
     def number(self) -> int:

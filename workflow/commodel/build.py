@@ -18,11 +18,10 @@ def programs(root: Path, toolchain: str) -> Path:
 
 
 def starter(toolchain: str, names: Iterable[str]) -> str | None:
-    """One of the starters: beside the compiler, so that programs and what starts them are of one MPI; or one that
-    belongs to none, as srun."""
-    compiler = COMPILERS[toolchain]
-    found = [beside(compiler, name) for name in names] + [find(name) for name in names]
-    return next(filter(None, found), None)
+    """One of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong together;
+    of one that has none there, as srun, or of which there is one only, as SimGrid, what PATH has."""
+    beside_compiler = [beside(COMPILERS["mpi"], name) for name in names] if toolchain == "mpi" else []
+    return next(filter(None, [*beside_compiler, *map(find, names)]), None)
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:

@@ -32,7 +32,8 @@ def compare(
     plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame, unmeasured: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """One row a point and family; a point that was not measured keeps its rows and says so, and why where `unmeasured`
-    has it. The library's points have one row each, of no family."""
+    has it; one that the budget left with some of its passes says that. The library's points have one row each, of no
+    family."""
     points = pd.DataFrame([_measured_columns(plan, point) for point in plan.points])
     points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
     measured = _measurements(observations)
@@ -42,15 +43,24 @@ def compare(
     frame["samples"] = frame["samples"].fillna(0).astype(int)
     frame["invalid"] = frame["invalid"].fillna(0).astype(int)
     frame["stop"] = frame["stop"].fillna("")
-    why = {} if unmeasured is None else {row.id: f"not measured: {row.status}" for row in unmeasured.itertuples()}
-    reasons = [why.get(point, "not measured") for point in frame["point"]]
-    frame["measurement"] = np.where(frame["measured"].notna(), "ok", reasons)
+    why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
+    asked = int(plan.measure.get("passes", 1))
+    frame["measurement"] = [_said(row, why.get(row.point, ""), asked) for row in frame.itertuples()]
+    frame = frame.drop(columns="passes")
     ratio = frame["predicted"] / frame["measured"]
     frame["relative_error"] = ratio - 1
     frame["mu"] = np.maximum(ratio, 1 / ratio)
     frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     frame["held_out"] = _held_out(frame)
     return _with_library(_with_choices(frame))
+
+
+def _said(row, why: str, asked: int) -> str:
+    if np.isnan(row.measured):
+        why = why or ("no valid sample" if row.invalid else "")
+        return f"not measured: {why}" if why else "not measured"
+    whole = row.simulated or row.passes >= asked  # one pass is enough for what is repeatable
+    return "ok" if whole else f"ok, {row.passes:.0f} of {asked} passes"
 
 
 def _measured_columns(plan: Plan, point) -> dict:
@@ -75,9 +85,10 @@ def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
                 "invalid": int((~group["valid"]).sum()),
                 "stop": worst_stop(group["stop"].unique()),
                 "skew": group["skew"].median(),
+                "passes": valid["pass"].nunique(),
             }
         )
-    columns = ["point", "measured", "measured_low", "measured_high", "samples", "invalid", "stop", "skew"]
+    columns = ["point", "measured", "measured_low", "measured_high", "samples", "invalid", "stop", "skew", "passes"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel import container, rawfiles, unmeasured
-from commodel.attempts import Attempt
+from commodel.attempts import DONE, Attempt
 from commodel.build import refuse_foreign
 from commodel.build import starter as starter_of
 from commodel.config import load_platform
@@ -58,7 +58,8 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
         except BaseException as error:
             _end_badly(attempt, error)
             raise
-        attempt.end("done")
+        if attempt.written:
+            attempt.end(DONE)
     return measured
 
 
@@ -85,10 +86,11 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
     if site.platform.image:
         site = replace(site, inside=_inside(site))
     _heed_the_dead(site, attempt)
-    attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": site.passes})
     before, marked = unmeasured.finished(folder)
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
+    if missing or not attempt.after_all_was_done:  # else a report would rest on attempts that it knows nothing of
+        attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": site.passes})
     if missing or not (folder / "provenance.json").exists():  # else it tells of samples that stay as they are
         write_json(folder / "provenance.json", provenance(site.plan, batch))
 
@@ -101,7 +103,8 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
         _join(site, [case for start in missing for case in start.ids])
         _mark_rest(site, ids, attempt)
     _require_samples(folder, ids)
-    tell(folder, due=True)
+    if attempt.written:
+        tell(folder, due=True)
     for number in range(site.passes):
         shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)

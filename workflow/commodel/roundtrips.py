@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.fitting import Observed
+from commodel.fitting import Observed, at_common
 from commodel.regression import line, mean
 from commodel.units import format_bytes
 
@@ -79,12 +79,11 @@ def round_trips(observed: Observed, pair: str = "") -> RoundTrips:
         "spread": observed.cases(probe, **where, n=BURST, delay=1, late=0),
         "late": observed.cases(probe, **where, n=1, delay=0, late=1),
     }
-    size = sorted(set.intersection(*({int(value) for value in cases["bytes"]} for cases in kinds.values())))
-    kinds = {name: cases.pick([list(cases["bytes"]).index(value) for value in size]) for name, cases in kinds.items()}
+    kinds = dict(zip(kinds, at_common("bytes", *kinds.values()), strict=True))
     single = kinds["single"].seconds
     o_s = np.maximum((kinds["spread"].seconds - single) / (BURST - 1), 0)
     return RoundTrips(
-        size=np.array(size, dtype=float),
+        size=kinds["single"]["bytes"].astype(float),
         one_way=single / 2,
         overheads=kinds["late"].seconds,
         o_s=o_s,

@@ -23,7 +23,8 @@ SAID = (
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
     re.compile(r"error|critical|fatal", re.IGNORECASE),
 )
-NODE_LOST = re.compile(r"node[ _]fail", re.IGNORECASE)
+# Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
+TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 EXIT_USER = 2  # of the programs, where the launcher passes it on
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
 
@@ -87,9 +88,9 @@ def _left(site: Site, start: Start, number: int) -> Start:
 
 
 def _innocent(log: Path, code: int, case: str) -> bool:
-    """Whether no case can be blamed: none had begun, the program says what else is wrong, or a node is gone."""
+    """Whether no case can be blamed: none had begun, the program says what else is wrong, or nodes are gone."""
     text = log.read_text(encoding="utf-8", errors="replace")
-    return not case or code == EXIT_USER or bool(OWN.search(text) or NODE_LOST.search(text))
+    return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text))
 
 
 def complaint(log: Path) -> str:

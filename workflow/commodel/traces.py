@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from commodel.attempts import STATE
 from commodel.errors import UserError
 from commodel.records import Batch, Plan
 from commodel.tables import read_json, read_table
 
 UNMEASURED = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason")
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
-STATE = "state.json"  # changes whenever somebody looks at a batch again, so it is no part of what was measured
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ def digests(plan: Plan, folder: Path) -> dict[str, str]:
 
 
 def _measured(path: Path) -> bool:
+    """The attempts' file changes with every one of them: it is no part of what was measured."""
     return path.suffix in (".csv", ".json") and path.name != STATE and not path.name.startswith(".")
 
 

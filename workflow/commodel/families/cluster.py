@@ -9,6 +9,7 @@ of half a round trip when all overheads are taken off. L(m, p) = L_0 + L_p·p + 
 import numpy as np
 
 from commodel.curves import curve, line_curve
+from commodel.errors import UserError
 from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.fitting import Fitted, at_common
 from commodel.regression import least_squares, mean, piecewise
@@ -29,6 +30,8 @@ def fit(observed):
     values, forms, curves, missing = {}, {}, [], {}
 
     def line(name, size, seconds, title):
+        if not len(size):
+            raise UserError(f"no measurements of short messages for {name}")
         forms[name], found = piecewise(name, size, seconds, 1 / np.maximum(seconds[0], 1e-9) ** 2, most=2)
         values.update(found)
         if forms[name] == "linear":
@@ -61,6 +64,8 @@ def _receive_gap(observed):
     """From two lengths of the same streams: what each further packet adds."""
     streams = observed.cases("stream")
     lengths = np.unique(streams["each"])
+    if len(lengths) < 2:
+        raise UserError("no measurements of probe 'stream' of two lengths")
     first, last = at_common("bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1])))
     packets = first["senders"] * (lengths[-1] - lengths[0])
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets

@@ -11,6 +11,9 @@ from commodel.errors import UserError
 from commodel.launchers import Job, Launcher
 from commodel.units import shown
 
+# Inside a Slurm job an MPI hands the name of the job's own node on to ranks elsewhere, who would believe it.
+CLEAN = ("env", "-uSLURMD_NODENAME")
+
 
 def argv(job: Job) -> list[str]:
     file, named = str(job.hostfile), _agent(job.agent)
@@ -19,9 +22,9 @@ def argv(job: Job) -> list[str]:
         # lets it see the default hostfile only, Open MPI 5 the other.
         places = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
         agent = ["--mca", "plm_rsh_agent", named] if named else []
-        return [job.starter, "-np", str(job.ranks), *places, *agent, *job.command]
+        return [*CLEAN, job.starter, "-np", str(job.ranks), *places, *agent, *job.command]
     agent = ["-launcher", "ssh", "-launcher-exec", named] if named else []
-    return [job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
+    return [*CLEAN, job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
 
 
 def _agent(named: str) -> str:

@@ -176,7 +176,7 @@ def missing(comparison: pd.DataFrame, simulated: set[str], gap: pd.DataFrame) ->
             f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
             "`default` unless the platform sets it); a real library may choose better or worse."
         )
-    lines += [*gaps.points(once), *gaps.probes(gap)]
+    lines += [*gaps.points(once), *gaps.passes(once), *gaps.probes(gap)]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
         why = tally(short["stop"])

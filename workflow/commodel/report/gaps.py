@@ -68,6 +68,15 @@ def points(once: pd.DataFrame) -> list[str]:
     return lines
 
 
+def passes(once: pd.DataFrame) -> list[str]:
+    """Of a comparison with one row a point: those that were measured in some of their passes only."""
+    found = [text.replace("ok,", "with") for text in once["measurement"] if text.startswith("ok, ")]
+    if not found:
+        return []
+    line = f"{count(len(found), 'point')} {'has' if len(found) == 1 else 'have'} some passes only, {by_number(found)}: "
+    return [line + "the time of their batch was over. Their intervals hold less of what changes from pass to pass."]
+
+
 def probes(frame: pd.DataFrame) -> list[str]:
     """Probe cases without samples: fits had to do without them."""
     lacking = frame[frame["kind"] == "probe"]

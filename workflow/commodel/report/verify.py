@@ -22,7 +22,7 @@ PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
 MARGIN = 200  # rows and columns around what a sheet should hold, in which somebody may have written
 COMPARISON = "Comparison"
 OTHER_CODE = "written by another version of commodel"
-REPACKED = "The file was saved by another program; its charts, formats and links were not looked at."
+REPACKED = "The file is not byte for byte what the results give; its charts, formats and links were not looked at."
 
 
 @dataclass(frozen=True)

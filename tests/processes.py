@@ -1,0 +1,21 @@
+"""What a command has started, by the kernel's own books: hydra and Snakemake give theirs sessions of their own."""
+
+from pathlib import Path
+
+
+def family(process: int) -> list[int]:
+    """A process and all that it has started, and these, in whichever groups they are."""
+    try:
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+        children = [int(word) for task in tasks for word in (task / "children").read_text(encoding="ascii").split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [process, *(one for child in children for one in family(child))]
+
+
+def command_name(process: int) -> str:
+    """Empty where it has ended."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
