@@ -35,7 +35,8 @@ def write_results(folder: Path, inputs: dict) -> Path:
     comparison = comparison[few]
     raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
     platforms = {
-        name: {"simulated": name == "fattree", "digest": "d", "title": name} for name in ("ether16", "fattree")
+        name: {"simulated": name == "fattree", "digest": "d", "title": name, "file": "p.yaml", "launcher": "local"}
+        for name in ("ether16", "fattree")
     }
     batches = tuple(
         Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))

@@ -18,8 +18,8 @@ def programs(root: Path, toolchain: str) -> Path:
 
 
 def starter(toolchain: str, names: Iterable[str]) -> str | None:
-    """One of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong together;
-    of one that has none there, as srun, or of which there is one only, as SimGrid, what PATH has."""
+    """One of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong
+    together; else, as of srun and of SimGrid, of which there is one only, what PATH has."""
     beside_compiler = [beside(COMPILERS["mpi"], name) for name in names] if toolchain == "mpi" else []
     return next(filter(None, [*beside_compiler, *map(find, names)]), None)
 
