@@ -44,8 +44,12 @@ example: $(READY)
 	$(COMMODEL) run sample
 	$(COMMODEL) report --in results/sample --out reports/example --anonymous
 
+# What measures has the machine to itself; the rest runs two at a time.
+MEASURING := tests/native tests/faults tests/workflow
 test: $(READY)
-	.venv/bin/python -m pytest
+	$(COMMODEL) build mpi
+	.venv/bin/python -m pytest -n 2 --dist loadfile tests $(MEASURING:%=--ignore=%)
+	.venv/bin/python -m pytest $(MEASURING)
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm` runs one.
 lab-test: $(READY)
