@@ -44,17 +44,18 @@ example: $(READY)
 	$(COMMODEL) run sample
 	$(COMMODEL) report --in results/sample --out reports/example --anonymous
 
-# What measures has the machine to itself; the rest runs two at a time.
-MEASURING := tests/native tests/faults tests/workflow
+# What measures for real has the machine to itself; the rest, simulations too, runs two at a time.
+MEASURING := tests/native tests/faults
 test: $(READY)
 	$(COMMODEL) build mpi
+	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
 	.venv/bin/python -m pytest -n 2 --dist loadfile tests $(MEASURING:%=--ignore=%)
 	.venv/bin/python -m pytest $(MEASURING)
 
-# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm` runs one.
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or apptainer, or network: one.
 lab-test: $(READY)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
-	.venv/bin/python -m pytest -m lab tests/lab $(if $(LAB),-k $(LAB))
+	.venv/bin/python -m pytest -m lab $(wildcard tests/lab/test_$(LAB)*.py)
 
 lab-network: $(READY)
 	rm -rf build/lab-network

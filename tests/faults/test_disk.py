@@ -39,7 +39,7 @@ exit $code
 """
 
 
-@pytest.mark.parametrize("size", ["24k", "100k", "400k", "1m"])
+@pytest.mark.parametrize("size", ["24k", "400k"])
 def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
     """The smallest takes not even the first case file, the largest some of the samples."""
     here = campaign(points=4, samples=3000, seconds="2 s", passes=2)
