@@ -19,9 +19,9 @@ rule collect:
         summary=f"results/{E}/summary.csv",
         distributions=f"results/{E}/distributions.csv",
         unmeasured=f"results/{E}/unmeasured.csv",
+    retries: 0  # a damaged raw file is moved aside: its batch has to be measured first
     params:
         unfinished="--unfinished" if FINISH else "",
-    retries: 0  # a damaged raw file is moved aside: its batch has to be measured first
     message:
         "collecting the samples"
     shell:
