@@ -1,5 +1,6 @@
 """What a command has started, by the kernel's own books: hydra and Snakemake give theirs sessions of their own."""
 
+import time
 from pathlib import Path
 
 
@@ -19,3 +20,11 @@ def command_name(process: int) -> str:
         return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def still_there(processes: list[int], seconds: float = 30) -> list[int]:
+    """Those that do not end. One that is killed is seen for a moment longer, until its parent has taken note."""
+    end = time.monotonic() + seconds
+    while (left := [one for one in processes if Path(f"/proc/{one}").exists()]) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left

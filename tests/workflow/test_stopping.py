@@ -9,7 +9,7 @@ import time
 import pytest
 
 from commodel.cli._snakemake import STOPPING, follow
-from tests.processes import family
+from tests.processes import family, still_there
 
 STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 SLOW_TO_STOP = """
@@ -42,7 +42,7 @@ def test_a_signal_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier
     )
     assert "Error" not in told
     assert "Traceback" not in told
-    assert not [process for process in started if os.path.exists(f"/proc/{process}")]
+    assert not still_there(started)
     assert not list(project.folder.glob("results/**/.*.tmp"))
     assert project.raw_files() == before
     assert "stopped from outside" in project.commodel("status", "small").stdout
