@@ -19,13 +19,13 @@ STATISTICS = {"": "mean", "avg": "mean", "p50": "median"}
 
 def times(path: Path, given: Given) -> Found:
     found, name, other, columns = Found(), "", "", []
-    for number, line in lines(path):
-        place = Place(path, number, given)
+    for number, read in lines(path):
+        place, line = Place(path, number, given), " ".join(read.split())  # endless blanks would be searched endlessly
         if title := TITLE.match(line):
             known = LATENCY.fullmatch(title["name"])
             name, columns = (known["name"] or MESSAGE) if known else "", []
             other = title["name"]
-        elif line.lstrip().startswith("#"):
+        elif line.startswith("#"):
             if "lat" in line.lower() and "(us)" in line.lower():
                 columns = _columns(line)
         elif cells := line.split():

@@ -10,7 +10,7 @@ from pathlib import Path
 from commodel.interchange import Format, Found, Given, Place, lines
 
 BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
-VARIED = re.compile(r"(\w+)=\s*(\S+)")
+VARIED = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word without `=` is read once
 FIXED = 4  # numbers of a row that are not times of processes
 
 
