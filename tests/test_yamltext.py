@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from commodel import yamltext
 from commodel.errors import UserError
 
-LOADERS = list({yamltext.Loader, yaml.SafeLoader})
+LOADERS = sorted({yamltext.Loader, yaml.SafeLoader}, key=lambda loader: loader.__name__)
 
 
 @pytest.fixture(params=LOADERS, ids=lambda loader: loader.__name__, autouse=True)
