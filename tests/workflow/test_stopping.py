@@ -22,6 +22,16 @@ while not got:
 time.sleep(3)
 print(len(got), "asked to stop", flush=True)
 """
+STARTS_A_JOB_TOO_LATE = """
+import signal, subprocess, sys, time
+got = []
+signal.signal(signal.SIGINT, lambda *_: got.append(1))
+print("at work", flush=True)
+while not got:
+    time.sleep(0.01)
+job = "import time; from commodel.watching import heed_stop\\nwhile True: heed_stop(); time.sleep(0.1)"
+print("the job ended with", subprocess.run([sys.executable, "-c", job]).returncode, flush=True)
+"""
 
 
 @pytest.mark.parametrize("number", STOPPED)
@@ -66,6 +76,18 @@ def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
     assert follow([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
     assert (tmp_path / "log").read_text() == "at work\n1 asked to stop\n"
     assert set(lines) == {"at work", STOPPING}
+
+
+def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
+    def told(line: str) -> None:
+        if line == "at work":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    command = [sys.executable, "-c", STARTS_A_JOB_TOO_LATE]
+    assert follow(command, tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
+    assert (tmp_path / "log").read_text() == "at work\nthe job ended with 130\n"
+    assert follow([sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None) == (0, 0)
+    assert not list(tmp_path.glob("*.stop"))  # the next run is not stopped by it
 
 
 def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project, barrier):

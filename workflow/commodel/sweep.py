@@ -14,7 +14,7 @@ from commodel.attempts import Attempt
 from commodel.errors import UserError, one_line
 from commodel.process import run
 from commodel.starts import Site, Start, prepare
-from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case
+from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
 
 # How a complaint looks: of the native programs, else of the launcher under them.
 OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is not the case that is wrong
@@ -45,6 +45,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
     folder, failures, suspect = this.site.pass_folder(number), 0, ""
     turn = f" in pass {number + 1} of {this.site.passes}" if this.site.passes > 1 else ""
     while (left := _left(this.site, start, number)).rows:
+        heed_stop()
         forget_case(folder)
         job = prepare(this.site, left, number)
         watch = Watch(folder, this.limit, this.deadline, lambda: this.tell(folder))

@@ -3,12 +3,16 @@
 The program names its case in `.now` beside its samples; limits run on a clock that never steps.
 """
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 STARTING, TIMEOUT, BUDGET = "starting", "timeout", "budget"
 START_LIMIT = 300.0  # seconds from the start of a program to its first case
+STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campaign is being stopped
 
 
 def case_at(folder: Path) -> str:
@@ -23,6 +27,13 @@ def forget_case(folder: Path) -> None:
     (folder / ".now").unlink(missing_ok=True)
 
 
+def heed_stop() -> None:
+    """Ends this process as Ctrl-C would if its campaign is being stopped: a job that starts at that very moment is not
+    among those that get the signal, or that Slurm is told to cancel."""
+    if (path := os.environ.get(STOP_FILE)) and Path(path).exists():
+        sys.exit(128 + signal.SIGINT)
+
+
 class Watch:
     """Asked every now and then by what waits for the program; says why the program has to be stopped, if it has to."""
 
@@ -34,6 +45,7 @@ class Watch:
         now, case = time.monotonic(), case_at(self.folder)
         if case != self.case:
             self.case, self.began, self.since = case, True, now
+        heed_stop()
         self.sign_of_life()
         if now >= self.deadline:
             return BUDGET

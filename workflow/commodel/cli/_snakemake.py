@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from commodel.toolchain import ROOT
+from commodel.watching import STOP_FILE
 
 EVERY = 2.0  # seconds between two looks at how far it is
 PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again
@@ -55,16 +56,26 @@ def wait(command: list[str]) -> int:
 def follow(command: list[str], log: Path, told: Callable[[str], None], tick: Callable[[], None]) -> tuple[int, int]:
     """Runs Snakemake in a process group of its own, keeps in `log` all that it and jobs of this machine print, hands on
     each line, and calls `tick` now and then. However this process is asked to stop, Snakemake is asked as by Ctrl-C: it
-    cancels its jobs, and what they say to that is kept only. Returns its code, and the signal that stopped it or 0."""
+    cancels its jobs, and what they say to that is kept only. Jobs that only start then find a file that stops them.
+    Returns Snakemake's code, and the signal that stopped it or 0."""
+    stop_file = log.absolute().with_suffix(".stop")
+    stop_file.unlink(missing_ok=True)
     with log.open("wb", buffering=0) as kept:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {STOP_FILE: str(stop_file)},
+            process_group=0,
         )
         with process, _passed_on(process) as stopped:
 
             def look() -> None:
                 if stopped:
                     told(STOPPING)
+                    with suppress(OSError):
+                        stop_file.touch()
                 tick()
 
             for line in _lines(process, look):
