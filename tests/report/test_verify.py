@@ -180,6 +180,13 @@ def test_the_exit_code_says_whether_all_is_the_same(path, folder):
     assert "differs  sheet Comparison: found " in run.output
 
 
+def test_a_renamed_workbook_needs_the_results_named(path):
+    renamed = path.replace(path.with_name("from a friend.xlsx"))
+    run = CliRunner().invoke(verb, ["--verify", str(renamed)])
+    assert run.exit_code == 2
+    assert "wanted --in FOLDER" in run.output
+
+
 def pack(path, parts):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in parts.items():

@@ -36,7 +36,10 @@ def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymo
 def _verify(workbook: Path, folder: Path | None) -> None:
     from commodel.report.verify import verify
 
-    findings, remark = verify(workbook, folder or Path("results") / workbook.stem)
+    results = folder or Path("results") / workbook.stem
+    if folder is None and workbook.exists() and not results.exists():
+        raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
+    findings, remark = verify(workbook, results)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
     if remark:
