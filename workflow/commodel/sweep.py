@@ -74,10 +74,9 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         unmeasured.mark(this.site.folder, case, status, reason, this.attempt.number)
         suspect = case
         if failures == IN_A_ROW:
-            for other in unfinished:
-                if other != case:
-                    given_up = f"three cases in a row failed: {reason}"
-                    unmeasured.mark(this.site.folder, other, status, given_up, this.attempt.number)
+            for other in set(unfinished) - {case} - _sampled_before(this.site, number):
+                given_up = f"three cases in a row failed: {reason}"
+                unmeasured.mark(this.site.folder, other, status, given_up, this.attempt.number)
             return True
     return True
 
@@ -86,6 +85,11 @@ def _left(site: Site, start: Start, number: int) -> Start:
     """The cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
     measured, marked = unmeasured.finished(site.folder)
     return start.without(measured | marked | unmeasured.finished(site.pass_folder(number))[0])
+
+
+def _sampled_before(site: Site, number: int) -> set[str]:
+    """The cases with samples of an earlier pass: these are worth more than a marker."""
+    return set().union(*(unmeasured.finished(site.pass_folder(earlier))[0] for earlier in range(number)))
 
 
 def _innocent(log: Path, code: int, case: str) -> bool:
