@@ -1,6 +1,10 @@
 """What a command has started, by the kernel's own books: hydra and Snakemake give theirs sessions of their own."""
 
+import os
+import signal
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -20,6 +24,13 @@ def command_name(process: int) -> str:
         return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def kill(processes: Iterable[int]) -> None:
+    """Outright. With one, those that wait for it may end by themselves."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def still_there(processes: list[int], seconds: float = 30) -> list[int]:

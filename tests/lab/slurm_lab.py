@@ -19,6 +19,7 @@ from commodel.build import build
 from commodel.plan import refresh
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT
+from tests.processes import kill
 
 HERE = Path(__file__).parent
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
@@ -95,9 +96,7 @@ class Slurm:
 
     def lose(self, node: str) -> None:
         """The node is gone as if its power were: its slurmd, and what runs on it."""
-        os.kill(int((self.folder / f"slurmd-{node}.pid").read_text()), signal.SIGKILL)
-        for process in running("SLURMD_NODENAME", node):
-            os.kill(process, signal.SIGKILL)
+        kill([int((self.folder / f"slurmd-{node}.pid").read_text()), *running("SLURMD_NODENAME", node)])
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from tests.lab.slurm_lab import PLATFORM, make_project, processes, project, slurm, until  # noqa: F401
+from tests.processes import kill
 
 pytestmark = pytest.mark.lab
 
@@ -62,13 +63,8 @@ def interrupted(project, batch, strike) -> None:  # noqa: F811
     assert {case: after[case] for case in before} == before  # not measured again
 
 
-def kill(*words: str) -> None:
-    for process in processes(*words):
-        os.kill(process, signal.SIGKILL)
-
-
 def test_killed_driver(project, batch):  # noqa: F811
-    interrupted(project, batch, lambda job: kill("commodel measure", batch.name))
+    interrupted(project, batch, lambda job: kill(processes("commodel measure", batch.name)))
 
 
 def test_cancelled_job(project, batch):  # noqa: F811
@@ -77,9 +73,8 @@ def test_cancelled_job(project, batch):  # noqa: F811
 
 def test_lost_step(project, batch):  # noqa: F811
     """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
-    interrupted(project, batch, lambda job: kill(f"slurmstepd: [{job}.0]"))
-    for rank in project.ranks():
-        os.kill(rank, signal.SIGKILL)
+    interrupted(project, batch, lambda job: kill(processes(f"slurmstepd: [{job}.0]")))
+    kill(project.ranks())
 
 
 def test_dead_node(project, batch):  # noqa: F811

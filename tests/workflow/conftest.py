@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.processes import family
+from tests.processes import family, kill
 from tests.workflow.barrier import Barrier
 
 ROOT = Path(__file__).parents[2]
@@ -83,8 +82,7 @@ def project(tmp_path, simgrid_programs):
 
 def kill_all(process: subprocess.Popen) -> None:
     """A process and whatever it has started, outright."""
-    for one in family(process.pid) if process.poll() is None else ():
-        os.kill(one, signal.SIGKILL)
+    kill(family(process.pid) if process.poll() is None else ())
     process.communicate()
 
 
