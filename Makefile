@@ -44,12 +44,12 @@ example: $(READY)
 	$(COMMODEL) run sample
 	$(COMMODEL) report --in results/sample --out reports/example --anonymous
 
-# What measures for real has the machine to itself; the rest, simulations too, runs two at a time.
+# What measures for real has the machine to itself; the rest, simulations too, runs two at a time, the longest files first.
 MEASURING := tests/native tests/faults
 test: $(READY)
 	$(COMMODEL) build mpi
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
-	.venv/bin/python -m pytest -n 2 --dist loadfile tests $(MEASURING:%=--ignore=%)
+	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests $(MEASURING:%=--ignore=%)
 	.venv/bin/python -m pytest $(MEASURING)
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or apptainer, or network: one.
