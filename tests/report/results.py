@@ -1,6 +1,5 @@
 """A folder of results as the stages leave it, written from the made-up study: what `commodel report` reads."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,9 +59,3 @@ def write_results(folder: Path, inputs: dict) -> Path:
         (folder / "inputs" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "inputs" / name).write_text(text)
     return folder
-
-
-def edit_json(path: Path, change) -> None:
-    data = json.loads(path.read_text())
-    change(data)
-    write_json(path, data)
