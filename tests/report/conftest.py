@@ -1,7 +1,10 @@
 """The made-up study as stages hand it on, and the report of it: made once, shared by all tests."""
 
+import shutil
+
 import pytest
 from tests.report.page import Page
+from tests.report.results import write_results
 from tests.report.study import FAMILIES, make_comparison
 from tests.report.study_samples import make_distributions, make_raw, make_round_trips
 from tests.report.study_sets import make_parameters
@@ -58,3 +61,25 @@ def report(inputs):
     from commodel.report import build
 
     return build(**inputs)
+
+
+@pytest.fixture(scope="session")
+def original(inputs, tmp_path_factory):
+    """A folder of results, and beside it the workbook of them."""
+    from commodel.report import stored, write_xlsx
+
+    folder = write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
+    write_xlsx(stored(folder), folder.parent / "trees.xlsx")
+    return folder
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    """A copy of the results, which a test may edit."""
+    return shutil.copytree(original, tmp_path / "trees")
+
+
+@pytest.fixture
+def path(original, tmp_path):
+    """A copy of the workbook, which a test may edit."""
+    return shutil.copy(original.parent / "trees.xlsx", tmp_path / "trees.xlsx")
