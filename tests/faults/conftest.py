@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,14 +63,6 @@ class Campaign:
             return (self.raw / f".pass-{number}/.now").read_text().strip()
         except FileNotFoundError:
             return ""
-
-    def wait_for(self, what: Callable[[], object]) -> object:
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
-            if found := what():
-                return found
-            time.sleep(0.01)
-        raise AssertionError("it did not come about")
 
     def ranks(self, starter: subprocess.Popen) -> list[int]:
         """The processes of the program that a measurement runs, and of no other one."""

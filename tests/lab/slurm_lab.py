@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +18,11 @@ from commodel.build import build
 from commodel.plan import refresh
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
-
-
-def until(what, seconds: float = 120):
-    """Waits until `what()` is true, and returns it."""
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, f"waited {seconds} s in vain"
-        time.sleep(0.05)
-    return found
 
 
 def processes(*words: str) -> dict[int, str]:

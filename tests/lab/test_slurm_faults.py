@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from tests.lab.slurm_lab import PLATFORM, make_project, processes, until
+from tests.lab.slurm_lab import PLATFORM, make_project, processes
+from tests.waiting import until
 
 pytestmark = pytest.mark.lab
 
