@@ -20,7 +20,7 @@ def batches(
     budget = experiment.batch.budget
     sampling = {key: value for key, value in measure.items() if key != "timeout"}
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest()], 8)
-    durations = Durations(platform, measure)
+    durations = Durations(platform.launcher, measure)
     site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
     sizes = list(experiment.probe_bytes)
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))

@@ -145,8 +145,8 @@ def prepare(site: Site, start: Start, number: int) -> Job:
         hostfile=Path(files["hosts"].name),
     )
     write_text(files["placement"], job.placement)
-    if how.hosts:
-        write_text(files["hosts"], how.hosts(job))
+    if how.hostfile:
+        write_text(files["hosts"], job.hosts)
     return job
 
 
