@@ -61,12 +61,12 @@ def load_platform(file: str | Path) -> Platform:
             raise platform.error(("simgrid", "file"), error.message) from None
         platform._network = hashlib.blake2b(content, digest_size=16).hexdigest()
     if platform.container:
-        platform._image = _image(platform, Path.cwd())
+        platform._image = _image(platform)
     return platform
 
 
-def _image(platform: Platform, project: Path) -> Image:
-    wanted = platform.container
+def _image(platform: Platform) -> Image:
+    wanted, project = platform.container, Path.cwd()
     file = project / wanted.image
     if not wanted.image.startswith("/") and not file.resolve().is_relative_to(project.resolve()):
         raise platform.error(("container", "image"), "found a link that leaves the project, wanted an absolute path")

@@ -17,7 +17,7 @@ from commodel.toolchain import find, native_digest, version
 
 RUNTIMES = ("apptainer", "singularity")
 PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
-LABELS = ("org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native")
+VERSION, COMMIT, NATIVE = "org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native"
 # How an MPI library names itself, and how the starter does that understands it.
 KINDS = {
     "MPICH": re.compile(r"MPICH|MVAPICH|Intel\(R\) MPI|HYDRA", re.IGNORECASE),
@@ -78,12 +78,13 @@ def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool 
 
 def about(image: Image) -> dict[str, object]:
     """For the record: which image, of which version and commit, started by what."""
-    labels = _labels(image, runtime())
+    program = runtime()
+    labels = _labels(image, program)
     return image.as_json() | {
         "mpi": image.mpi,
-        "version": labels.get(LABELS[0], "unknown"),
-        "commit": labels.get(LABELS[1], "unknown"),
-        "runtime": version([runtime(), "--version"]),
+        "version": labels.get(VERSION, "unknown"),
+        "commit": labels.get(COMMIT, "unknown"),
+        "runtime": version([program, "--version"]),
     }
 
 
@@ -93,7 +94,7 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) 
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
-    found = _labels(image, runtime).get(LABELS[2])
+    found = _labels(image, runtime).get(NATIVE)
     if found != native_digest():
         of = f"programs of other sources ({found}, wanted {native_digest()})" if found else "no programs of commodel"
         raise UserError(f"image {image.file.name} holds {of}; {REBUILD}")

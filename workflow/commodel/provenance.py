@@ -12,7 +12,6 @@ from pathlib import Path
 from commodel import __version__
 from commodel.config import load_platform
 from commodel.container import about
-from commodel.launchers import launcher
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT, native_digest
 
@@ -30,7 +29,7 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "platform": batch.platform,
         "platform_digest": where["digest"],
         "launcher": where["launcher"],
-        "simulated": launcher(where["launcher"]).simulated,
+        "simulated": where["simulated"],
         "measure": dict(plan.measure),
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
