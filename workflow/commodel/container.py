@@ -89,8 +89,18 @@ def about(image: Image) -> dict[str, object]:
 
 
 def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) -> tuple[str, ...]:
-    """The same, as this machine wants it, after a look whether the image starts, holds the programs of this clone, and
-    has an MPI that the starter speaks to."""
+    """What `inside` gives, as this machine wants it; after a look whether the image fits."""
+    prefix = inside(image, runtime, folder, folder)
+    _check(image, runtime, prefix, starter)
+    # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
+    _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
+    apart = own.strip() != os.readlink("/proc/self/ns/user")
+    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
+
+
+def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str) -> None:
+    """Refuses an image that does not start, does not hold the programs of this clone, or has an MPI that the starter
+    does not speak to."""
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
@@ -98,7 +108,6 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) 
     if found != native_digest():
         of = f"programs of other sources ({found}, wanted {native_digest()})" if found else "no programs of commodel"
         raise UserError(f"image {image.file.name} holds {of}; {REBUILD}")
-    prefix = inside(image, runtime, folder, folder)
     program = str(PROGRAMS / "player")
     code, said = _ask([*prefix, program, "--describe"])
     if code:
@@ -109,10 +118,6 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) 
             f"the programs in image {image.file.name} load {loaded or 'no libmpi'}, nothing of {image.mpi}: "
             "model bind needs an MPI whose library has the same name as the image's"
         )
-    # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
-    _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
-    apart = own.strip() != os.readlink("/proc/self/ns/user")
-    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
 
 
 def _speak(image: Image, library: str, starter: str) -> None:
