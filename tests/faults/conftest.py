@@ -26,7 +26,7 @@ matrix:
 class Campaign:
     """One batch of points, each of which takes about `seconds`, however fast the machine is."""
 
-    def __init__(self, folder: Path, points: int = 6, **settings):
+    def __init__(self, folder: Path, points: int, **settings):
         self.root = folder
         for kind in ("platforms", "experiments"):
             (folder / "params" / kind).mkdir(parents=True)

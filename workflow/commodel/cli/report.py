@@ -34,12 +34,12 @@ def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymo
 
 
 def _verify(workbook: Path, folder: Path | None) -> None:
-    from commodel.report.verify import verify
+    from commodel.report.verify import SAME, SKIPPED, verify
 
     findings, remark = verify(workbook, folder or Path("results") / workbook.stem)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
     if remark:
         click.echo(remark)
-    if any(finding.verdict not in ("same", "skipped") for finding in findings):
+    if any(finding.verdict not in (SAME, SKIPPED) for finding in findings):
         raise SystemExit(1)
