@@ -3,9 +3,10 @@ budget are split."""
 
 from collections.abc import Iterable, Iterator
 
-from commodel.config import Experiment, Platform
 from commodel.duration import Durations
+from commodel.experiments import Experiment
 from commodel.layouts import nodes_of_case
+from commodel.platforms import Platform
 from commodel.probes import Site, probe
 from commodel.records import Batch, Point, digest
 from commodel.toolchain import native_digest

@@ -16,14 +16,12 @@ from pydantic import ValidationError
 from commodel import fields, yamltext
 from commodel.container import Image, image_digest
 from commodel.errors import UserError, suggest
-from commodel.experiments import AXES, Block, Experiment
+from commodel.experiments import Block, Experiment
 from commodel.platforms import Platform
 from commodel.projectfiles import check_inside
 from commodel.simnetwork import read_network
 from commodel.units import shown
 from commodel.yamltext import Document
-
-__all__ = ["AXES", "Block", "Experiment", "Platform", "find", "load_experiment", "load_platform", "schemas"]
 
 NAMED_FILE = re.compile(fields.NAME_PATTERN)
 Model = TypeVar("Model", Experiment, Platform)

@@ -12,12 +12,12 @@ from itertools import groupby
 from pathlib import Path
 
 from commodel.build import programs
-from commodel.config import Platform
 from commodel.container import PROGRAMS
 from commodel.launchers import Job, Launcher
 from commodel.layouts import place
 from commodel.operations import OPERATIONS
 from commodel.patterns import schedule
+from commodel.platforms import Platform
 from commodel.playfile import write_play
 from commodel.probes import probe
 from commodel.records import Batch, Case, Plan, Point, digest

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from commodel.config import Platform
+from commodel.platforms import Platform
 from commodel.registry import lookup
 
 
