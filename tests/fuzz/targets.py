@@ -189,11 +189,11 @@ def hosts(path: Path) -> None:
     mrnet.on_hosts(tree("flat:3"), path)
 
 
-RAW = b"""id,pass,sample,seconds,skew,valid,stop,of,check
-CASE,1,0,1e-05,1e-07,1,samples,3,
-CASE,1,1,1.5e-05,,1,samples,3,
-CASE,2,0,2e-05,1e-07,0,samples,3,
+ROWS = b"""CASE,1,0,1e-05,1e-07,1,samples,12,
+CASE,1,1,1.5e-05,,1,samples,12,
+CASE,2,0,2e-05,1e-07,0,samples,12,
 """
+RAW = b"id,pass,sample,seconds,skew,valid,stop,of,check\n" + 4 * ROWS
 TARGETS: dict[str, Target] = {
     "yaml": Target(
         st.one_of(edited(samples("params/*/*.yaml")), st.text(max_size=60).map(str.encode)),
