@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.campaign import Campaign
+from commodel.campaign import Campaign, forget_failures
 from commodel.plan import make_plan
 from commodel.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
 from commodel.statusview import as_data, batch_rows, platform_rows, sentence
@@ -152,3 +152,23 @@ def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
     data = json.loads(json.dumps(as_data(status)))
     assert data["unmeasured"] == {"crash": 3, "timeout": 3}
     assert data["batches"][0]["state"] == "finished"
+
+
+def test_late_cases_are_no_measured_ones_and_are_tried_again_when_asked(campaign):
+    done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
+    for index, batch in enumerate(campaign.plan.batches):
+        leave(campaign, index, [done], samples=len(batch.ids), done=True)
+    first, other, *_ = campaign.plan.batches
+    folder = campaign.done(first).parent
+    kept, late = folder / f"{first.ids[0]}.csv", folder / f"{first.ids[-1]}.late.csv"
+    (folder / f"{first.ids[-1]}.csv").replace(late)
+    total = sum(batch.total for batch in read(campaign).batches)
+    assert f"{total - 1} of {total} measured, 1 not (1 late)" in sentence(read(campaign))
+    assert platform_rows(read(campaign))[0]["late"] == 1
+    assert forget_failures(campaign) == 1
+    assert not late.exists()
+    assert kept.exists()
+    assert not campaign.done(first).exists()
+    assert campaign.done(other).exists()
+    assert f"{total - 1} of {total} measured, 1 left" in sentence(read(campaign))
+    assert forget_failures(campaign) == 0

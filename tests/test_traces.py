@@ -7,7 +7,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.records import Batch, Plan, Point
-from commodel.traces import attempts, digests, read_unmeasured, texts
+from commodel.traces import attempts, digests, texts
 
 BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))
 PLAN = Plan("e", "e", "d", 1, ("loggp",), {}, {}, {"p": {"simulated": False}}, (BATCH,), "0")
@@ -28,6 +28,7 @@ def folder(tmp_path):
         "inputs/experiments/e.yaml": "title: é\n",
         "raw/p-1n-0/0a.csv": "id\n0a\n",
         "raw/p-1n-0/0b.unmeasured.json": "{}",
+        "raw/p-1n-0/0c.late.csv": "id\n0c\n",
         "raw/p-1n-0/provenance.json": "{}",
         "raw/p-1n-0/state.json": '{"attempts": []}',
         "raw/p-1n-0/.0c.csv.7.tmp": "half",
@@ -47,7 +48,7 @@ def test_digests_are_those_of_sha256sum(folder):
         *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
     }
     assert "".join(f"{found[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
-    listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "provenance.json")
+    listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "provenance.json")
     (folder / "listed").write_text(listed)
     assert found["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
     assert "raw/other-1n-0" not in found
@@ -80,13 +81,7 @@ def test_a_damaged_state_is_named(folder, text):
         list(attempts(BATCH, folder / "raw"))
 
 
-def test_results_of_an_older_commodel_have_no_attempts_texts_or_reasons(tmp_path):
+def test_results_of_an_older_commodel_have_no_attempts_or_texts(tmp_path):
     assert list(attempts(BATCH, tmp_path)) == []
     assert texts(tmp_path) == {}
     assert digests(PLAN, tmp_path) == {}
-    assert read_unmeasured(tmp_path / "unmeasured.csv") is None
-
-
-def test_unmeasured_cases_need_their_columns(folder):
-    with pytest.raises(UserError, match="kind, reason, status"):
-        read_unmeasured(folder / "unmeasured.csv")

@@ -109,10 +109,10 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
         shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
     measured, marked = unmeasured.finished(folder)
-    given_up = len(ids & marked)
+    lacking = len(ids & marked)
     progress(
         f"{batch.name}: {len(ids & measured - before)} measured"
-        + (f", {given_up} given up, see {folder}/*{unmeasured.SUFFIX}" if given_up else "")
+        + (f", {lacking} not, see {folder}/*{unmeasured.SUFFIX} and *{rawfiles.LATE_SUFFIX}" if lacking else "")
         + ("" if missing else ", nothing was missing")
     )
     return len(ids & measured - before)
@@ -177,7 +177,7 @@ def _join(site: Site, cases: list[str]) -> None:
         paths = {number + 1: site.pass_folder(number) / f"{case}.csv" for number in range(site.passes)}
         found = {number: path for number, path in paths.items() if path.exists()}
         if found and case not in measured | marked:
-            rawfiles.join(found, site.folder / f"{case}.csv")
+            rawfiles.join(found, site.folder, case)
 
 
 def _mark_rest(site: Site, ids: set[str], attempt: Attempt) -> None:
@@ -191,8 +191,9 @@ def _require_samples(folder: Path, ids: set[str]) -> None:
     """A batch in which everything failed says more about the place than about its cases: none is marked for it."""
     measured, marked = unmeasured.finished(folder)
     why = {case: unmeasured.why_unmeasured(folder, case) for case in sorted(ids & marked)}
+    statuses = {status for status, _ in why.values()}
     failed = [reason for status, reason in why.values() if status != unmeasured.BUDGET]
-    if failed and not ids & measured:
+    if failed and not ids & measured and unmeasured.LATE not in statuses:  # what came late ran well
         for case in why:
             unmeasured.unmark(folder, case)
         raise UserError(

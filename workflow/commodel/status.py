@@ -55,7 +55,7 @@ class Progress:
     batch: Batch
     simulated: bool
     measured: int
-    unmeasured: Mapping[str, int]  # by status: crash, timeout, budget
+    unmeasured: Mapping[str, int]  # by status: crash, timeout, budget, late
     state: str
     attempts: tuple[Attempt, ...]
     silence: float  # seconds since its last sign of life

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pandas as pd
-
 from commodel.attempts import STATE
 from commodel.errors import UserError
 from commodel.records import Batch, Plan
-from commodel.tables import read_json, read_table
+from commodel.tables import read_json
 
-UNMEASURED = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason")
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
 
 
@@ -70,16 +67,6 @@ def attempts(batch: Batch, raw: Path) -> Iterator[dict[str, object]]:
         silent = "no end noted" if place == len(listed) else "died without a word"
         outcome = entry.get("outcome") or (silent if entry.get("ended") is None else "ended")
         yield {"batch": batch.name, "platform": batch.platform, **entry, "outcome": outcome}
-
-
-def read_unmeasured(path: Path) -> pd.DataFrame | None:
-    """What `collect` says was not measured; nothing where an older commodel collected."""
-    if not path.exists():
-        return None
-    frame = read_table(path, UNMEASURED)
-    if lacking := {"id", "kind", "status", "reason"} - set(frame):
-        raise UserError(f"found no column {', '.join(sorted(lacking))}; collect again", file=path)
-    return frame
 
 
 def texts(folder: Path) -> dict[str, str]:

@@ -15,7 +15,8 @@ from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.shape import Report
 from commodel.tables import read_json, read_parameters, read_table
-from commodel.traces import Traces, attempts, digests, read_unmeasured, texts
+from commodel.traces import Traces, attempts, digests, texts
+from commodel.unmeasured import read_unmeasured
 from commodel.yamltext import read as read_yaml
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
