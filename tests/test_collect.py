@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from commodel import rawfiles, unmeasured
-from commodel.attempts import Attempt
+from commodel.attempts import DAMAGED, OwnAttempt
 from commodel.collect import collect
 from commodel.errors import UserError
 from commodel.records import Batch, Case, Plan, Point
@@ -110,15 +110,18 @@ def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
         path.unlink()
     with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
         collect(PLAN, raw)
-    Attempt(raw / "second", 60).write()
+    OwnAttempt(raw / "second", 60, "").write()
     _, lacking = collect(PLAN, raw, unfinished=True)
     assert list(lacking["id"]) == BATCHES[1].ids
     assert set(lacking["status"]) == {"unfinished"}
     assert set(lacking["reason"]) == {"1 attempt, the last one: died without a word"}
-    again = Attempt(raw / "second", 60)
+    again = OwnAttempt(raw / "second", 60, "")
     again.end("error: no MPI")
     _, lacking = collect(PLAN, raw, unfinished=True)
     assert set(lacking["reason"]) == {"2 attempts, the last one: error: no MPI"}
+    (raw / "second/state.json").write_text("{")
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED}"}
 
 
 def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):

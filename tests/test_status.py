@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from commodel.attempts import DAMAGED
 from commodel.campaign import Campaign, forget_failures
 from commodel.plan import make_plan
 from commodel.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
 from commodel.statusview import as_data, batch_rows, platform_rows, sentence
 from commodel.tables import write_json
+from tests.damages import DAMAGES
 
 HERE = Path(__file__).parent / "workflow"
 EXPERIMENT = """
@@ -36,7 +38,7 @@ def campaign(tmp_path):
 
 
 def attempt(began: float, **settings) -> dict:
-    common = {"attempt": 1, "host": platform.node(), "pid": os.getpid(), "job": "", "deadline": None}
+    common = {"host": platform.node(), "pid": os.getpid(), "job": "", "deadline": None}
     return common | {"started": began, "updated": time.time(), "ended": None, "outcome": ""} | settings
 
 
@@ -100,7 +102,7 @@ def test_passes_count_for_their_share(campaign):
 def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
     """Ten cases an hour ago, four in this attempt's hundred seconds."""
     now = time.time()
-    folder = leave(campaign, 1, [attempt(now - 100, attempt=2)], samples=10, in_passes=(4,))
+    folder = leave(campaign, 1, [attempt(now - 100)], samples=10, in_passes=(4,))
     for path in folder.glob("*.csv"):
         os.utime(path, (now - 3600, now - 3600))
     entry = read(campaign, now).batches[1]
@@ -172,3 +174,18 @@ def test_late_cases_are_no_measured_ones_and_are_tried_again_when_asked(campaign
     assert campaign.done(other).exists()
     assert f"{total - 1} of {total} measured, 1 left" in sentence(read(campaign))
     assert forget_failures(campaign) == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_story_stops_no_status(campaign, damage):
+    folder = leave(campaign, 1, [attempt(time.time() - 60)], samples=3)
+    (folder / "state.json").write_bytes(DAMAGES[damage])
+    entry = read(campaign).batches[1]
+    assert (entry.state, entry.measured) == (STOPPED, 3)
+    assert batch_rows(read(campaign))[1]["state"].endswith(f": {DAMAGED}")
+    assert batch_rows(read(campaign))[1]["state"].startswith("stopped at ")
+    json.dumps(as_data(read(campaign)), allow_nan=False)
+    for case in entry.batch.ids:
+        (folder / f"{case}.csv").touch()
+    campaign.done(entry.batch).touch()
+    assert read(campaign).batches[1].state == FINISHED

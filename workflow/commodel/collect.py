@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from commodel.attempts import attempts_of, how_last_ended
+from commodel.attempts import read_story
 from commodel.errors import UserError
 from commodel.layouts import nodes_of_case
 from commodel.rawfiles import DamagedError, raw_file, read_samples
@@ -79,7 +79,7 @@ def _put_aside(path: Path) -> None:
 
 
 def _why(folder: Path, case: str) -> dict[str, str]:
-    status, reason = why_unmeasured(folder, case) or (UNFINISHED, how_last_ended(attempts_of(folder)))
+    status, reason = why_unmeasured(folder, case) or (UNFINISHED, read_story(folder).end)
     return {"status": status, "reason": reason}
 
 

@@ -50,12 +50,14 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
         Column("attempt", "attempt", "count"),
         Column("host", "host", "text", "where the driver ran"),
         Column("job", "Slurm job"),
+        Column("nodes", "nodes", "text", "that its ranks were started on"),
+        Column("commit", "commit", "text", "of commodel; -dirty: edited since"),
         Column("started", "started"),
         Column("ended", "ended"),
         Column("outcome", "outcome"),
     ]
     entries = [
-        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "outcome")}
+        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
         | {"simulated": word(plain(entry.get("platform")) in simulated)}
         | {key: moment(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
