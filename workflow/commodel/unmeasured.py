@@ -62,7 +62,8 @@ def finished(folder: Path) -> tuple[set[str], set[str]]:
 
 def table_of(rows: list[dict]) -> pd.DataFrame:
     """One row a case."""
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, "Int64"))
+    types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
 
 
 def read_unmeasured(path: Path) -> pd.DataFrame | None:

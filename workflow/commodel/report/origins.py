@@ -62,7 +62,10 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
         | {key: moment(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
-    note = "A batch that was stopped goes on in its next attempt, which measures only what is missing."
+    note = (
+        "A batch that was stopped goes on in its next attempt, which measures only what is missing. What is said of a "
+        "batch elsewhere was said by the last attempt that measured."
+    )
     return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
 
 
