@@ -69,7 +69,7 @@ class Campaign:
         return [process for process in family(starter.pid) if command_name(process) == "player"]
 
     def samples(self) -> set[str]:
-        return {path.stem for path in self.raw.glob("*.csv")}
+        return {path.name.partition(".")[0] for path in self.raw.glob("*.csv")}
 
     def pass_samples(self, number: int = 1) -> set[str]:
         return {path.stem for path in (self.raw / f".pass-{number}").glob("[!.]*.csv")}

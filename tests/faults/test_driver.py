@@ -1,5 +1,6 @@
 """A driver that is killed, told to end, or out of time: what it had is kept, and the next one does only the rest."""
 
+import platform
 import shutil
 import signal
 import time
@@ -20,6 +21,7 @@ def test_after_a_kill_in_the_middle_only_what_is_missing_is_measured(campaign):
     (attempt,) = here.state()["attempts"]
     assert attempt["ended"] is None
     assert attempt["pid"] == driver.pid
+    assert attempt["nodes"] == [platform.node()]
     assert not still_there(ranks)
     kept = {path: path.stat().st_mtime_ns for number in (1, 2) for path in pass_files(here, number)}
     assert len(kept) >= 6 + 2

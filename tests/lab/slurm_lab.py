@@ -138,8 +138,9 @@ class Project:
 
     def measured(self, batch: Batch) -> dict[str, list[str]]:
         """The cases that have samples, in whatever pass, and the samples."""
-        files = [path for path in self.raw(batch).rglob("*.csv") if path.stem in batch.ids]
-        return {path.stem: [row["seconds"] for row in csv.DictReader(path.open())] for path in files}
+        named = ((path.name.partition(".")[0], path) for path in self.raw(batch).rglob("*.csv"))
+        files = {case: path for case, path in named if case in batch.ids}
+        return {case: [row["seconds"] for row in csv.DictReader(path.open())] for case, path in files.items()}
 
     def unmeasured(self, batch: Batch) -> dict[str, str]:
         """The status of the cases that were given up."""

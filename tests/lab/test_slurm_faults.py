@@ -182,6 +182,10 @@ def test_node_taken_away(project, batch):
     assert not {drained, used[0]} & set(project.slurm.nodes_of(job))
     first, second = project.state(batch)["attempts"]
     assert (first["job"], second["job"], second["outcome"]) == (job, job, "done")
+    assert first["nodes"]
+    assert second["nodes"]
+    assert set(first["nodes"]) <= set(used)
+    assert set(second["nodes"]) <= set(project.slurm.nodes_of(job))
     after = project.measured(batch)
     assert {case: after[case] for case in before} == before
     assert set(after) == set(batch.ids)

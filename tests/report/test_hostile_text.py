@@ -14,6 +14,7 @@ from commodel.records import Curve, Estimate, ParameterSet
 from commodel.report import build, html, write_xlsx
 from commodel.report.shape import plain
 from commodel.traces import Traces
+from commodel.unmeasured import TEXTS, table_of
 
 HOSTILE = [
     "=cmd|' /C calc'!A0",
@@ -45,7 +46,8 @@ def hostile_inputs(comparison, text):
     about = {"forms": {text: text}, "simulated": True, "curves": (curve,), "provenance": {text: [text]}}
     sets = [ParameterSet(text, text, text, values, **about)]
     boxed = part.drop_duplicates("point").assign(platform="boxed " + text, point="b" + part["point"])
-    gap = dict.fromkeys(("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason"), text)
+    gap = dict.fromkeys(TEXTS, text)
+    tried = dict.fromkeys(("batch", "host", "job", "nodes", "commit", "outcome"), text)
     box = {"image": text, "digest": text, "model": text, "native": text}
     return {
         "comparison": pd.concat([part, boxed]),
@@ -55,9 +57,9 @@ def hostile_inputs(comparison, text):
         "title": text,
         "definitions": {(text, text): text},
         "families": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
-        "unmeasured": pd.DataFrame([gap, gap | {"kind": "probe"}]),
+        "unmeasured": table_of([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
-        "traces": Traces({text: text}, (dict.fromkeys(("batch", "host", "job", "outcome"), text),), {text: text}, {}),
+        "traces": Traces({text: text}, (tried,), {text: text}, {}),
     }
 
 

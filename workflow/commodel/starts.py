@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from platform import node as this_machine
 
 from commodel.build import programs
 from commodel.container import PROGRAMS
@@ -77,6 +78,12 @@ class Site:
 
     def pass_folder(self, number: int) -> Path:
         return self.folder / f".pass-{number + 1}"
+
+    def hosts_of(self, start: Start) -> list[str]:
+        """What the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere else."""
+        if self.how.simulated:
+            return []
+        return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
 
     def log(self, start: Start) -> Path:
         return self.work / f"{start.name}.log"
