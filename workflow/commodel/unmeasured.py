@@ -70,12 +70,11 @@ def read_unmeasured(path: Path) -> pd.DataFrame | None:
     """The table that `collect` left; nothing where an older commodel collected."""
     if not path.exists():
         return None
-    frame = read_table(path, TEXTS)
+    frame = read_table(path, (*TEXTS, *COUNTS))
     if lacking := [name for name in COLUMNS if name not in frame]:
         raise UserError(f"found no column {', '.join(lacking)}; collect again", file=path)
     for name in COUNTS:
-        try:
-            frame[name] = pd.to_numeric(frame[name]).astype("Int64")
-        except (ValueError, TypeError):
-            raise UserError("found what is no whole number; collect again", file=path, key=name) from None
+        if not frame[name].str.fullmatch("[0-9]{0,15}").all():
+            raise UserError("found what is no whole number; collect again", file=path, key=name)
+        frame[name] = pd.array([int(text) if text else None for text in frame[name]], dtype="Int64")
     return frame[list(COLUMNS)]
