@@ -33,9 +33,17 @@ def kill(processes: Iterable[int]) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def still_there(processes: list[int], seconds: float = 30) -> list[int]:
-    """Those that do not end. One that is killed is seen for a moment longer, until its parent has taken note."""
-    end = time.monotonic() + seconds
-    while (left := [one for one in processes if Path(f"/proc/{one}").exists()]) and time.monotonic() < end:
+def alive(process: int) -> bool:
+    """A zombie counts as gone: who should take note of its end may be gone, too."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def still_there(processes: list[int]) -> list[int]:
+    """Those that do not end within a while."""
+    end = time.monotonic() + 30
+    while (left := list(filter(alive, processes))) and time.monotonic() < end:
         time.sleep(0.05)
     return left

@@ -10,7 +10,7 @@ import pytest
 
 MEMORY, SECONDS = 2 << 30, 60  # of address space and of processor time
 PARAMS = "params/published/tan/cab-mrnet.yaml"
-HOCKNEY = ["predict", "--family", "hockney", "--set", "alpha=1us", "--set", "beta=1ns"]
+HOCKNEY = "predict --family hockney --set alpha=1us --set beta=1ns"
 AXES = {
     "points beyond counting": "ranks: {from: 2, to: 100001, step: 1}, bytes: {from: 1, to: 100000, step: 1}",
     "a range without end": "ranks: 2, bytes: {from: 1, to: 1000000000000000, step: 1}",
@@ -26,42 +26,12 @@ TREES = ("kary:2^60", "kary:2^24", "flat:1000000000000", "flat:99999999", "balan
 LAYOUTS = ("block:99999999999", "random:1@99999999999999999999", "kinds:9999core@99999999", "block-cyclic:9x0")
 EXPRESSIONS = ("ranks ** ranks ** ranks", "'a' * 999999999", "(" * 400, "not " * 120 + "1", "9" * 499, "-" * 499 + "1")
 OPTIONS = {
-    "ranks to a million millions": [*HOCKNEY, "--operation", "bcast", "--ranks", "1:1000000000000:+1", "--bytes", "1"],
-    "ranks times sizes": [*HOCKNEY, "--operation", "bcast", "--ranks", "2:100000:+1", "--bytes", "1:100000:+1"],
-    "everyone with everyone": [
-        *HOCKNEY,
-        "--operation",
-        "alltoall",
-        "--algorithm",
-        "linear",
-        "--ranks",
-        "1048576",
-        "--bytes",
-        "1",
-    ],
-    "segments of a byte": [
-        *HOCKNEY,
-        "--operation",
-        "bcast",
-        "--algorithm",
-        "chain:1",
-        "--ranks",
-        "9",
-        "--bytes",
-        "1TiB",
-    ],
-    "advice on all": [
-        "advise",
-        "--params",
-        PARAMS,
-        "--operation",
-        "reduce",
-        "--leaves",
-        "2:90000:+1",
-        "--bytes",
-        "1:90000:+1",
-    ],
-    "a long list": [*HOCKNEY, "--operation", "bcast", "--ranks", ",".join(["2:60000:+1"] * 3), "--bytes", "1"],
+    "ranks to a million millions": f"{HOCKNEY} --operation bcast --ranks 1:1000000000000:+1 --bytes 1",
+    "ranks times sizes": f"{HOCKNEY} --operation bcast --ranks 2:100000:+1 --bytes 1:100000:+1",
+    "everyone with everyone": f"{HOCKNEY} --operation alltoall --algorithm linear --ranks 1048576 --bytes 1",
+    "segments of a byte": f"{HOCKNEY} --operation bcast --algorithm chain:1 --ranks 9 --bytes 1TiB",
+    "advice on all": f"advise --params {PARAMS} --operation reduce --leaves 2:90000:+1 --bytes 1:90000:+1",
+    "a long list": f"{HOCKNEY} --operation bcast --ranks {','.join(['2:60000:+1'] * 3)} --bytes 1",
 }
 
 
@@ -142,4 +112,4 @@ def test_trees_layouts_and_expressions(planned):
 
 @pytest.mark.parametrize("arguments", OPTIONS.values(), ids=OPTIONS)
 def test_options(arguments):
-    one_line(limited(*arguments, folder=Path(__file__).parents[1]))
+    one_line(limited(*arguments.split(), folder=Path(__file__).parents[1]))

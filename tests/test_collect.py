@@ -3,11 +3,10 @@
 import pandas as pd
 import pytest
 
-from commodel import unmeasured
-from commodel.attempts import Attempt
-from commodel.collect import UNMEASURED, collect
+from commodel import rawfiles, unmeasured
+from commodel.attempts import DAMAGED, OwnAttempt
+from commodel.collect import collect
 from commodel.errors import UserError
-from commodel.rawfiles import join
 from commodel.records import Batch, Case, Plan, Point
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
@@ -27,7 +26,7 @@ def raw(tmp_path):
             one = tmp_path / "pass.csv"
             rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
             one.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
-            join({1: one, 2: one}, folder / f"{case}.csv")
+            rawfiles.join({1: one, 2: one}, folder, case)
     return tmp_path
 
 
@@ -35,7 +34,7 @@ def test_every_sample_has_its_case_s_columns(raw):
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 5 * 4
     assert lacking.empty
-    assert list(lacking) == UNMEASURED
+    assert list(lacking) == list(unmeasured.COLUMNS)
     for batch in BATCHES:
         for point in batch.points:
             mine = observations[observations["id"] == point.id]
@@ -47,17 +46,17 @@ def test_every_sample_has_its_case_s_columns(raw):
 
 
 def test_a_case_without_a_valid_sample_was_not_measured(raw):
-    path = raw / "first" / f"{POINTS[1].id}.csv"
     one = raw / "pass.csv"
     rows = [f"{POINTS[1].id},{k},1e-6,1e-3,{{}},time" for k in range(2)]
     for valid, expected in ((0, ["late"]), (1, [])):
         text = [rows[0].format(0), rows[1].format(valid)]
         one.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
-        path.unlink()
-        join({1: one}, path)
+        rawfiles.raw_file(raw / "first", POINTS[1].id).unlink()
+        rawfiles.join({1: one}, raw / "first", POINTS[1].id)
         observations, lacking = collect(PLAN, raw)
         assert (observations["id"] == POINTS[1].id).sum() == 2
         assert list(lacking["status"]) == expected
+        assert [POINTS[1].id in cases for cases in unmeasured.finished(raw / "first")] == [bool(valid), not valid]
     assert collect(PLAN, raw)[1].empty
 
 
@@ -74,6 +73,16 @@ def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_don
         assert not path.exists()
         assert path.with_name(f"{path.name}.damaged").exists()
         assert not (path.parent / "done").exists()
+
+
+def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
+    path = raw / "first" / f"{POINTS[1].id}.csv"
+    late = path.replace(path.with_suffix(rawfiles.LATE_SUFFIX))
+    late.write_text(late.read_text()[:-5])
+    with pytest.raises(UserError, match=rf"{late.name}: damaged raw file .* 1 file moved aside"):
+        collect(PLAN, raw)
+    assert unmeasured.why_unmeasured(raw / "first", POINTS[1].id) is None
+    assert not (raw / "first/done").exists()
 
 
 def test_a_damaged_file_leaves_the_other_batch_done(raw):
@@ -101,15 +110,18 @@ def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
         path.unlink()
     with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
         collect(PLAN, raw)
-    Attempt(raw / "second", 60).write()
+    OwnAttempt(raw / "second", 60, "").write()
     _, lacking = collect(PLAN, raw, unfinished=True)
     assert list(lacking["id"]) == BATCHES[1].ids
     assert set(lacking["status"]) == {"unfinished"}
     assert set(lacking["reason"]) == {"1 attempt, the last one: died without a word"}
-    again = Attempt(raw / "second", 60)
+    again = OwnAttempt(raw / "second", 60, "")
     again.end("error: no MPI")
     _, lacking = collect(PLAN, raw, unfinished=True)
     assert set(lacking["reason"]) == {"2 attempts, the last one: error: no MPI"}
+    (raw / "second/state.json").write_text("{")
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED}"}
 
 
 def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):

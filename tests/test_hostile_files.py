@@ -83,3 +83,7 @@ def test_a_gamma_without_the_column_that_its_head_names(tmp_path):
 def test_a_plan_that_is_in_order_is_read(tmp_path):
     (tmp_path / "plan.json").write_bytes(targets.plan_text())
     assert load_plan(tmp_path / "plan.json").points
+
+
+def test_a_raw_file_that_is_in_order_is_read(tmp_path):
+    targets.raw_file(targets.RAW, tmp_path)

@@ -7,6 +7,14 @@ import pytest
 from commodel import provenance
 
 
+@pytest.fixture(autouse=True)
+def afresh():
+    """A process has one commit, but these tests look at several."""
+    provenance.revision.cache_clear()
+    yield
+    provenance.revision.cache_clear()
+
+
 def git(folder, *arguments):
     who = ["-c", "user.name=a", "-c", "user.email=a@b"]
     run = subprocess.run(["git", "-C", folder, *who, *arguments], capture_output=True, text=True, check=True)
@@ -21,7 +29,10 @@ def test_a_clone_tells_its_commit_and_whether_it_was_edited(tmp_path, monkeypatc
     git(tmp_path, "commit", "-m", "one")
     assert provenance.revision() == (git(tmp_path, "rev-parse", "HEAD"), False)
     (tmp_path / "a").write_text("2")
+    assert provenance.revision()[1] is False  # as it was when this process began
+    provenance.revision.cache_clear()
     assert provenance.revision()[1] is True
+    assert provenance.commit() == f"{git(tmp_path, 'rev-parse', 'HEAD')}-dirty"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.rawfiles import DamagedError, is_whole, join, read_samples
+from commodel.rawfiles import LATE_SUFFIX, DamagedError, is_whole, join, raw_file, read_samples
 
 HEADER = "id,sample,seconds,skew,valid,stop"
 ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]
@@ -21,9 +21,9 @@ def raw(tmp_path_factory):
             passes[number] = folder / f"pass-{number}.csv"
             tails = (",count", ",7") if counts else ("", "")
             passes[number].write_text("\n".join([HEADER + tails[0], *(row + tails[1] for row in ROWS)]) + "\n")
-        path = folder / f"c{counts}.csv"
-        join(passes, path)
-        return path
+        (folder / str(counts)).mkdir()
+        join(passes, folder / str(counts), "c")
+        return raw_file(folder / str(counts), "c")
 
     return {counts: made(counts) for counts in (False, True)}
 
@@ -34,6 +34,22 @@ def test_what_was_joined_is_read(raw, counts):
     assert [(row["pass"], row["sample"]) for row in rows] == [(number, k) for number in (1, 3) for k in range(4)]
     assert [row["seconds"] for row in rows] == [1e-6, 2e-6, 3e-6, 4e-6] * 2
     assert all(row.get("count") == (7 if counts else None) for row in rows)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("valid", ["000", "001", "100", "010", "111"])
+def test_the_name_tells_whether_a_sample_is_valid(counts, valid, tmp_path):
+    passes = {}
+    for number, mark in enumerate(valid, 1):
+        passes[number] = tmp_path / f"pass-{number}.csv"
+        rows = [row.replace(",1,precision", f",{mark if k == number else 0},time") for k, row in enumerate(ROWS)]
+        rows = [row + ",1" if counts else row for row in rows]  # a count of 1 makes no sample valid
+        passes[number].write_text("\n".join([HEADER + (",count" if counts else ""), *rows]) + "\n")
+    join(passes, tmp_path, "c")
+    path = raw_file(tmp_path, "c")
+    assert path.name == ("c.csv" if "1" in valid else f"c{LATE_SUFFIX}")
+    assert any(row["valid"] for row in read_samples(path, "c")) == ("1" in valid)
+    assert raw_file(tmp_path, "d") is None
 
 
 @given(st.data())

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from commodel.campaign import Campaign
+from commodel.attempts import DAMAGED
+from commodel.campaign import Campaign, forget_failures
 from commodel.plan import make_plan
 from commodel.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
 from commodel.statusview import as_data, batch_rows, platform_rows, sentence
 from commodel.tables import write_json
+from tests.damages import DAMAGES
 
 HERE = Path(__file__).parent / "workflow"
 EXPERIMENT = """
@@ -36,7 +38,7 @@ def campaign(tmp_path):
 
 
 def attempt(began: float, **settings) -> dict:
-    common = {"attempt": 1, "host": platform.node(), "pid": os.getpid(), "job": "", "deadline": None}
+    common = {"host": platform.node(), "pid": os.getpid(), "job": "", "deadline": None}
     return common | {"started": began, "updated": time.time(), "ended": None, "outcome": ""} | settings
 
 
@@ -100,7 +102,7 @@ def test_passes_count_for_their_share(campaign):
 def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
     """Ten cases an hour ago, four in this attempt's hundred seconds."""
     now = time.time()
-    folder = leave(campaign, 1, [attempt(now - 100, attempt=2)], samples=10, in_passes=(4,))
+    folder = leave(campaign, 1, [attempt(now - 100)], samples=10, in_passes=(4,))
     for path in folder.glob("*.csv"):
         os.utime(path, (now - 3600, now - 3600))
     entry = read(campaign, now).batches[1]
@@ -152,3 +154,38 @@ def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
     data = json.loads(json.dumps(as_data(status)))
     assert data["unmeasured"] == {"crash": 3, "timeout": 3}
     assert data["batches"][0]["state"] == "finished"
+
+
+def test_late_cases_are_no_measured_ones_and_are_tried_again_when_asked(campaign):
+    done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
+    for index, batch in enumerate(campaign.plan.batches):
+        leave(campaign, index, [done], samples=len(batch.ids), done=True)
+    first, other, *_ = campaign.plan.batches
+    folder = campaign.done(first).parent
+    kept, late = folder / f"{first.ids[0]}.csv", folder / f"{first.ids[-1]}.late.csv"
+    (folder / f"{first.ids[-1]}.csv").replace(late)
+    total = sum(batch.total for batch in read(campaign).batches)
+    assert f"{total - 1} of {total} measured, 1 not (1 late)" in sentence(read(campaign))
+    assert platform_rows(read(campaign))[0]["late"] == 1
+    assert forget_failures(campaign) == 1
+    assert not late.exists()
+    assert kept.exists()
+    assert not campaign.done(first).exists()
+    assert campaign.done(other).exists()
+    assert f"{total - 1} of {total} measured, 1 left" in sentence(read(campaign))
+    assert forget_failures(campaign) == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_story_stops_no_status(campaign, damage):
+    folder = leave(campaign, 1, [attempt(time.time() - 60)], samples=3)
+    (folder / "state.json").write_bytes(DAMAGES[damage])
+    entry = read(campaign).batches[1]
+    assert (entry.state, entry.measured) == (STOPPED, 3)
+    assert batch_rows(read(campaign))[1]["state"].endswith(f": {DAMAGED}")
+    assert batch_rows(read(campaign))[1]["state"].startswith("stopped at ")
+    json.dumps(as_data(read(campaign)), allow_nan=False)
+    for case in entry.batch.ids:
+        (folder / f"{case}.csv").touch()
+    campaign.done(entry.batch).touch()
+    assert read(campaign).batches[1].state == FINISHED

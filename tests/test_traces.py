@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from commodel.errors import UserError
 from commodel.records import Batch, Plan, Point
-from commodel.traces import attempts, digests, read_unmeasured, texts
+from commodel.traces import attempts, digests, texts
 
 BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))
 PLAN = Plan("e", "e", "d", 1, ("loggp",), {}, {}, {"p": {"simulated": False}}, (BATCH,), "0")
@@ -28,6 +27,7 @@ def folder(tmp_path):
         "inputs/experiments/e.yaml": "title: é\n",
         "raw/p-1n-0/0a.csv": "id\n0a\n",
         "raw/p-1n-0/0b.unmeasured.json": "{}",
+        "raw/p-1n-0/0c.late.csv": "id\n0c\n",
         "raw/p-1n-0/provenance.json": "{}",
         "raw/p-1n-0/state.json": '{"attempts": []}',
         "raw/p-1n-0/.0c.csv.7.tmp": "half",
@@ -47,7 +47,7 @@ def test_digests_are_those_of_sha256sum(folder):
         *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
     }
     assert "".join(f"{found[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
-    listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "provenance.json")
+    listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "provenance.json")
     (folder / "listed").write_text(listed)
     assert found["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
     assert "raw/other-1n-0" not in found
@@ -63,30 +63,19 @@ def test_a_batch_looked_at_again_is_the_same_batch(folder):
 
 def test_how_attempts_ended(folder):
     listed = [
-        {"attempt": 1, "host": "n1", "job": "7", "started": 1.0, "ended": None, "outcome": ""},
-        {"attempt": 2, "host": "n2", "job": "8", "started": 2.0, "ended": 3.0, "outcome": "error: no srun"},
-        {"attempt": 3, "host": "n2", "job": "9", "started": 4.0, "ended": None, "outcome": ""},
+        {"host": "n1", "job": "7", "started": 1.0, "ended": None, "outcome": ""},
+        {"host": "n2", "job": "8", "started": 2.0, "ended": 3.0, "outcome": "error: no srun"},
+        {"host": "n2", "job": "9", "started": 4.0, "ended": None, "outcome": ""},
     ]
+    listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
     (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
     found = list(attempts(BATCH, folder / "raw"))
     assert [entry["outcome"] for entry in found] == ["died without a word", "error: no srun", "no end noted"]
+    assert [entry["attempt"] for entry in found] == [1, 2, 3]
     assert {entry["batch"] for entry in found} == {"p-1n-0"}
 
 
-@pytest.mark.parametrize("text", ["[]", '{"attempts": 3}', '{"attempts": [3]}', "{"])
-def test_a_damaged_state_is_named(folder, text):
-    (folder / "raw/p-1n-0/state.json").write_text(text)
-    with pytest.raises(UserError, match=r"state\.json"):
-        list(attempts(BATCH, folder / "raw"))
-
-
-def test_results_of_an_older_commodel_have_no_attempts_texts_or_reasons(tmp_path):
+def test_results_of_an_older_commodel_have_no_attempts_or_texts(tmp_path):
     assert list(attempts(BATCH, tmp_path)) == []
     assert texts(tmp_path) == {}
     assert digests(PLAN, tmp_path) == {}
-    assert read_unmeasured(tmp_path / "unmeasured.csv") is None
-
-
-def test_unmeasured_cases_need_their_columns(folder):
-    with pytest.raises(UserError, match="kind, reason, status"):
-        read_unmeasured(folder / "unmeasured.csv")

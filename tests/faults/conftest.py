@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +26,7 @@ matrix:
 class Campaign:
     """One batch of points, each of which takes about `seconds`, however fast the machine is."""
 
-    def __init__(self, folder: Path, points: int = 6, **settings):
+    def __init__(self, folder: Path, points: int, **settings):
         self.root = folder
         for kind in ("platforms", "experiments"):
             (folder / "params" / kind).mkdir(parents=True)
@@ -66,20 +64,12 @@ class Campaign:
         except FileNotFoundError:
             return ""
 
-    def wait_for(self, what: Callable[[], object]) -> object:
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
-            if found := what():
-                return found
-            time.sleep(0.01)
-        raise AssertionError("it did not come about")
-
     def ranks(self, starter: subprocess.Popen) -> list[int]:
         """The processes of the program that a measurement runs, and of no other one."""
         return [process for process in family(starter.pid) if command_name(process) == "player"]
 
     def samples(self) -> set[str]:
-        return {path.stem for path in self.raw.glob("*.csv")}
+        return {path.name.partition(".")[0] for path in self.raw.glob("*.csv")}
 
     def pass_samples(self, number: int = 1) -> set[str]:
         return {path.stem for path in (self.raw / f".pass-{number}").glob("[!.]*.csv")}

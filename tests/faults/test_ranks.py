@@ -3,6 +3,8 @@
 import os
 import signal
 
+from tests.waiting import until
+
 
 def strike(campaign, driver, number, hit):
     """Sends a signal to a rank in a case that was not hit before, and notes that case. The rank is stopped first: then
@@ -12,10 +14,10 @@ def strike(campaign, driver, number, hit):
         now = campaign.now()
         return now not in {*hit, *campaign.pass_samples()} and now
 
-    campaign.wait_for(fresh)
-    rank = campaign.wait_for(lambda: campaign.ranks(driver))[-1]
+    until(fresh)
+    rank = until(lambda: campaign.ranks(driver))[-1]
     os.kill(rank, signal.SIGSTOP)
-    hit.append(campaign.wait_for(fresh))
+    hit.append(until(fresh))
     os.kill(rank, number)
 
 
@@ -73,7 +75,7 @@ def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_
 def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
     here = campaign(seconds="5 s")
     with here.start() as driver:
-        here.wait_for(here.pass_samples)
+        until(here.pass_samples)
         hit = []
         for _ in range(3):
             strike(here, driver, signal.SIGKILL, hit)

@@ -70,17 +70,17 @@ def ends_well(run: Callable, given_input: object, folder: Path) -> None:
 
 
 @contextmanager
-def limits(cpu: float = CPU, memory: int = MEMORY) -> Iterator[None]:
-    """No more processor time and memory than this for what is inside."""
+def limits() -> Iterator[None]:
+    """No more processor time and memory than that for what is inside."""
 
     def over(*_) -> None:
-        raise OutOfTime(f"more than {cpu} s of processor time")
+        raise OutOfTime(f"more than {CPU} s of processor time")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + memory, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, before[1]))
     handler = signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, cpu)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CPU)
     try:
         yield
     finally:

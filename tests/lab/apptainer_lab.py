@@ -81,9 +81,7 @@ def wrong_image(apptainer, tmp_path_factory):
     return build
 
 
-def container(
-    image: Path, title: str = "in the image", launcher: str = "launcher: local\nnodes: 1", **more: str
-) -> str:
+def container(image: Path, launcher: str = "launcher: local\nnodes: 1", **more: str) -> str:
     """A platform file."""
     inner = ", ".join(f"{key}: {value}" for key, value in {"image": image, **more}.items())
-    return f"title: {title}\n{launcher}\ncores: 2\ncontainer: {{{inner}}}\n"
+    return f"title: in the image\n{launcher}\ncores: 2\ncontainer: {{{inner}}}\n"

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,19 +19,11 @@ from commodel.plan import refresh
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT
 from tests.processes import kill
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
-
-
-def until(what, seconds: float = 120):
-    """Waits until `what()` is true, and returns it."""
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, f"waited {seconds} s in vain"
-        time.sleep(0.05)
-    return found
 
 
 def processes(*words: str) -> dict[int, str]:
@@ -146,8 +137,9 @@ class Project:
 
     def measured(self, batch: Batch) -> dict[str, list[str]]:
         """The cases that have samples, in whatever pass, and the samples."""
-        files = [path for path in self.raw(batch).rglob("*.csv") if path.stem in batch.ids]
-        return {path.stem: [row["seconds"] for row in csv.DictReader(path.open())] for path in files}
+        named = ((path.name.partition(".")[0], path) for path in self.raw(batch).rglob("*.csv"))
+        files = {case: path for case, path in named if case in batch.ids}
+        return {case: [row["seconds"] for row in csv.DictReader(path.open())] for case, path in files.items()}
 
     def unmeasured(self, batch: Batch) -> dict[str, str]:
         """The status of the cases that were given up."""

@@ -14,15 +14,7 @@ import pytest
 from commodel import __version__
 from commodel.build import build
 from commodel.toolchain import ROOT, find, native_digest
-from tests.lab.apptainer_lab import (  # noqa: F401
-    NO_MPI,
-    OPEN_MPI,
-    OTHER_SOURCES,
-    apptainer,
-    container,
-    image,
-    wrong_image,
-)
+from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
 
 pytestmark = pytest.mark.lab
 
@@ -66,16 +58,16 @@ class Project:
 
 
 @pytest.fixture
-def project(apptainer, tmp_path):  # noqa: F811
+def project(apptainer, tmp_path):
     build(ROOT, "mpi")
     return Project(tmp_path, apptainer)
 
 
-def test_the_image_tests_itself(project, image):  # noqa: F811
+def test_the_image_tests_itself(project, image):
     assert "reports/image/image.xlsx" in project.run("apptainer", "test", image)
 
 
-def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):  # noqa: F811
+def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):
     assert project.run("apptainer", "--silent", "run", image, "--version") == f"commodel, version {__version__}\n"
     said = json.loads(project.run("apptainer", "inspect", "--json", "--labels", image))
     labels = said["data"]["attributes"]["labels"]
@@ -85,14 +77,14 @@ def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):  # noqa:
     assert labels["commodel.native"] == native_digest()
 
 
-def test_only_what_git_tracks_is_in_it(project, image):  # noqa: F811
+def test_only_what_git_tracks_is_in_it(project, image):
     listed = project.run("apptainer", "--silent", "exec", image, "find", "/opt/commodel", "-maxdepth", "1")
     tracked = project.run("git", "-C", ROOT, "ls-files").splitlines()
     own = {".venv", "build", "COMMIT"}
     assert {Path(line).name for line in listed.splitlines()[1:]} == {path.split("/")[0] for path in tracked} | own
 
 
-def test_native_and_container_beside_each_other(project, image):  # noqa: F811
+def test_native_and_container_beside_each_other(project, image):
     project.write(container(image, native="native"))
     project.commodel("run", "mine", "-q")
     compared = pd.read_csv(project.folder / "results/mine/comparison.csv")
@@ -107,7 +99,7 @@ def test_native_and_container_beside_each_other(project, image):  # noqa: F811
     assert all(meta["compiler"].startswith("/opt/commodel/.venv/bin/mpicc") for meta in metas)
 
 
-def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):  # noqa: F811
+def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
     mpi = Path(find("mpiexec")).resolve().parents[1]
     project.write(container(image, model="bind", mpi=str(mpi)))
     project.commodel("run", "mine", "-q", "--only", "boxed")
@@ -132,7 +124,7 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):  # 
         ("other", OTHER_SOURCES, r"image other.sif holds programs of other sources .* build it again: make container"),
     ],
 )
-def test_a_wrong_image_is_explained_in_one_line(name, definition, said, project, wrong_image):  # noqa: F811
+def test_a_wrong_image_is_explained_in_one_line(name, definition, said, project, wrong_image):
     project.write(container(wrong_image(name, definition)))
     project.commodel("plan", "mine", "--only", "boxed", "--write")
     batch = next(path.stem for path in project.folder.glob("results/mine/batches/boxed-*.txt"))
@@ -143,7 +135,7 @@ def test_a_wrong_image_is_explained_in_one_line(name, definition, said, project,
     assert re.search(f"boxed.yaml:5: container: {said}", told), told
 
 
-def test_a_folder_that_holds_no_mpi_cannot_replace_one(project, image, tmp_path):  # noqa: F811
+def test_a_folder_that_holds_no_mpi_cannot_replace_one(project, image, tmp_path):
     (tmp_path / "empty").mkdir()
     project.write(container(image, model="bind", mpi=str(tmp_path / "empty")))
     told = project.commodel("run", "mine", "-q", "--only", "boxed", code=1)

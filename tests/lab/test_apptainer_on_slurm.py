@@ -6,8 +6,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.lab.apptainer_lab import apptainer, container, image  # noqa: F401
-from tests.lab.slurm_lab import make_project, slurm  # noqa: F401
+from tests.lab.apptainer_lab import container
+from tests.lab.slurm_lab import make_project
 from tests.lab.test_slurm_campaign import CAMPAIGN
 
 pytestmark = pytest.mark.lab
@@ -18,7 +18,7 @@ BOTH = CAMPAIGN + MATRIX.replace("- axes:", "- platform: boxed\n    axes:", 1)
 
 
 @pytest.fixture
-def project(slurm, apptainer, tmp_path):  # noqa: F811
+def project(slurm, apptainer, tmp_path):
     slurm.repair()
     path = f"{apptainer['PATH'].split(':')[0]}:{slurm.environment['PATH']}"
     return make_project(replace(slurm, environment=slurm.environment | apptainer | {"PATH": path}), tmp_path)
@@ -28,7 +28,7 @@ def boxed(project, text: str) -> None:
     (project.folder / "params/platforms/boxed.yaml").write_text(text)
 
 
-def test_a_campaign_in_the_image_beside_the_native_one(project, image):  # noqa: F811
+def test_a_campaign_in_the_image_beside_the_native_one(project, image):
     project.write(BOTH)
     boxed(project, container(image, launcher=SLURM, native="lab"))
     process = project.start("snakemake", "--profile", "slurm", "--config", "experiment=mine")
@@ -47,7 +47,7 @@ def test_a_campaign_in_the_image_beside_the_native_one(project, image):  # noqa:
     assert {batch.nodes for batch in project.plan.batches if batch.platform == "boxed"} >= {1, 2, 4}
 
 
-def test_ranks_that_srun_does_not_speak_to_are_explained(project, image):  # noqa: F811
+def test_ranks_that_srun_does_not_speak_to_are_explained(project, image):
     project.write(CAMPAIGN.replace("platform: lab", "platform: boxed"))
     boxed(project, container(image, launcher=SLURM.replace("pmi2", "none")))
     batch = next(batch for batch in project.plan.batches if batch.nodes == 2)

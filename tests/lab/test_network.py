@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.network_lab import HERE, HOSTS, lab
+from tests.lab.network_lab import HERE, HOSTS
 
-__all__ = ["lab"]
 pytestmark = pytest.mark.lab
 
 TWO_CORES = """

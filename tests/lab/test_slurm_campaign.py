@@ -5,8 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from tests.lab.slurm_lab import project, slurm  # noqa: F401
-
 pytestmark = pytest.mark.lab
 
 MEASURE = (
@@ -48,7 +46,7 @@ slurm: {features: {fat: fat, thin: thin}}
 """
 
 
-def test_a_campaign_from_the_plan_to_the_workbook(project):  # noqa: F811
+def test_a_campaign_from_the_plan_to_the_workbook(project):
     project.write(CAMPAIGN)
     code, said = project.run("snakemake", "--profile", "slurm", "--config", "experiment=mine")
     assert code == 0, said
@@ -72,7 +70,7 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):  # noqa: F811
     assert {batch.name: project.measured(batch) for batch in project.plan.batches} == finished
 
 
-def test_nodes_by_type_and_ranks_in_any_order(project):  # noqa: F811
+def test_nodes_by_type_and_ranks_in_any_order(project):
     project.write(TYPED, TYPES)
     code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
     assert code == 0, said

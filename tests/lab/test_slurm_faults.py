@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
-from tests.lab.slurm_lab import PLATFORM, make_project, processes, project, slurm, until  # noqa: F401
+from tests.lab.slurm_lab import PLATFORM, make_project, processes
 from tests.processes import kill
+from tests.waiting import until
 
 pytestmark = pytest.mark.lab
 
@@ -28,16 +29,16 @@ RUN = "commodel run mine --profile slurm"
 
 
 @pytest.fixture
-def batch(project):  # noqa: F811
+def batch(project):
     """Sixteen points over two nodes."""
     project.write(SLOW.replace("RANKS", "2"))
     return project.plan.batches[-1]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def limited(slurm, tmp_path_factory):  # noqa: F811
+def limited(slurm, tmp_path_factory):
     """A batch whose ranks hang until the job's minute is over, which the other tests need not wait for."""
-    project = make_project(slurm, tmp_path_factory.mktemp("limited"))  # noqa: F811
+    project = make_project(slurm, tmp_path_factory.mktemp("limited"))
     slow = SLOW.replace("RANKS", "2").replace("ranks_per_node: [1]", "ranks_per_node: [2]")
     project.write(slow.replace("timeout: 3", "timeout: 10min"))
     batch = project.plan.batches[-1]
@@ -48,7 +49,7 @@ def limited(slurm, tmp_path_factory):  # noqa: F811
     return project, batch, job, project.measured(batch)
 
 
-def interrupted(project, batch, strike) -> None:  # noqa: F811
+def interrupted(project, batch, strike) -> None:
     """A batch that is struck in its middle measures in its next attempt what was missing, and nothing else."""
     job = project.submit(batch)
     before = until(lambda: len(found := project.measured(batch)) > 3 and found)
@@ -63,26 +64,26 @@ def interrupted(project, batch, strike) -> None:  # noqa: F811
     assert {case: after[case] for case in before} == before  # not measured again
 
 
-def test_killed_driver(project, batch):  # noqa: F811
+def test_killed_driver(project, batch):
     interrupted(project, batch, lambda job: kill(processes("commodel measure", batch.name)))
 
 
-def test_cancelled_job(project, batch):  # noqa: F811
+def test_cancelled_job(project, batch):
     interrupted(project, batch, lambda job: project.slurm("scancel", job))
 
 
-def test_lost_step(project, batch):  # noqa: F811
+def test_lost_step(project, batch):
     """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
     interrupted(project, batch, lambda job: kill(processes(f"slurmstepd: [{job}.0]")))
     kill(project.ranks())
 
 
-def test_dead_node(project, batch):  # noqa: F811
+def test_dead_node(project, batch):
     """The job dies with its node, and its batch goes on elsewhere."""
     interrupted(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
 
 
-def test_a_batch_that_did_not_finish(project, batch):  # noqa: F811
+def test_a_batch_that_did_not_finish(project, batch):
     """What it lacks is told, and why; nothing is lost in silence."""
     probes = project.plan.batches[0]
     assert project.slurm.ended(project.submit(probes)) == "COMPLETED"
@@ -98,7 +99,7 @@ def test_a_batch_that_did_not_finish(project, batch):  # noqa: F811
     assert any("1 attempt, the last one: error: stopped from outside" in row["reason"] for row in rows.values())
 
 
-def test_killed_and_hung_ranks(project, batch):  # noqa: F811
+def test_killed_and_hung_ranks(project, batch):
     """Each costs its own case, and nothing of the step is left."""
     job = project.submit(batch)
     until(lambda: len(project.measured(batch)) > 3)
@@ -115,7 +116,7 @@ def test_killed_and_hung_ranks(project, batch):  # noqa: F811
 @pytest.mark.parametrize(
     "command", ["snakemake --profile slurm --config experiment=mine", RUN], ids=["snakemake", "run"]
 )
-def test_interrupt(project, batch, command):  # noqa: F811
+def test_interrupt(project, batch, command):
     """Ctrl-C cancels the jobs, and what was measured is whole."""
     process = project.start(*command.split())
     until(lambda: len(project.measured(batch)) > 3)
@@ -130,7 +131,7 @@ def test_interrupt(project, batch, command):  # noqa: F811
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
 
 
-def test_missing_plug_in(project, batch):  # noqa: F811
+def test_missing_plug_in(project, batch):
     project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "nosuch"))
     job = project.submit(project.plan.batches[-1])
     assert project.slurm.ended(job) == "FAILED"
@@ -139,7 +140,7 @@ def test_missing_plug_in(project, batch):  # noqa: F811
     assert "pmi2" in said.partition("offers: ")[2]
 
 
-def test_a_world_of_one(project, batch):  # noqa: F811
+def test_a_world_of_one(project, batch):
     project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "none"))
     job = project.submit(project.plan.batches[-1])
     assert project.slurm.ended(job) == "FAILED"
@@ -150,7 +151,7 @@ def test_a_world_of_one(project, batch):  # noqa: F811
 
 def test_time_limit(limited):
     """The job is ended by Slurm, and goes on where it stopped."""
-    project, batch, job, before = limited  # noqa: F811
+    project, batch, job, before = limited
     assert project.slurm.ended(job, 150) == "TIMEOUT"
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
     again = project.submit(batch)
@@ -160,7 +161,7 @@ def test_time_limit(limited):
     assert set(after) == set(batch.ids)
 
 
-def test_node_taken_away(project, batch):  # noqa: F811
+def test_node_taken_away(project, batch):
     """Slurm itself puts the job back into the queue, and it goes on elsewhere: not on a drained node either."""
     drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
     project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
@@ -176,6 +177,10 @@ def test_node_taken_away(project, batch):  # noqa: F811
     assert not {drained, used[0]} & set(project.slurm.nodes_of(job))
     first, second = project.state(batch)["attempts"]
     assert (first["job"], second["job"], second["outcome"]) == (job, job, "done")
+    assert first["nodes"]
+    assert second["nodes"]
+    assert set(first["nodes"]) <= set(used)
+    assert set(second["nodes"]) <= set(project.slurm.nodes_of(job))
     after = project.measured(batch)
     assert {case: after[case] for case in before} == before
     assert set(after) == set(batch.ids)

@@ -12,7 +12,7 @@ from commodel.schedule import Schedule
 from commodel.tables import read_parameters
 from commodel.toolchain import ROOT
 from commodel.values import Values
-from commodel.window import fewest, most, time_to_full, transfer_ratio, window
+from commodel.window import fewest, most, transfer_ratio, window
 
 US = 1e-6
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")
@@ -140,4 +140,3 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, each, g_s
     k = senders * each
     if fewest(g_s, g_r) <= w and k > buffer and most(senders, k, g_s, g_r, buffer) >= fewest(g_s, g_r):
         assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
-    assert time_to_full(w, g_s, g_r, buffer) > 0

@@ -1,294 +1,19 @@
-"""A made-up but realistic study: two platforms (one simulated), nine families, 198 points, some missing."""
+"""The made-up study as stages hand it on, and the report of it: made once, shared by all tests."""
 
-import hashlib
-from html.parser import HTMLParser
+import shutil
 
-import numpy as np
-import pandas as pd
 import pytest
-
-from commodel.distributions import distributions
-from commodel.records import Curve, Estimate, ParameterSet
-
-FAMILIES = {  # bias and spread of its prices; pram prices communication at nothing
-    "loggp": (1.03, 0.04),
-    "plogp": (1.00, 0.05),
-    "hockney": (1.25, 0.18),
-    "pmnf": (0.9, 0.35),
-    "bsp": (1.6, 0.2),
-    "logp": (0.7, 0.2),
-    "pram": (0.0, 0.0),
-    "tan": (1.15, 0.1),
-    "taulop": (1.08, 0.06),
-}
-ALGORITHMS = {"bcast": ("binomial", "chain", "scatter-allgather"), "allreduce": ("ring", "recursive-doubling")}
-TOPOLOGIES = ("flat", "kary:4", "binomial")
-
-
-def seconds(choice, ranks, size, latency, per_byte):
-    """About what these patterns cost under LogGP."""
-    deep = int(np.ceil(np.log2(ranks)))
-    one = latency + size * per_byte
-    return {
-        "binomial": deep * one,
-        "chain": (ranks - 1) * latency * 0.6 + size * per_byte * 1.3,
-        "scatter-allgather": (deep + ranks * 0.35) * latency + 2 * size * per_byte,
-        "ring": 2 * (ranks - 1) * latency * 0.7 + 2 * size * per_byte,
-        "recursive-doubling": deep * one * 1.1,
-        "flat": latency + (ranks - 1) * (0.25 * latency + size * per_byte),
-        "kary:4": deep / 2 * (latency + 4 * (0.25 * latency + size * per_byte)),
-    }[choice]
-
-
-def points():
-    sizes = [4**power for power in range(11)]
-    for platform in ("ether16", "fattree"):
-        for operation, choices in ALGORITHMS.items():
-            for ranks in (16, 64):
-                for size in sizes[:9] if platform == "ether16" else sizes[::2] + [sizes[-1]] * (len(sizes) % 2 == 0):
-                    for choice in choices:
-                        yield platform, operation, choice, "", "block", ranks, 0, size
-        for size in sizes[1:9]:
-            for choice in TOPOLOGIES:
-                ranks = {"flat": 33, "kary:4": 43, "binomial": 64}[choice]
-                yield platform, "reduce", "", choice, "spread", ranks, 32, size
-
-
-def make_comparison(seed=7):
-    random, priced = np.random.default_rng(seed), np.random.default_rng(seed + 1)
-    rows = []
-    for platform, operation, algorithm, topology, layout, ranks, leaves, size in points():
-        latency, per_byte = {"ether16": (3.1e-5, 8.6e-8), "fattree": (1.7e-6, 2.4e-10)}[platform]
-        choice = algorithm or topology
-        truth = seconds(choice, ranks, size, latency, per_byte)
-        measured = truth * random.lognormal(0, 0.03)
-        missing = platform == "ether16" and operation == "allreduce" and ranks == 64 and size >= 65536
-        name = f"{platform}|{operation}|{choice}|{layout}|{ranks}|{size}"
-        job, room = (f"{leaves} leaves", "1 a node") if leaves else (f"{ranks} ranks", f"{ranks} nodes")
-        point = {
-            "point": hashlib.blake2b(name.encode(), digest_size=6).hexdigest(),
-            "platform": platform,
-            "simulated": platform == "fattree",
-            "operation": operation,
-            "algorithm": algorithm,
-            "topology": topology,
-            "choice": choice,
-            "layout": layout,
-            "ranks": ranks,
-            "leaves": leaves,
-            "bytes": size,
-            "room": room,
-            "group": f"{platform} {operation} {job} {size} B {room}",
-            "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
-        }
-        half = random.uniform(0.002, 0.02)
-        stop = random.choice(["precision", "samples", "time"], p=[0.9, 0.07, 0.03])
-        measurement = {
-            "measured": measured,
-            "measured_low": measured * (1 - half),
-            "measured_high": measured * (1 + half),
-            "samples": int(random.integers(30, 400)),
-            "invalid": int(random.poisson(0.4)),
-            "stop": stop,
-            "skew": random.uniform(2e-7, 9e-7) if platform == "ether16" else 0.0,
-            "measurement": "ok",
-        }
-        if missing:
-            measurement = dict.fromkeys(measurement, np.nan) | {
-                "samples": 0,
-                "invalid": 0,
-                "stop": "",
-                "measurement": "not measured: budget",
-            }
-        for family, (bias, spread) in FAMILIES.items():
-            if operation == "reduce":
-                bias *= {"hockney": 0.45, "tan": 0.87, "loggp": 1.3, "plogp": 1.3}.get(family, 1)
-            off = bias * priced.lognormal(0, spread)
-            predicted, width, status = truth * off, {"loggp": 0.05, "plogp": 0.03}.get(family, 0.1), "ok"
-            if size > 65536 and family in ("loggp", "hockney"):
-                status = "extrapolated: 256 KiB is outside the probes' 1 B…64 KiB"
-            if family == "hockney" and operation == "reduce" and topology == "flat":
-                predicted, status = np.nan, "no price: hockney has no parameter for concurrent receives"
-            rows.append(
-                point
-                | {
-                    "family": family,
-                    "predicted": predicted,
-                    "predicted_low": predicted * (1 - width),
-                    "predicted_high": predicted * (1 + width),
-                    "status": status,
-                    "held_out": not (family == "pmnf" and size <= 1),
-                }
-                | measurement
-            )
-    return judge(pd.DataFrame(rows))
-
-
-def judge(frame):
-    """The columns that lay a price beside its measurement."""
-    frame["relative_error"] = (frame["predicted"] - frame["measured"]) / frame["measured"]
-    frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
-    frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    frame["chosen"], frame["tie"], frame["best"], frame["regret"] = False, False, False, np.nan
-    frame["library"], frame["fastest"] = np.nan, frame.groupby("group")["measured"].transform("min")
-    both = frame["predicted"].notna() & frame["measured"].notna()
-    for _, group in frame[both & frame["held_out"]].groupby(["group", "family"]):
-        if len(group) > 1:
-            fastest, pick = group["measured"].min(), group["predicted"].idxmin()
-            frame.loc[group.index, "best"] = group["measured"] == fastest
-            frame.loc[pick, "chosen"] = True
-            frame.loc[pick, "regret"] = group.loc[pick, "measured"] / fastest - 1
-    return frame
-
-
-def make_parameters():
-    sizes = tuple(float(4**power) for power in range(9))
-    sets = []
-    for platform, latency, per_byte in (("ether16", 3.1e-5, 8.6e-8), ("fattree", 1.7e-6, 2.4e-10)):
-        line = tuple(latency + per_byte * size for size in sizes)
-        noisy = tuple(value * (1 + 0.04 * (-1) ** place) for place, value in enumerate(line))
-        curve = Curve("one-way time", "message size [B]", "one-way time [s]", sizes, noisy, line, "L + G·m", 0.9987)
-        more = {"simulated": platform == "fattree", "bytes_range": (1.0, 65536.0)}
-        where = {"batch": "probes-0", "commit": "4f2a91c", "date": "2026-10-02"}
-        sets.append(
-            ParameterSet(
-                "loggp",
-                platform,
-                f"fitted from probes prtt on {platform}",
-                {
-                    "L": Estimate(latency, "s", latency * 0.97, latency * 1.04),
-                    "o_s": Estimate(latency / 9, "s", latency / 10, latency / 8),
-                    "o_r": Estimate(latency / 8, "s", latency / 9, latency / 7, "not told apart from L below 16 B"),
-                    "g": Estimate(latency / 4, "s", latency / 4.1, latency / 3.9),
-                    "G": Estimate(per_byte, "s/B", per_byte * 0.99, per_byte * 1.02),
-                },
-                curves=(curve,),
-                provenance=where,
-                **more,
-            )
-        )
-        sets.append(
-            ParameterSet(
-                "hockney",
-                platform,
-                f"fitted from probes pingpong on {platform}",
-                {
-                    "alpha": Estimate(latency * 1.2, "s", latency, latency * 1.3),
-                    "beta": Estimate(per_byte, "s/B", per_byte * 0.9, per_byte * 1.1),
-                },
-                curves=(curve,),
-                provenance=where,
-                **more,
-            )
-        )
-        sets.append(
-            ParameterSet(
-                "pmnf",
-                platform,
-                "fitted from 40 observations",
-                {
-                    "t.c": Estimate(-latency / 2, "s", -latency, np.nan, "interval open above"),
-                    "t.k": Estimate(2.0, "", 2.0, 2.0, "given as exact"),
-                },
-                forms={"t": "c·p^k·log2(p)"},
-                provenance=where,
-                **more,
-            )
-        )
-        sets.append(sampled_set(platform, latency, per_byte, sizes, where, more))
-        sets.append(
-            ParameterSet("pram", platform, "needs no probe", {"gamma": Estimate(2e-10, "s/B", 1e-10, 3e-10)}, **more)
-        )
-    return sets
-
-
-def sampled_set(platform, latency, per_byte, sizes, where, more):
-    """A family with functions given by samples, one of them a surface, and two values that the data cannot tell."""
-    unknown = "not told apart by these data, only together with g.a: its interval is as wide as its value"
-    values = {
-        "B_L": Estimate(1935.0, "1", 1801.0, 2003.0),
-        "S": Estimate(8192.0, "B", 4096.0, 16384.0),
-        "C": Estimate(3.14159e-7, "s", 0.0, 9.87654e-7, unknown, known=False),
-        "g.a": Estimate(latency / 3, "s", latency / 4, latency / 2),
-        "g.b": Estimate(per_byte / 3, "s/B", 0.0, per_byte, unknown, known=False),
-        "L.thin.fat": Estimate(latency, "s", latency * 0.9, latency * 1.1),
-    }
-    for size in sizes:
-        time = latency / 5 + size * per_byte
-        values[f"o_s.{int(size)}"] = Estimate(time, "s", time * 0.98, time * 1.01)
-    for size in (64, 4096):
-        for level in (1, 2, 3):
-            time = latency + level * size * per_byte
-            values[f"L_1.{size}x{level}"] = Estimate(time, "s", time * 0.9, time * 1.1, known=level < 3)
-    line = tuple(latency / 5 + size * per_byte for size in sizes)
-    bent = tuple(value * (1 + 0.02 * np.sin(place)) for place, value in enumerate(line))
-    curves = (
-        Curve("o_s", "message / B", "time / s", sizes, line, line, "samples, linear in between", 1.0, -400.0, 0.031),
-        Curve("g", "message / B", "time / s", sizes, bent, line, "a + b·x", 0.998, -61.25, 0.042),
-        Curve("waiting", "ranks", "time / s", (2.0, 4.0, 8.0), (3e-6, 5e-6, 9e-6), (2.8e-6, 5e-6, 9.3e-6), "a·x", 0.99),
-    )
-    forms = {"o_s": "table", "L_1": "table", "g": "linear"}
-    return ParameterSet(
-        "plogp", platform, "fitted from probes prtt", values, forms, curves=curves, provenance=where, **more
-    )
-
-
-def make_round_trips():
-    """Ping-pong samples as observations: two modes and an outlier on the real platform, one value on the other."""
-    random, rows = np.random.default_rng(11), []
-    for place, size in enumerate((1, 64, 1024, 65536)):
-        near, far = random.normal(6.2e-5, 1e-6, 130), random.normal(7.1e-5, 1.5e-6, 90)
-        real = np.concatenate([near, far, [2.9e-4]]) + 2 * size * 8.6e-8
-        for platform, halves in (("ether16", real), ("fattree", np.full(30, 3.4e-6 + 2 * size * 2.4e-10))):
-            head = {"id": f"{platform}-pp{place}", "platform": platform, "simulated": platform == "fattree"}
-            about = {"kind": "probe", "name": "pingpong", "pair": "node.node", "bytes": size, "valid": True}
-            rows += [head | about | {"seconds": seconds} for seconds in halves]
-            rows.append(head | about | {"seconds": 1.0, "valid": False})
-    return pd.DataFrame(rows)
-
-
-def make_distributions():
-    return distributions(make_round_trips())
+from tests.report.page import Page
+from tests.report.results import write_results
+from tests.report.study import FAMILIES, make_comparison
+from tests.report.study_samples import make_distributions, make_raw, make_round_trips
+from tests.report.study_sets import make_parameters
 
 
 def make_families():
     about = {"title": "LogGP", "equation": "T(m) = L + 2·o + (m − 1)·G", "ignores": "contention in the network"}
     about |= {"citation": "A. Alexandrov et al., LogGP: incorporating long messages into the LogP model, SPAA 1995"}
     return {name: about | {"title": name.capitalize()} for name in FAMILIES}
-
-
-def make_probes():
-    trips = make_round_trips()
-    found = trips[trips["valid"]].groupby(["id", "kind", "platform", "name", "bytes"])["seconds"]
-    rows = found.agg(["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]).reset_index()
-    rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
-    settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
-    return rows.drop(columns="bytes").assign(settings=settings, invalid=1, stop="precision", skew=0.0)
-
-
-def make_raw(comparison):
-    once = comparison.drop_duplicates("point")
-    once = once[once["measurement"] == "ok"]
-    middle = once["measured"]
-    points = pd.DataFrame(
-        {
-            "id": once["point"],
-            "kind": "point",
-            "platform": once["platform"],
-            "name": once["operation"] + " " + once["choice"],
-            "settings": "ranks=" + once["ranks"].astype(str) + " bytes=" + once["bytes"].astype(str),
-            "samples": once["samples"],
-            "invalid": once["invalid"],
-            "stop": once["stop"],
-            "min": middle * 0.93,
-            "median": middle,
-            "mean": middle * 1.02,
-            "p95": middle * 1.2,
-            "max": middle * 3.1,
-            "skew": once["skew"],
-        }
-    )
-    return pd.concat([points, make_probes()], ignore_index=True)
 
 
 def make_provenance():
@@ -300,48 +25,6 @@ def make_provenance():
         "ether16-1": common | real | {"hosts": ["n001", "n003"], "date": "2026-10-02T12:40:41Z", "seed": 18},
         "fattree-0": common | simulated | {"hosts": [], "date": "2026-10-02T09:00:00Z", "seed": 17},
     }
-
-
-VOID = {"meta", "link", "br", "img", "input", "hr"}
-
-
-class Page(HTMLParser):
-    """Tags in balance, attributes, and the text of every table cell."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.tables, self.links, self.ids, self.text, self.cell = [], [], [], [], [], None
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        if tag not in VOID:
-            self.open.append(tag)
-        for key, value in attributes:
-            assert not key.startswith("on"), "no inline handlers"
-            if key in ("src", "href"):
-                self.links.append(value)
-            if key == "id":
-                self.ids.append(value)
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.cell = ""
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-        if tag in ("td", "th"):
-            self.tables[-1][-1].append(self.cell)
-            self.cell = None
-
-    def handle_data(self, data):
-        if self.cell is not None:
-            self.cell += data
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.text.append(data)
 
 
 @pytest.fixture(scope="session")
@@ -378,3 +61,25 @@ def report(inputs):
     from commodel.report import build
 
     return build(**inputs)
+
+
+@pytest.fixture(scope="session")
+def original(inputs, tmp_path_factory):
+    """A folder of results, and beside it the workbook of them."""
+    from commodel.report import stored, write_xlsx
+
+    folder = write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
+    write_xlsx(stored(folder), folder.parent / "trees.xlsx")
+    return folder
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    """A copy of the results, which a test may edit."""
+    return shutil.copytree(original, tmp_path / "trees")
+
+
+@pytest.fixture
+def path(original, tmp_path):
+    """A copy of the workbook, which a test may edit."""
+    return shutil.copy(original.parent / "trees.xlsx", tmp_path / "trees.xlsx")

@@ -1,6 +1,5 @@
 """A folder of results as the stages leave it, written from the made-up study: what `commodel report` reads."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +12,12 @@ INPUTS = {
     "platforms/ether16.yaml": "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [n001, n002, n009]}\n",
     "platforms/fattree.yaml": "launcher: simgrid\n",
 }
+BOTH = {"pid": 7, "started": 1790939000, "updated": 1790942441}
 ATTEMPTS = [
-    {"attempt": 1, "host": "n001", "job": "41", "started": 1790939000, "ended": None, "outcome": ""},
-    {"attempt": 2, "host": "login1", "job": "42", "started": 1790939000, "ended": 1790942441, "outcome": "done"},
+    BOTH | {"host": "n001", "job": "41", "ended": None, "outcome": "", "commit": "4f2a91c", "nodes": ["n001", "n002"]},
+    BOTH
+    | {"host": "login1", "job": "42", "ended": 1790942441, "outcome": "done", "commit": "5e11d07-dirty"}
+    | {"nodes": ["spare-b", "spare-a", "n002"]},
 ]
 PROGRAM = {
     "mpi": "MPICH 5.0.2",
@@ -60,9 +62,3 @@ def write_results(folder: Path, inputs: dict) -> Path:
         (folder / "inputs" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "inputs" / name).write_text(text)
     return folder
-
-
-def edit_json(path: Path, change) -> None:
-    data = json.loads(path.read_text())
-    change(data)
-    write_json(path, data)

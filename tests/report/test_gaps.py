@@ -7,10 +7,9 @@ from tests.reading import sentences
 
 from commodel.compare import summarize
 from commodel.report import build
+from commodel.unmeasured import COLUMNS
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
-COLUMNS = ["id", "batch", "platform", "simulated", "kind", "name", "choice", "layout", "ranks", "nodes", "leaves"]
-COLUMNS += ["bytes", "status", "reason"]
 
 
 def without(comparison, statuses):

@@ -1,9 +1,13 @@
 """A report of a folder: where everything comes from, on its sheets; and without the names of machines."""
 
+import shutil
+
 import openpyxl
 import pytest
+from tests.damages import DAMAGES
 from tests.report.results import INPUTS, write_results
 
+from commodel.attempts import DAMAGED
 from commodel.report import html, stored, write_xlsx
 from commodel.report.stored import hider, ranges
 
@@ -46,6 +50,23 @@ def test_attempts_name_hosts_jobs_and_ends(made):
     assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "died without a word")
     assert (second["started"], second["ended"]) == ("2026-10-02 11:03:20 UTC", "2026-10-02 12:00:41 UTC")
     assert second["outcome"] == "done"
+    assert [row["attempt"] for row in (first, second)] == [1, 2]
+
+
+def test_attempts_name_their_commits_and_the_nodes_of_their_ranks(made):
+    first, second, *_ = entries(made, "Attempts")
+    assert (first["commit"], first["nodes"]) == ("4f2a91c", "n00[1-2]")
+    assert (second["commit"], second["nodes"]) == ("5e11d07-dirty", "n002, spare-a, spare-b")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_story_stops_no_report(damage, folder, tmp_path):
+    there = shutil.copytree(folder, tmp_path / "trees")
+    (there / "raw/ether16-1n-0/state.json").write_bytes(DAMAGES[damage])
+    (lost, *others) = entries(stored(there), "Attempts")
+    assert lost["outcome"] == DAMAGED
+    assert (lost["host"], lost["nodes"], lost["commit"]) == ("", "", "")
+    assert [row["outcome"] for row in others] == ["died without a word", "done"]
 
 
 def test_versions_and_digests_are_listed(made, folder):
@@ -76,7 +97,7 @@ def test_no_folder_of_anybody_is_named(made):
 def test_an_anonymous_report_names_no_machine(folder, made):
     page = html.page(stored(folder, anonymous=True))
     named = html.page(made)
-    for machine in ("n001", "n002", "n009", "login1"):
+    for machine in ("n001", "n002", "n009", "login1", "spare-a", "spare-b"):
         assert machine in named
         assert machine not in page
     assert "machine-1" in page

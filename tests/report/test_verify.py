@@ -1,38 +1,16 @@
-"""Whether an edited workbook, an edited result and a stranger's file are found out."""
+"""Whether an edited workbook and an edited result are found out."""
 
 import shutil
 import subprocess
-import zipfile
 
 import openpyxl
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from tests.report.results import write_results
 
 from commodel.cli.report import report as verb
 from commodel.errors import UserError
 from commodel.report import stored, write_xlsx
-from commodel.report.received import received, rows
 from commodel.report.verify import REPACKED, letters, verify
-
-
-@pytest.fixture(scope="module")
-def original(inputs, tmp_path_factory):
-    folder = write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
-    write_xlsx(stored(folder), folder.parent / "trees.xlsx")
-    return folder
-
-
-@pytest.fixture
-def folder(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "trees")
-
-
-@pytest.fixture
-def path(original, tmp_path):
-    return shutil.copy(original.parent / "trees.xlsx", tmp_path / "trees.xlsx")
 
 
 def verdicts(findings):
@@ -152,14 +130,9 @@ def test_digests_taken_out_of_the_workbook_are_missing(path, folder):
 
 def test_of_another_version_only_the_comparison_is_looked_at(path, folder):
     def older(book):
-        label = cell_of(book, "Provenance", "code_digest")
-        for cell in book["Provenance"]["B"]:
-            if cell.row >= label.row:
-                cell.value = "0" * 12 if cell.row == cell_of_tools(book) else cell.value
+        row = [cell.row for cell in book["Provenance"]["A"] if cell.value == "code_digest"][-1]
+        book["Provenance"].cell(row, 2).value = "0" * 12
         book["Comparison"].insert_rows(1)  # other code may put things elsewhere
-
-    def cell_of_tools(book):
-        return [cell.row for cell in book["Provenance"]["A"] if cell.value == "code_digest"][-1]
 
     findings, remark = verify(edited(path, older), folder)
     found = verdicts(findings)
@@ -187,82 +160,10 @@ def test_a_renamed_workbook_needs_the_results_named(path):
     assert "wanted --in FOLDER" in run.output
 
 
-def pack(path, parts):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-    return path
-
-
-def parts_of(path):
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><x>&b;</x>'
-
-
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("xl/sharedStrings.xml", LAUGHS.encode()),
-        ("xl/sharedStrings.xml", LAUGHS.encode("utf-16")),
-        ("xl/workbook.xml", b"<?xml version='1.0' encoding='cp037'?>" + LAUGHS.encode("cp037")),
-        ("xl/styles.xml", b" " * (65 << 20)),
-        ("xl/workbook.xml", b"<workbook"),
-        ("[Content_Types].xml", b""),
-    ],
-)
-def test_hostile_parts_are_refused_in_one_line(path, folder, name, data):
-    pack(path, parts_of(path) | {name: data})
-    run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
-    assert run.exit_code == 2
-    assert run.output.count("\n") == 1
-    assert "trees.xlsx" in run.output
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06" + bytes(18)])
-def test_what_is_no_workbook_is_refused_in_one_line(content, tmp_path, folder):
-    (tmp_path / "x.xlsx").write_bytes(content)
-    run = CliRunner().invoke(verb, ["--verify", str(tmp_path / "x.xlsx"), "--in", str(folder)])
-    assert run.exit_code == 2
-    assert run.output.count("\n") == 1
-
-
 def test_another_workbook_is_no_report(tmp_path, folder):
     openpyxl.Workbook().save(tmp_path / "x.xlsx")
     with pytest.raises(UserError, match="no digests"):
         verify(tmp_path / "x.xlsx", folder)
-
-
-def test_rows_far_away_cost_nothing(tmp_path):
-    """A sheet that says it goes on to the last row that a number can name."""
-    book = openpyxl.Workbook()
-    book.active["A1"] = 1
-    book.save(tmp_path / "far.xlsx")
-    parts = parts_of(tmp_path / "far.xlsx")
-    far = b'<row r="4000000000"><c r="XFD4000000000"><v>1</v></c></row></sheetData>'
-    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(b"</sheetData>", far)
-    with received(pack(tmp_path / "far.xlsx", parts)) as book:
-        assert len(list(rows(book.active, 50, 10, tmp_path))) <= 50
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
-    """Bytes of one part are overwritten: never another exception than the one that a user can cause."""
-    parts = parts_of(original.parent / "trees.xlsx")
-    name = data.draw(st.sampled_from(sorted(parts)))
-    at = data.draw(st.integers(0, len(parts[name]) - 1))
-    junk = data.draw(st.binary(min_size=1, max_size=8) | st.sampled_from([b"<", b"</row>", b"999999999", b"&#0;"]))
-    parts[name] = parts[name][:at] + junk + parts[name][at + len(junk) :]
-    path = pack(tmp_path / "damaged.xlsx", parts)
-    try:
-        with received(path) as book:
-            found = [row for sheet in book.worksheets for row in rows(sheet, 60, 20, path)]
-    except UserError as error:
-        found = error.message.splitlines()
-    assert len(found) >= 1
 
 
 def test_letters_of_columns():

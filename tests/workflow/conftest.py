@@ -47,10 +47,10 @@ class Project:
         path.write_text(text)
         return path
 
-    def commodel(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
+    def commodel(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
         return self.ended(self.start("commodel", *arguments), code)
 
-    def snakemake(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess:
+    def snakemake(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
         return self.ended(self.start("snakemake", *PLAIN, *arguments), code)
 
     def start(self, module: str, *arguments: str, **settings) -> subprocess.Popen:
@@ -62,9 +62,9 @@ class Project:
         )
         return self.started[-1]
 
-    def ended(self, process: subprocess.Popen, code: int | None = 0) -> subprocess.CompletedProcess:
+    def ended(self, process: subprocess.Popen, code: int = 0) -> subprocess.CompletedProcess:
         stdout, stderr = process.communicate(timeout=300)
-        assert code is None or process.returncode == code, stdout + stderr
+        assert process.returncode == code, stdout + stderr
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def raw_files(self) -> dict[str, int]:

@@ -72,6 +72,43 @@ def test_what_was_given_up_is_tried_again_when_asked(project):
     assert {name for name in before if after[name] != before[name]} == {victim.name}
 
 
+def test_what_came_late_is_measured_nowhere_and_tried_again_when_asked(project):
+    """A driver finds a pass in which a rank started late in every sample, as a dead one left it."""
+    project.commodel("run", "small", "-q")
+    before = project.raw_files()
+    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
+    header, *samples = (line.split(",") for line in victim.read_text().splitlines())
+    assert header == ["id", "pass", "sample", "seconds", "skew", "valid", "stop", "of", "check"]
+    lines = ["id,sample,seconds,skew,valid,stop"]
+    lines += [",".join([case, *others, "0", stop]) for case, _, *others, _, stop, _, _ in samples]
+    (victim.parent / ".pass-1").mkdir()
+    (victim.parent / ".pass-1" / victim.name).write_text("\n".join(lines) + "\n")
+    victim.unlink()
+    (victim.parent / "done").unlink()
+
+    project.commodel("run", "small", "-q")
+    late = victim.with_suffix(".late.csv")
+    assert len(late.read_text().splitlines()) == 1 + len(samples)
+    assert "38 of 39 measured, 1 not (1 late)" in project.commodel("status", "small").stdout
+    assert [(row["id"], row["status"]) for row in rows(project, "unmeasured.csv")] == [(victim.stem, "late")]
+    compared = [row["measurement"] for row in rows(project, "comparison.csv") if row["point"] == victim.stem]
+    assert set(compared) == {"not measured: late"}
+    (summary,) = (row for row in rows(project, "summary.csv") if row["id"] == victim.stem)
+    assert (summary["samples"], summary["invalid"]) == ("0", str(len(samples)))
+    report = (project.folder / "reports/small/index.html").stat().st_mtime_ns
+    project.commodel("run", "small", "-q")
+    assert (project.folder / "reports/small/index.html").stat().st_mtime_ns == report
+    assert not victim.exists()
+
+    run = project.commodel("run", "small", "--retry")
+    assert "1 cases that were given up are tried again" in run.stderr
+    assert not late.exists()
+    assert "39 of 39 measured" in project.commodel("status", "small").stdout
+    assert rows(project, "unmeasured.csv") == []
+    after = project.raw_files()
+    assert {name for name in before if after[name] != before[name]} == {victim.name}
+
+
 def test_a_batch_that_is_not_done_any_more_is_measured_though_there_is_a_report(project):
     """As after a damaged raw file was moved aside."""
     project.commodel("run", "small", "-q")

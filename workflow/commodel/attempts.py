@@ -1,88 +1,169 @@
 """The attempts at a batch, as its state.json tells them: who measures it where, since when, and how far it is.
 
-An attempt without an end that is not the last one died without a word: it was killed, or its node was lost.
+This is its only reader and writer. A damaged file stops nobody: it is one ended attempt, which says what was lost.
 """
 
 import os
 import platform
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
-from commodel.tables import read_json, write_json
+from commodel.tables import MAX_FILE, write_json
+from commodel.textfiles import read_text
 
 STATE = "state.json"
 DONE = "done"  # the outcome of an attempt that leaves nothing to do
+SILENT = "died without a word"
+DAMAGED = f"{STATE} is damaged: what it told of this attempt and those before is lost"
 UPDATE = 3.0  # seconds between two signs of life
 
-
-def attempts_of(folder: Path) -> list[dict]:
-    """The attempts so far at the batch of a folder, the first one first. A damaged file costs their story only."""
-    try:
-        return list(read_json(folder / STATE)["attempts"])
-    except (UserError, KeyError, TypeError):
-        return []
+Text = Annotated[str, AfterValidator(one_line)]
+Name = Annotated[str, AfterValidator(partial(one_line, limit=80))]
+When = Annotated[float, Field(ge=0, le=1e11)]  # seconds since 1970
+Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
-def how_last_ended(attempts: list[dict]) -> str:
-    """In words, for a case that nobody got to."""
-    if not attempts:
-        return "never started"
-    outcome = attempts[-1].get("outcome") if attempts[-1].get("ended") else "died without a word"
-    times = f"{len(attempts)} attempt{'' if len(attempts) == 1 else 's'}"
-    return one_line(f"{times}, the last one: {outcome}")
-
-
+@dataclass(frozen=True)
 class Attempt:
-    """This process's attempt. `said` is what the file says beside the attempts: counts, and the pass."""
+    """One start of the driver on a batch, in its own words. Without an end it is at work, or died without a word: it
+    was killed, or its node was lost."""
 
-    def __init__(self, folder: Path, seconds: float | None):
+    host: Name
+    pid: Count
+    job: Name
+    started: When
+    updated: When
+    ended: When | None
+    outcome: Text
+    deadline: When | None = None
+    commit: Name = ""
+    nodes: tuple[Name, ...] = ()  # that its ranks were started on; of simulated ones, none
+    case: Text = ""  # that it died in
+
+    @property
+    def gone(self) -> bool:
+        """Whether its process is dead, as far as this machine can tell."""
+        if self.host != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+
+    @property
+    def how(self) -> str:
+        """How it ended, if it has."""
+        return SILENT if self.ended is None else self.outcome or "ended"
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that the file says: the attempts, the first one first, which pass the last one is in, and its counts."""
+
+    attempts: tuple[Attempt, ...]
+    turn: Annotated[int, Field(alias="pass", ge=1)] = 1
+    passes: Annotated[int, Field(ge=1, le=100)] = 1
+    done: Count = 0
+    unmeasured: Count = 0
+    total: Count = 0
+    written: Annotated[float, Field(exclude=True)] = 0.0  # when, by the clock of the file system
+
+    @property
+    def last(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def end(self) -> str:
+        """In words, for a case that nobody got to."""
+        if not self.attempts:
+            return "never started"
+        times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
+        return one_line(f"{times}, the last one: {self.last.how}")
+
+
+FORM = TypeAdapter(Story)
+
+
+def read_story(folder: Path) -> Story:
+    """The story of the batch of a folder; without attempts where none began."""
+    path = folder / STATE
+    try:
+        written = path.stat().st_mtime
+    except FileNotFoundError:
+        return Story(())
+    try:
+        story = FORM.validate_json(read_text(path, MAX_FILE, "a smaller file"), strict=True)
+    except (UserError, ValueError):
+        story = Story((Attempt("", 0, "", written, written, written, DAMAGED),))
+    return replace(story, written=written)
+
+
+class OwnAttempt:
+    """This process's attempt, which is added to the story of its folder when something is written."""
+
+    def __init__(self, folder: Path, seconds: float | None, commit: str):
         self.path = folder / STATE
-        self.before = attempts_of(folder)
+        self.before = list(read_story(folder).attempts)
         now = round(time.time(), 1)
-        self.own = {
-            "attempt": len(self.before) + 1,
-            "host": platform.node(),
-            "pid": os.getpid(),
-            "job": os.environ.get("SLURM_JOB_ID", ""),
-            "started": now,
-            "updated": now,
-            "deadline": None if seconds is None else round(now + seconds, 1),
-            "ended": None,
-            "outcome": "",
-        }
+        self.own = Attempt(
+            host=platform.node(),
+            pid=os.getpid(),
+            job=os.environ.get("SLURM_JOB_ID", ""),
+            started=now,
+            updated=now,
+            ended=None,
+            outcome="",
+            deadline=None if seconds is None else round(now + seconds, 1),
+            commit=commit,
+        )
         self.said: dict[str, int] = {}
         self.written = 0.0  # when, on the clock that never steps
 
     @property
     def after_all_was_done(self) -> bool:
-        return bool(self.before) and self.before[-1].get("outcome") == DONE
+        return bool(self.before) and self.before[-1].outcome == DONE
 
     @property
     def number(self) -> int:
-        return self.own["attempt"]
+        return len(self.before) + 1
 
     def due(self) -> bool:
         return time.monotonic() - self.written >= UPDATE
 
     def write(self, **said: int) -> None:
+        """`said` is what the file says beside the attempts."""
         self.said |= said
-        self.own["updated"] = round(time.time(), 1)
-        write_json(self.path, {"attempts": [*self.before, self.own], **self.said})
+        self.own = replace(self.own, updated=round(time.time(), 1))
+        story = Story((*self.before, self.own), **self.said)
+        write_json(self.path, FORM.dump_python(story, mode="json", by_alias=True))
         self.written = time.monotonic()
 
     def end(self, outcome: str) -> None:
-        self.own |= {"ended": round(time.time(), 1), "outcome": one_line(outcome)}
+        self.own = replace(self.own, ended=round(time.time(), 1), outcome=one_line(outcome))
         self.write()
+
+    def starts_on(self, nodes: Iterable[str]) -> None:
+        """Notes nodes before ranks are started on them."""
+        if more := [name for name in nodes if name not in self.own.nodes]:
+            self.own = replace(self.own, nodes=(*self.own.nodes, *more))
+            self.write()
 
     def died_in(self, case: str) -> int:
         """Notes that the last attempt died without a word in a case; how many have died in it by now."""
-        if self.before and not self.before[-1].get("ended"):
-            self.before[-1]["case"] = case
-        return sum(attempt.get("case") == case for attempt in self.before)
+        if self.before and self.before[-1].ended is None:
+            self.before[-1] = replace(self.before[-1], case=case)
+        return sum(attempt.case == case for attempt in self.before)
 
     def forgive(self, case: str) -> None:
         """A case that is marked for it starts anew, should its marker be removed."""
-        for attempt in self.before:
-            if attempt.get("case") == case:
-                attempt["case"] = ""
+        self.before = [replace(each, case="") if each.case == case else each for each in self.before]

@@ -1,10 +1,12 @@
-"""Which points and probe cases run in one allocation, and how long that may take."""
+"""Which points and probe cases run in one allocation, and how long that may take. Batches that would not fit into the
+budget are split."""
 
 from collections.abc import Iterable, Iterator
 
-from commodel.config import Experiment, Platform
 from commodel.duration import Durations
+from commodel.experiments import Experiment
 from commodel.layouts import nodes_of_case
+from commodel.platforms import Platform
 from commodel.probes import Site, probe
 from commodel.records import Batch, Point, digest
 from commodel.toolchain import native_digest
@@ -13,14 +15,12 @@ from commodel.toolchain import native_digest
 def batches(
     name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: dict
 ) -> Iterator[Batch]:
-    """One batch for the probes, and one for the points of each node count; where an allocation costs nobody anything,
-    for all counts up to the next power of two, since starting a job takes longer than a small point. Batches that would
-    not fit into the budget are split. Their names change with what would make their samples other samples: the
-    platform, how they are measured, and the programs."""
+    """One batch for the probes, and those of the points. Their names change with what would make their samples other
+    samples: the platform, how they are measured, and the programs."""
     budget = experiment.batch.budget
     sampling = {key: value for key, value in measure.items() if key != "timeout"}
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest()], 8)
-    durations = Durations(platform, measure)
+    durations = Durations(platform.launcher, measure)
     site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
     sizes = list(experiment.probe_bytes)
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
@@ -28,19 +28,25 @@ def batches(
         nodes = max(nodes_of_case(case) for case in cases)
         seconds = durations.of_cases(cases)
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=seconds, budget=budget)
-    rooms = {point.nodes: _room(point.nodes, platform.simulated) for point in points}
-    if experiment.batch.smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
-        points = sorted(points, key=lambda point: -point.nodes)
-        rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
-    by_room: dict[int, list[Point]] = {}
-    for point in points:
-        by_room.setdefault(rooms[point.nodes], []).append(point)
-    for room, members in sorted(by_room.items()):
+    for room, members in _by_room(points, platform.simulated, experiment.batch.smaller):
         parts = list(_parts(members, durations, budget))
         for number, (part, seconds) in enumerate(parts, 1):
             which = f"-{number}" if len(parts) > 1 else ""
             nodes = max(point.nodes for point in part)
             yield Batch(f"{name}-{room}n{which}-{stamp}", name, nodes, points=part, seconds=seconds, budget=budget)
+
+
+def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
+    """The points of each node count; where an allocation costs nobody anything, of all counts up to the next power of
+    two, since starting a job takes longer than a small point. `smaller` puts all into the largest allocation."""
+    rooms = {point.nodes: _room(point.nodes, simulated) for point in points}
+    if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
+        points = sorted(points, key=lambda point: -point.nodes)
+        rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
+    found: dict[int, list[Point]] = {}
+    for point in points:
+        found.setdefault(rooms[point.nodes], []).append(point)
+    return sorted(found.items())
 
 
 def _room(nodes: int, simulated: bool) -> int:

@@ -55,7 +55,8 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
 
 
 def forget_failures(campaign: Campaign) -> int:
-    """Makes the cases that were given up be tried again: their batches are not done any more. Returns how many."""
+    """Makes what was given up, or came late in every sample, be tried again: its batches are not done any more. Returns
+    how many cases that is."""
     count = 0
     for batch in campaign.plan.batches:
         folder = campaign.done(batch).parent

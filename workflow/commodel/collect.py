@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from commodel.attempts import attempts_of, how_last_ended
+from commodel.attempts import read_story
 from commodel.errors import UserError
 from commodel.layouts import nodes_of_case
-from commodel.rawfiles import DamagedError, read_samples
+from commodel.rawfiles import DamagedError, raw_file, read_samples
 from commodel.records import Batch, Plan
 from commodel.stats import median_interval, worst_stop
-from commodel.unmeasured import LATE, UNFINISHED, why_unmeasured
+from commodel.unmeasured import UNFINISHED, table_of, why_unmeasured
 
 TEXT = (
     "id",
@@ -30,8 +30,6 @@ TEXT = (
     "stop",
 )
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
-UNMEASURED = ["id", "batch", "platform", "simulated", "kind", "name", "choice", "layout", "ranks", "nodes", "leaves"]
-UNMEASURED += ["bytes", "status", "reason"]
 
 
 def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -44,22 +42,18 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
     for batch in plan.batches:
         folder = raw / batch.name
         for case, about, room in _cases(plan, batch):
-            path = folder / f"{case}.csv"
-            if path.exists():
+            if not (folder / f"{case}.csv").exists():
+                lacking.append({"id": case, **about, **room} | _why(folder, case))
+            if path := raw_file(folder, case):
                 try:
                     rows = read_samples(path, case)
                 except DamagedError as error:
                     damaged.append(error)
                     _put_aside(path)
                     continue
-                if not any(row["valid"] for row in rows):
-                    late = f"a rank started late in each of its {len(rows)} samples"
-                    lacking.append({"id": case, **about, **room, "status": LATE, "reason": late})
                 found.append({"id": case, **about, "rows": len(rows)})
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]
-            else:
-                lacking.append({"id": case, **about, **room} | _why(folder, case))
     if damaged:
         count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
         raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
@@ -75,7 +69,7 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
     counted = observations["count"].notna().any()
-    return observations if counted else observations.drop(columns="count"), _table_of(lacking)
+    return observations if counted else observations.drop(columns="count"), table_of(lacking)
 
 
 def _put_aside(path: Path) -> None:
@@ -85,13 +79,8 @@ def _put_aside(path: Path) -> None:
 
 
 def _why(folder: Path, case: str) -> dict[str, str]:
-    status, reason = why_unmeasured(folder, case) or (UNFINISHED, how_last_ended(attempts_of(folder)))
+    status, reason = why_unmeasured(folder, case) or (UNFINISHED, read_story(folder).end)
     return {"status": status, "reason": reason}
-
-
-def _table_of(lacking: list[dict]) -> pd.DataFrame:
-    table = pd.DataFrame(lacking, columns=UNMEASURED)
-    return table.astype(dict.fromkeys(("ranks", "nodes", "leaves", "bytes"), "Int64"))
 
 
 def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:

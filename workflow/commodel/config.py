@@ -16,14 +16,12 @@ from pydantic import ValidationError
 from commodel import fields, yamltext
 from commodel.container import Image, image_digest
 from commodel.errors import UserError, suggest
-from commodel.experiments import AXES, Block, Experiment
+from commodel.experiments import Block, Experiment
 from commodel.platforms import Platform
 from commodel.projectfiles import check_inside
 from commodel.simnetwork import read_network
 from commodel.units import shown
 from commodel.yamltext import Document
-
-__all__ = ["AXES", "Block", "Experiment", "Platform", "find", "load_experiment", "load_platform", "schemas"]
 
 NAMED_FILE = re.compile(fields.NAME_PATTERN)
 Model = TypeVar("Model", Experiment, Platform)
@@ -61,12 +59,12 @@ def load_platform(file: str | Path) -> Platform:
             raise platform.error(("simgrid", "file"), error.message) from None
         platform._network = hashlib.blake2b(content, digest_size=16).hexdigest()
     if platform.container:
-        platform._image = _image(platform, Path.cwd())
+        platform._image = _image(platform)
     return platform
 
 
-def _image(platform: Platform, project: Path) -> Image:
-    wanted = platform.container
+def _image(platform: Platform) -> Image:
+    wanted, project = platform.container, Path.cwd()
     file = project / wanted.image
     if not wanted.image.startswith("/") and not file.resolve().is_relative_to(project.resolve()):
         raise platform.error(("container", "image"), "found a link that leaves the project, wanted an absolute path")

@@ -17,7 +17,7 @@ from commodel.toolchain import find, native_digest, version
 
 RUNTIMES = ("apptainer", "singularity")
 PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
-LABELS = ("org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native")
+VERSION, COMMIT, NATIVE = "org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native"
 # How an MPI library names itself, and how the starter does that understands it.
 KINDS = {
     "MPICH": re.compile(r"MPICH|MVAPICH|Intel\(R\) MPI|HYDRA", re.IGNORECASE),
@@ -78,26 +78,36 @@ def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool 
 
 def about(image: Image) -> dict[str, object]:
     """For the record: which image, of which version and commit, started by what."""
-    labels = _labels(image, runtime())
+    program = runtime()
+    labels = _labels(image, program)
     return image.as_json() | {
         "mpi": image.mpi,
-        "version": labels.get(LABELS[0], "unknown"),
-        "commit": labels.get(LABELS[1], "unknown"),
-        "runtime": version([runtime(), "--version"]),
+        "version": labels.get(VERSION, "unknown"),
+        "commit": labels.get(COMMIT, "unknown"),
+        "runtime": version([program, "--version"]),
     }
 
 
 def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) -> tuple[str, ...]:
-    """The same, as this machine wants it, after a look whether the image starts, holds the programs of this clone, and
-    has an MPI that the starter speaks to."""
+    """What `inside` gives, as this machine wants it; after a look whether the image fits."""
+    prefix = inside(image, runtime, folder, folder)
+    _check(image, runtime, prefix, starter)
+    # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
+    _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
+    apart = own.strip() != os.readlink("/proc/self/ns/user")
+    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
+
+
+def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str) -> None:
+    """Refuses an image that does not start, does not hold the programs of this clone, or has an MPI that the starter
+    does not speak to."""
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
-    found = _labels(image, runtime).get(LABELS[2])
+    found = _labels(image, runtime).get(NATIVE)
     if found != native_digest():
         of = f"programs of other sources ({found}, wanted {native_digest()})" if found else "no programs of commodel"
         raise UserError(f"image {image.file.name} holds {of}; {REBUILD}")
-    prefix = inside(image, runtime, folder, folder)
     program = str(PROGRAMS / "player")
     code, said = _ask([*prefix, program, "--describe"])
     if code:
@@ -108,10 +118,6 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) 
             f"the programs in image {image.file.name} load {loaded or 'no libmpi'}, nothing of {image.mpi}: "
             "model bind needs an MPI whose library has the same name as the image's"
         )
-    # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
-    _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
-    apart = own.strip() != os.readlink("/proc/self/ns/user")
-    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
 
 
 def _speak(image: Image, library: str, starter: str) -> None:

@@ -49,8 +49,9 @@ def line_curve(title: str, labels: tuple[str, str], x, y, a, b, form: str) -> Cu
     return curve(title, labels, x, y[0], a[0] + b[0] * x, form, 2, refit)
 
 
-def sampled_curve(title: str, labels: tuple[str, str], x, y, form: str = "samples, linear in between") -> Curve:
+def sampled_curve(title: str, labels: tuple[str, str], x, y) -> Curve:
     """The evidence of a function given by its samples: it passes through all; each left out, it is guessed from its
     neighbours."""
     x = np.asarray(x, dtype=float)
+    form = "samples, linear in between"
     return curve(title, labels, x, y[0], y[0], form, 0, lambda keep: np.interp(x, x[keep], y[0, keep]))

@@ -1,9 +1,8 @@
 """How long a measurement will take, before anything runs: a guess from the platform's size, never a promise."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from commodel.config import Platform
 from commodel.errors import UserError
 from commodel.families import complete, family
 from commodel.launchers import launcher
@@ -20,12 +19,12 @@ GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "ho
 
 
 class Durations:
-    """Estimates for one platform. Shapes are priced once, at two sizes; other sizes lie on the line between them."""
+    """Estimates for platforms of one launcher. Shapes are priced once, at two sizes; others lie on the line between."""
 
-    def __init__(self, platform: Platform, measure: dict):
-        self.simulated = launcher(platform.launcher).simulated
+    def __init__(self, launched_by: str, measure: Mapping[str, object]):
+        self.simulated = launcher(launched_by).simulated
         self.measure = measure
-        self.guess = latency, bandwidth = GUESS[platform.launcher]
+        self.guess = latency, bandwidth = GUESS[launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.parameters = ParameterSet("hockney", "", "guess", values)
         self.lines: dict[tuple, tuple[float, float]] = {}

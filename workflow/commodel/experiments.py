@@ -27,7 +27,6 @@ class Measure(Part):
         3, description="rounds over all cases of a batch, which share the budgets; how far they agree widens intervals"
     )
     warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample that are thrown away")
-
     timeout: quantity(units.parse_seconds, "1 min") = Field(
         60.0, description="how much longer than its budget a point may take before it is given up; simulated: ten times"
     )

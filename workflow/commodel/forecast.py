@@ -6,7 +6,6 @@ A forecast is a range of seconds. Where nothing has been measured yet there is n
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 from commodel.duration import START, Durations
 from commodel.records import Batch, Plan
@@ -41,8 +40,7 @@ class Estimates:
     def _price(self, batch: Batch) -> dict[str, float]:
         name = batch.platform
         if name not in self.durations:
-            platform = SimpleNamespace(launcher=self.plan.platforms[name]["launcher"])
-            self.durations[name] = Durations(platform, dict(self.plan.measure))
+            self.durations[name] = Durations(self.plan.platforms[name]["launcher"], self.plan.measure)
         how = self.durations[name]
         found = {case.id: how.of_cases([case]) - START for case in batch.cases}
         found |= {point.id: how.of_points([point]) - START for point in batch.points}

@@ -22,18 +22,19 @@ Values = dict[str, str | int]
 Path = tuple[str | int, ...]
 
 
-def combinations(block: Block, limit: int = MAX_COMBINATIONS) -> Iterator[tuple[Values, Path]]:
-    """Every combination with the place in the file that asked for it. The first axis varies slowest.
-
-    Raises before the first one where there would be more than `limit`, counted before exclude.
-    """
-    if (asked := size(block)) > limit:
-        raise block.error((), f"found {asked} combinations, wanted at most {limit}")
-    return _combinations(block)
+def combinations(block: Block) -> Iterator[tuple[Values, Path]]:
+    """Every combination with the place in the file that asked for it. The first axis varies slowest."""
+    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    path = block.path
+    for combination in _product(block):
+        if not (filters and _excluded(block, filters, BLANK | combination)):
+            yield combination, path
+    for index, entry in enumerate(block.include):
+        yield _with_ranks(entry.model_dump(exclude_unset=True)), (*path, "include", index)
 
 
 def check_size(experiment: Experiment) -> None:
-    """Refuses a matrix that would take too long to write out, before any of it is."""
+    """Refuses a matrix that would take too long to write out, counted before exclude and before any of it is."""
     sizes = [size(block) for block in experiment.matrix]
     if (asked := sum(sizes)) > MAX_COMBINATIONS:
         raise experiment.error(("matrix",), f"found {asked} combinations, wanted at most {MAX_COMBINATIONS}")
@@ -52,16 +53,6 @@ def size(block: Block) -> int:
     tables = [len(values) for values in block.axes.values()]
     tables += [len(next(iter(table.values()))) for table in block.zips.values()]
     return (math.prod(tables) if tables else 0) + len(block.include)
-
-
-def _combinations(block: Block) -> Iterator[tuple[Values, Path]]:
-    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
-    path = block.path
-    for combination in _product(block):
-        if not (filters and _excluded(block, filters, BLANK | combination)):
-            yield combination, path
-    for index, entry in enumerate(block.include):
-        yield _with_ranks(entry.model_dump(exclude_unset=True)), (*path, "include", index)
 
 
 def _product(block: Block) -> Iterator[Values]:

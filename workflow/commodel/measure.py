@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel import container, rawfiles, unmeasured
-from commodel.attempts import DONE, Attempt
+from commodel.attempts import DONE, OwnAttempt
 from commodel.build import refuse_foreign
 from commodel.build import starter as starter_of
 from commodel.config import load_platform
@@ -20,7 +20,7 @@ from commodel.errors import UserError
 from commodel.holding import held
 from commodel.launchers import launcher
 from commodel.process import end_on_termination
-from commodel.provenance import provenance
+from commodel.provenance import commit, provenance
 from commodel.records import Batch, Plan
 from commodel.starts import Site, Start, starts_of
 from commodel.sweep import Sweep, sweep
@@ -52,7 +52,7 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     site = Site(plan, platform, how, starter, how.names(platform, starter, batch.nodes), folder, passes)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
-        attempt = Attempt(folder, 60 * batch.minutes)
+        attempt = OwnAttempt(folder, 60 * batch.minutes, commit())
         try:
             measured = _measure(site, batch, attempt, progress)
         except BaseException as error:
@@ -63,7 +63,7 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     return measured
 
 
-def _end_badly(attempt: Attempt, error: BaseException) -> None:
+def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
     stopped = isinstance(error, SystemExit | KeyboardInterrupt)
     text = "stopped from outside" if stopped else str(error) or type(error).__name__
     with suppress(OSError):  # it is the error that is told, and a disk that takes nothing may be it
@@ -78,7 +78,7 @@ def _inside(site: Site) -> tuple[str, ...]:
         raise site.platform.error(("container",), error.message) from None
 
 
-def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> int:
+def _measure(site: Site, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
     deadline = _deadline(batch)
     folder, work, ids = site.folder, site.work, set(batch.ids)
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
@@ -90,7 +90,7 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
     if missing or not attempt.after_all_was_done:  # else a report would rest on attempts that it knows nothing of
-        attempt.write(**_counts(folder, folder, ids), total=len(ids), **{"pass": 1, "passes": site.passes})
+        attempt.write(**_counts(folder, folder, ids), total=len(ids), turn=1, passes=site.passes)
     if missing or not (folder / "provenance.json").exists():  # else it tells of samples that stay as they are
         write_json(folder / "provenance.json", provenance(site.plan, batch))
 
@@ -109,10 +109,10 @@ def _measure(site: Site, batch: Batch, attempt: Attempt, progress: Progress) -> 
         shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
     measured, marked = unmeasured.finished(folder)
-    given_up = len(ids & marked)
+    lacking = len(ids & marked)
     progress(
         f"{batch.name}: {len(ids & measured - before)} measured"
-        + (f", {given_up} given up, see {folder}/*{unmeasured.SUFFIX}" if given_up else "")
+        + (f", {lacking} not, see {folder}/*{unmeasured.SUFFIX} and *{rawfiles.LATE_SUFFIX}" if lacking else "")
         + ("" if missing else ", nothing was missing")
     )
     return len(ids & measured - before)
@@ -138,7 +138,7 @@ def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) ->
         turn, done = f", pass {number + 1} of {site.passes}" if site.passes > 1 else "", 0
         for start in missing:
             progress(f"{name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            this.tell(site.pass_folder(number), due=True, **{"pass": number + 1})
+            this.tell(site.pass_folder(number), due=True, turn=number + 1)
             if not sweep(this, start, number):
                 return False
             if number + 1 == site.passes:
@@ -154,7 +154,7 @@ def _counts(folder: Path, samples: Path, ids: set[str]) -> dict[str, int]:
     return {"done": len(done - marked), "unmeasured": len(marked & ids)}
 
 
-def _heed_the_dead(site: Site, attempt: Attempt) -> None:
+def _heed_the_dead(site: Site, attempt: OwnAttempt) -> None:
     """What attempts that died without a word left: torn files are dropped, and a case that was at work when two of them
     died is not tried a third time."""
     for number in range(site.passes):
@@ -177,10 +177,10 @@ def _join(site: Site, cases: list[str]) -> None:
         paths = {number + 1: site.pass_folder(number) / f"{case}.csv" for number in range(site.passes)}
         found = {number: path for number, path in paths.items() if path.exists()}
         if found and case not in measured | marked:
-            rawfiles.join(found, site.folder / f"{case}.csv")
+            rawfiles.join(found, site.folder, case)
 
 
-def _mark_rest(site: Site, ids: set[str], attempt: Attempt) -> None:
+def _mark_rest(site: Site, ids: set[str], attempt: OwnAttempt) -> None:
     measured, marked = unmeasured.finished(site.folder)
     for case in sorted(ids - measured - marked):
         reason = "the time of its batch was over"
@@ -191,8 +191,9 @@ def _require_samples(folder: Path, ids: set[str]) -> None:
     """A batch in which everything failed says more about the place than about its cases: none is marked for it."""
     measured, marked = unmeasured.finished(folder)
     why = {case: unmeasured.why_unmeasured(folder, case) for case in sorted(ids & marked)}
+    statuses = {status for status, _ in why.values()}
     failed = [reason for status, reason in why.values() if status != unmeasured.BUDGET]
-    if failed and not ids & measured:
+    if failed and not ids & measured and unmeasured.LATE not in statuses:  # what came late ran well
         for case in why:
             unmeasured.unmark(folder, case)
         raise UserError(

@@ -9,11 +9,13 @@ from commodel import __version__
 from commodel.allocation import constraint
 from commodel.batches import batches
 from commodel.build import programs
-from commodel.config import Block, Experiment, Platform, find, load_experiment, load_platform
+from commodel.config import find, load_experiment, load_platform
 from commodel.errors import UserError
+from commodel.experiments import Block, Experiment
 from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
 from commodel.matrix import check_size, combinations, place_of
+from commodel.platforms import Platform
 from commodel.points import Setting, library_beside, make_point
 from commodel.probes import probe
 from commodel.projectfiles import check_inside

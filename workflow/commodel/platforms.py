@@ -122,17 +122,13 @@ class Platform(Part):
         return data
 
     @model_validator(mode="after")
-    def _real(self):
+    def _consistent(self):
         if self.container and self.simulated:
             raise refused(
                 "found a section that launcher 'simgrid' does not have; `apptainer run IMAGE run EXPERIMENT` simulates "
                 "inside an image",
                 "container",
             )
-        return self
-
-    @model_validator(mode="after")
-    def _enough_nodes(self):
         if self.types and sum(self.types.values()) != self.nodes:
             raise refused(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
         if self.slurm and set(self.slurm.features) != set(self.types):

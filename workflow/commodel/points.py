@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree, own_spelling
-from commodel.config import Platform
 from commodel.errors import UserError
 from commodel.layouts import Site, full, named, place
 from commodel.operations import operation
+from commodel.platforms import Platform
 from commodel.records import LIBRARY, Point, digest
 from commodel.sources import sources
 from commodel.topologies import own_spelling as own_tree

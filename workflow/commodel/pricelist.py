@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from commodel.config import Experiment
 from commodel.errors import UserError
+from commodel.experiments import Experiment
 from commodel.matrix import check_size, combinations, place_of
 from commodel.patterns import schedule
 from commodel.points import Setting, make_point, message_size

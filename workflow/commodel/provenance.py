@@ -12,7 +12,6 @@ from pathlib import Path
 from commodel import __version__
 from commodel.config import load_platform
 from commodel.container import about
-from commodel.launchers import launcher
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT, native_digest
 
@@ -23,20 +22,20 @@ PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can chang
 def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
     """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
     where = plan.platforms[batch.platform]
-    commit, dirty = revision()
+    found, dirty = revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
         "platform": batch.platform,
         "platform_digest": where["digest"],
         "launcher": where["launcher"],
-        "simulated": launcher(where["launcher"]).simulated,
+        "simulated": where["simulated"],
         "measure": dict(plan.measure),
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
         f"bootstraps draw by {plan.seed}",
         **versions(),
-        "commit": commit,
+        "commit": found,
         "uncommitted_changes": dirty,
         "native_digest": native_digest(),
         "container": about(image) if (image := load_platform(where["file"]).image) else {},
@@ -50,6 +49,13 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
     }
 
 
+def commit() -> str:
+    """As texts name it: an edited clone is not what its commit is."""
+    found, dirty = revision()
+    return f"{found}-dirty" if dirty else found
+
+
+@lru_cache
 def revision() -> tuple[str, bool | None]:
     """The commit of the clone and whether it was changed since; in an image, what was noted when that was built."""
     if commit := _git("rev-parse", "HEAD"):

@@ -1,7 +1,7 @@
 """The raw samples of a case: one file of each pass becomes one file, in which nothing can change unnoticed.
 
 `of` tells how many samples the file holds, and `check` is a checksum of the rest of the line: a file that was cut off
-or has a flipped bit is damaged.
+or has a flipped bit is damaged. The name of a file tells whether any of its samples is valid.
 """
 
 import zlib
@@ -14,6 +14,8 @@ from commodel.stats import STOPS
 from commodel.tables import write_text
 
 HEADERS = ("id,sample,seconds,skew,valid,stop", "id,sample,seconds,skew,valid,stop,count")  # as programs write them
+LATE_SUFFIX = ".late.csv"  # in place of .csv where a rank started late in every sample
+VALID = HEADERS[0].split(",").index("valid")
 JOINED = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
 
 
@@ -39,18 +41,26 @@ def is_whole(path: Path) -> bool:
     )
 
 
-def join(passes: dict[int, Path], out: Path) -> None:
+def raw_file(folder: Path, case: str) -> Path | None:
+    """The raw file of a case, if it has one."""
+    paths = (folder / f"{case}{suffix}" for suffix in (".csv", LATE_SUFFIX))
+    return next((path for path in paths if path.exists()), None)
+
+
+def join(passes: dict[int, Path], folder: Path, case: str) -> None:
     """One raw file of a case from those of its passes, with a column that tells them apart."""
     found = {number: path.read_text(encoding="utf-8").splitlines() for number, path in passes.items()}
     header = next(iter(found.values()))[0]
     total = sum(len(lines) - 1 for lines in found.values())
-    joined = [JOINED[HEADERS.index(header)]]
+    joined, suffix = [JOINED[HEADERS.index(header)]], LATE_SUFFIX
     for number, lines in found.items():
         for line in lines[1:]:
             name, _, rest = line.partition(",")
             text = f"{name},{number},{rest},{total}"
             joined.append(f"{text},{checksum(text)}")
-    write_text(out, "\n".join(joined) + "\n")
+            if line.split(",", VALID + 1)[VALID] == "1":
+                suffix = ".csv"
+    write_text(folder / f"{case}{suffix}", "\n".join(joined) + "\n")
 
 
 def checksum(text: str) -> str:

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from platform import node as this_machine
 
 from commodel.build import programs
-from commodel.config import Platform
 from commodel.container import PROGRAMS
 from commodel.launchers import Job, Launcher
 from commodel.layouts import place
 from commodel.operations import OPERATIONS
 from commodel.patterns import schedule
+from commodel.platforms import Platform
 from commodel.playfile import write_play
 from commodel.probes import probe
 from commodel.records import Batch, Case, Plan, Point, digest
@@ -78,6 +79,12 @@ class Site:
     def pass_folder(self, number: int) -> Path:
         return self.folder / f".pass-{number + 1}"
 
+    def hosts_of(self, start: Start) -> list[str]:
+        """What the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere else."""
+        if self.how.simulated:
+            return []
+        return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
+
     def log(self, start: Start) -> Path:
         return self.work / f"{start.name}.log"
 
@@ -85,13 +92,15 @@ class Site:
 def starts_of(batch: Batch, work: Path) -> Iterator[Start]:
     """What has to be started for a batch, whether it has been measured or not."""
 
-    def start(case: Case) -> tuple:
+    def of_case(case: Case) -> tuple:
         return probe(case.probe).runs, case.ranks, case.layout, case.where
 
-    for key, cases in groupby(sorted(batch.cases, key=start), key=start):
+    def of_point(point: Point) -> tuple:
+        return point.ranks, point.layout
+
+    for key, cases in groupby(sorted(batch.cases, key=of_case), key=of_case):
         yield Start(*key, tuple({"id": case.id, **case.settings} for case in cases))
-    by_place = sorted(batch.points, key=lambda point: (point.ranks, point.layout))
-    for (ranks, layout), points in groupby(by_place, key=lambda point: (point.ranks, point.layout)):
+    for (ranks, layout), points in groupby(sorted(batch.points, key=of_point), key=of_point):
         members = list(points)
         if played := [_play_row(point, work) for point in members if point.priced]:
             yield Start("player", ranks, layout, (), tuple(played))
@@ -108,46 +117,49 @@ def _library_row(point: Point) -> dict[str, object]:
 
 
 def prepare(site: Site, start: Start, number: int) -> Job:
-    """Writes what a start reads, and says what to run for one pass over its cases. A pass gets its share of the
-    budgets, and an order of its own."""
-    how, platform, work, settings = site.how, site.platform, site.work, site.plan.measure
-    files = {name: work / f"{start.name}.{name}" for name in ("cases", "placement", "hosts")}
+    """What to run for one pass over the cases of a start, with all that it reads written out."""
+    how, platform, work = site.how, site.platform, site.work
     rows = [_prepared(row) for row in start.rows]
-    with files["cases"].open("w", newline="", encoding="utf-8") as stream:
+    with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    folder = PROGRAMS if site.inside else os.path.relpath(programs(ROOT, how.toolchain), work)
+    job = Job(
+        platform=platform,
+        starter=site.starter,
+        program=os.path.join(folder, start.program),
+        inside=site.inside,
+        arguments=_arguments(site, start, number),
+        nodes=start.nodes,
+        names=site.names,
+        network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
+        hostfile=Path(f"{start.name}.hosts"),
+    )
+    write_text(work / f"{start.name}.placement", job.placement)
+    if how.hostfile:
+        write_text(work / job.hostfile, job.hosts)
+    return job
+
+
+def _arguments(site: Site, start: Start, number: int) -> tuple[str, ...]:
+    """A pass gets its share of the budgets, and an order of its own."""
+    settings = site.plan.measure
     arguments = {
-        "--cases": files["cases"].name,
-        "--out": os.path.relpath(site.pass_folder(number), work),
-        "--meta": os.path.relpath(site.folder / f"{start.name}.json", work),
-        "--placement": files["placement"].name,
+        "--cases": f"{start.name}.cases",
+        "--out": os.path.relpath(site.pass_folder(number), site.work),
+        "--meta": os.path.relpath(site.folder / f"{start.name}.json", site.work),
+        "--placement": f"{start.name}.placement",
         "--sync": settings["sync"],
         "--precision": settings["precision"],
         "--min-samples": settings["min_samples"],
         "--max-samples": max(settings["max_samples"] // site.passes, settings["min_samples"]),
         # Simulated seconds cost nobody anything.
-        "--max-seconds": 1e9 if how.simulated else settings["seconds"] / site.passes,
+        "--max-seconds": 1e9 if site.how.simulated else settings["seconds"] / site.passes,
         "--warmup": settings["warmup"],
         "--seed": site.plan.seed + number,
     }
-    job = Job(
-        platform=platform,
-        starter=site.starter,
-        program=str(PROGRAMS / start.program)
-        if site.inside
-        else os.path.relpath(programs(ROOT, how.toolchain) / start.program, work),
-        inside=site.inside,
-        arguments=tuple(str(part) for pair in arguments.items() for part in pair),
-        nodes=start.nodes,
-        names=site.names,
-        network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
-        hostfile=Path(files["hosts"].name),
-    )
-    write_text(files["placement"], job.placement)
-    if how.hosts:
-        write_text(files["hosts"], how.hosts(job))
-    return job
+    return tuple(str(part) for pair in arguments.items() for part in pair)
 
 
 def _prepared(row: dict) -> dict:

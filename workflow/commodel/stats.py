@@ -14,33 +14,31 @@ def worst_stop(stops: Iterable[str]) -> str:
     return max(stops, key=STOPS.index)
 
 
-def median_interval(
-    samples: np.ndarray, passes: np.ndarray | None = None, level: float = 0.95
-) -> tuple[float, float, float]:
+def median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
     """Median and its two-sided interval by order statistics, free of any assumption on the distribution. Below six
     samples no order statistic reaches 95 %: then the extremes are returned. Samples of one pass are taken within
     milliseconds; where passes differ, the interval is widened to hold the medians of all of them."""
-    median, low, high = _ordered_interval(samples, level)
+    median, low, high = _ordered_interval(samples)
     if passes is not None and len(samples):
         medians = [np.median(samples[passes == number]) for number in np.unique(passes)]
         low, high = min(low, *medians, median), max(high, *medians, median)
     return median, float(low), float(high)
 
 
-def _ordered_interval(samples: np.ndarray, level: float) -> tuple[float, float, float]:
+def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
     ordered = np.sort(samples)
     count = len(ordered)
     if not count:
         return np.nan, np.nan, np.nan
-    below = left_out(count, level)
+    below = left_out(count)
     return float(np.median(ordered)), float(ordered[below]), float(ordered[count - 1 - below])
 
 
-def left_out(count: int, level: float = 0.95) -> int:
-    """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with at
-    least the given probability. The median lies below the rest when at most that many samples lie below the median."""
+def left_out(count: int) -> int:
+    """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with a
+    probability of at least 95 %. The median lies below the rest when at most that many samples lie below the median."""
     outside = bdtr(np.arange(count // 2 + 1), count, 0.5)
-    return max(int(np.searchsorted(outside, (1 - level) / 2, side="right")) - 1, 0)
+    return max(int(np.searchsorted(outside, 0.025, side="right")) - 1, 0)
 
 
 def resampled(

@@ -4,48 +4,19 @@ It needs no word from the processes at work, so it can be read on any node that 
 """
 
 import os
-import platform
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commodel import forecast, unmeasured
-from commodel.attempts import STATE
+from commodel.attempts import DONE, Attempt, Story, read_story
 from commodel.campaign import Campaign
-from commodel.errors import one_line
 from commodel.forecast import Estimates, Span, Work
 from commodel.records import Batch
-from commodel.tables import read_json
 
 WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
 QUIET = 180.0  # seconds without a sign of life; a driver gives one every few seconds
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One driver's go at a batch, in its own words."""
-
-    host: str
-    pid: int
-    job: str
-    started: float
-    updated: float
-    ended: float | None
-    outcome: str
-
-    @property
-    def gone(self) -> bool:
-        """Whether its process is dead, as far as this machine can tell."""
-        if self.host != platform.node():
-            return False
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except OSError:  # somebody else's process
-            return False
-        return False
 
 
 @dataclass(frozen=True)
@@ -55,7 +26,7 @@ class Progress:
     batch: Batch
     simulated: bool
     measured: int
-    unmeasured: Mapping[str, int]  # by status: crash, timeout, budget
+    unmeasured: Mapping[str, int]  # by status: crash, timeout, budget, late
     state: str
     attempts: tuple[Attempt, ...]
     silence: float  # seconds since its last sign of life
@@ -147,19 +118,18 @@ class Reader:
     def _progress(self, batch: Batch, now: float) -> Progress:
         folder = self.campaign.done(batch).parent
         samples, given_up = self._files(batch, folder)
-        about, silence = _about(folder, now)
-        attempts = tuple(_attempt(entry) for entry in about.get("attempts", ()))
-        last = attempts[-1] if attempts else None
+        story = read_story(folder)
+        last, silence = story.last, _silence(story, now)
         undone = [case for case in batch.ids if case not in samples and case not in given_up]
         if last and last.ended is None and not last.gone:
             state = SILENT if silence > QUIET else RUNNING
-        elif not undone and (self.campaign.done(batch).exists() or (last and last.outcome == "done")):
+        elif not undone and (self.campaign.done(batch).exists() or (last and last.outcome == DONE)):
             state = FINISHED
         else:
-            state = STOPPED if last and last.outcome != "done" else WAITING
+            state = STOPPED if last and last.outcome != DONE else WAITING
         turns = []
         if state in (RUNNING, SILENT):  # samples get their final names when all passes are through
-            turns = [_written(folder / f".pass-{number + 1}") for number in range(about["passes"])]
+            turns = [_written(folder / f".pass-{number + 1}") for number in range(story.passes)]
         here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
@@ -168,11 +138,11 @@ class Reader:
             measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
             unmeasured=Counter(given_up.values()),
             state=state,
-            attempts=attempts,
+            attempts=story.attempts,
             silence=silence,
             done=self.estimates.work(batch, here if turns else samples, len(turns) or 1),
             ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
-            turn=f"pass {about['pass']} of {about['passes']}" if len(turns) > 1 else "",
+            turn=f"pass {story.turn} of {story.passes}" if len(turns) > 1 else "",
         )
 
     def _files(self, batch: Batch, folder: Path) -> tuple[frozenset[str], dict[str, str]]:
@@ -189,15 +159,9 @@ class Reader:
         return self.seen[batch.name][1:]
 
 
-def _about(folder: Path, now: float) -> tuple[dict, float]:
-    """What the driver says, and for how long it has not: clocks of nodes differ, so the file's counts too."""
-    path = folder / STATE
-    try:
-        written = path.stat().st_mtime
-    except FileNotFoundError:
-        return {}, 0.0
-    about = {"pass": 1, "passes": 1} | read_json(path)
-    return about, now - max([written, *(attempt["updated"] for attempt in about["attempts"][-1:])])
+def _silence(story: Story, now: float) -> float:
+    """For how long the driver has said nothing: clocks of nodes differ, so the file's counts too."""
+    return now - max(story.written, story.last.updated) if story.last else 0.0
 
 
 def _written(folder: Path) -> dict[str, float]:
@@ -213,16 +177,3 @@ def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> S
     if entry.state == RUNNING:
         return forecast.running(max(now - entry.last.started, 0.0), entry.done, entry.ahead)
     return forecast.waiting(entry.ahead, paces.get(entry.batch.platform, [])) if entry.state == WAITING else None
-
-
-def _attempt(entry: Mapping) -> Attempt:
-    ended = entry["ended"]
-    return Attempt(
-        host=one_line(entry["host"], 80),
-        pid=int(entry["pid"]),
-        job=one_line(entry["job"], 40),
-        started=float(entry["started"]),
-        updated=float(entry["updated"]),
-        ended=None if ended is None else float(ended),
-        outcome=one_line(entry["outcome"]),
-    )

@@ -72,8 +72,8 @@ def state(batch: Progress) -> str:
         silent = f", no sign of life for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
         return f"{RUNNING} on {last.host}{job} since {clock(last.started)}{turn}{tries}{silent}"
     if batch.state == STOPPED:
-        how = last.outcome if last.ended else "died without a word"
-        return f"{STOPPED} on {last.host} at {clock(last.ended or last.updated)}{tries}: {how}"
+        where = f" on {last.host}" if last.host else ""
+        return f"{STOPPED}{where} at {clock(last.ended or last.updated)}{tries}: {last.how}"
     return batch.state
 
 

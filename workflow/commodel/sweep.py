@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commodel import unmeasured
-from commodel.attempts import Attempt
+from commodel.attempts import OwnAttempt
 from commodel.errors import UserError, one_line
 from commodel.process import run
 from commodel.starts import Site, Start, prepare
@@ -34,7 +34,7 @@ class Sweep:
     """What sweeps of a batch share: limits in monotonic seconds, and who keeps the story."""
 
     site: Site
-    attempt: Attempt
+    attempt: OwnAttempt
     limit: float  # that one case may take
     deadline: float  # when measuring stops
     tell: Callable[..., None]  # that it lives; with the folder of the pass
@@ -48,6 +48,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         heed_stop()
         forget_case(folder)
         job = prepare(this.site, left, number)
+        this.attempt.starts_on(this.site.hosts_of(left))
         watch = Watch(folder, this.limit, this.deadline, lambda: this.tell(folder))
         code, why = run(this.site.how.argv(job), this.site.log(start), watch)
         unfinished = _left(this.site, start, number).ids

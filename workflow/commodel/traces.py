@@ -6,14 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pandas as pd
-
-from commodel.attempts import STATE
-from commodel.errors import UserError
+from commodel.attempts import STATE, read_story
 from commodel.records import Batch, Plan
-from commodel.tables import read_json, read_table
 
-UNMEASURED = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason")
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
 
 
@@ -58,28 +53,13 @@ def _sha256(path: Path) -> str:
 
 def attempts(batch: Batch, raw: Path) -> Iterator[dict[str, object]]:
     """What the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
-    path = raw / batch.name / STATE
-    if not path.exists():
-        return
-    state = read_json(path)
-    listed = state.get("attempts") if isinstance(state, dict) else None
-    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-        raise UserError("found no list of attempts, wanted what `commodel measure` writes", file=path, key="attempts")
-    for place, entry in enumerate(listed, 1):
-        # Killed, or its node lost: it could not write how it ended. Of the last one nobody knows yet.
-        silent = "no end noted" if place == len(listed) else "died without a word"
-        outcome = entry.get("outcome") or (silent if entry.get("ended") is None else "ended")
-        yield {"batch": batch.name, "platform": batch.platform, **entry, "outcome": outcome}
-
-
-def read_unmeasured(path: Path) -> pd.DataFrame | None:
-    """What `collect` says was not measured; nothing where an older commodel collected."""
-    if not path.exists():
-        return None
-    frame = read_table(path, UNMEASURED)
-    if lacking := {"id", "kind", "status", "reason"} - set(frame):
-        raise UserError(f"found no column {', '.join(sorted(lacking))}; collect again", file=path)
-    return frame
+    told = read_story(raw / batch.name).attempts
+    for number, attempt in enumerate(told, 1):
+        unknown = number == len(told) and attempt.ended is None  # it may be at work
+        outcome = "no end noted" if unknown else attempt.how
+        about = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
+        about |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}
+        yield about | {"outcome": outcome}
 
 
 def texts(folder: Path) -> dict[str, str]:

@@ -1,17 +1,24 @@
-"""Markers of cases that were given up: <id>.unmeasured.json beside the raw files, with the reason in one line.
+"""What was not measured, and why: marks beside the raw files of a batch, and the table of a whole campaign's.
 
-A marked case counts as finished. Whoever wants it tried again removes its marker.
+A marked case counts as finished: <id>.unmeasured.json says why it was given up, and <id>.late.csv has its samples, of
+which none is valid. Whoever wants it tried again removes its marks.
 """
 
 import datetime
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
-from commodel.tables import read_json, write_json
+import pandas as pd
 
-CRASH, TIMEOUT, BUDGET, UNFINISHED = "crash", "timeout", "budget", "unfinished"
-LATE = "late"  # never marked: there are samples, of which none is valid
+from commodel.errors import UserError, one_line
+from commodel.rawfiles import LATE_SUFFIX
+from commodel.tables import read_json, read_table, write_json
+
+CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
 SUFFIX = ".unmeasured.json"
+ABOUT = ("id", "batch", "platform", "simulated", "kind", "name", "choice", "layout")
+COUNTS = ("ranks", "nodes", "leaves", "bytes")
+COLUMNS = (*ABOUT, *COUNTS, "status", "reason")
+TEXTS = tuple(name for name in COLUMNS if name not in (*COUNTS, "simulated"))
 
 
 def marker(folder: Path, case: str) -> Path:
@@ -25,13 +32,18 @@ def mark(folder: Path, case: str, status: str, reason: str, attempt: int) -> Non
 
 
 def unmark(folder: Path, case: str) -> None:
-    marker(folder, case).unlink(missing_ok=True)
+    for suffix in (SUFFIX, LATE_SUFFIX):
+        (folder / f"{case}{suffix}").unlink(missing_ok=True)
 
 
 def why_unmeasured(folder: Path, case: str) -> tuple[str, str] | None:
-    """Status and reason of a case that was given up. A case that has samples was measured after all."""
+    """Status and reason of a case that was given up. A case that has valid samples was measured after all."""
     path = marker(folder, case)
-    if (folder / f"{case}.csv").exists() or not path.exists():
+    if (folder / f"{case}.csv").exists():
+        return None
+    if (folder / f"{case}{LATE_SUFFIX}").exists():
+        return LATE, "a rank started late in each of its samples"
+    if not path.exists():
         return None
     try:
         found = read_json(path)
@@ -43,6 +55,26 @@ def why_unmeasured(folder: Path, case: str) -> tuple[str, str] | None:
 def finished(folder: Path) -> tuple[set[str], set[str]]:
     """The cases of a folder that are measured, and those that were given up."""
     names = {path.name for path in folder.glob("*")} if folder.exists() else set()
-    measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv")}
-    marked = {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
+    marked = {name.removesuffix(end) for end in (SUFFIX, LATE_SUFFIX) for name in names if name.endswith(end)}
+    measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)}
     return measured, marked - measured
+
+
+def table_of(rows: list[dict]) -> pd.DataFrame:
+    """One row a case."""
+    types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
+
+
+def read_unmeasured(path: Path) -> pd.DataFrame | None:
+    """The table that `collect` left; nothing where an older commodel collected."""
+    if not path.exists():
+        return None
+    frame = read_table(path, (*TEXTS, *COUNTS))
+    if lacking := [name for name in COLUMNS if name not in frame]:
+        raise UserError(f"found no column {', '.join(lacking)}; collect again", file=path)
+    for name in COUNTS:
+        if not frame[name].str.fullmatch("[0-9]{0,15}").all():
+            raise UserError("found what is no whole number; collect again", file=path, key=name)
+        frame[name] = pd.array([int(text) if text else None for text in frame[name]], dtype="Int64")
+    return frame[list(COLUMNS)]

@@ -1,16 +1,10 @@
-"""How many may send to one rank at once: the bounds of the cluster model's gather, equations 3 to 7 of its paper.
+"""How many may send to one rank at once: the bounds of the cluster model's gather, equations 4 to 7 of its paper.
 
 x senders, each a packet every g_s, fill a buffer of B packets that a receiver empties by one every g_r. k packets go
 through it in all.
 """
 
 from math import ceil, floor
-
-
-def time_to_full(senders: int, g_s: float, g_r: float, buffer: float) -> float:
-    """Until the buffer is full: B/(A − D), never where the receiver keeps up (equation 3)."""
-    surplus = senders / g_s - 1 / g_r
-    return buffer / surplus if surplus > 0 else float("inf")
 
 
 def transfer_ratio(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> float:

@@ -81,9 +81,8 @@ def grown(kind: str, leaves: int) -> list[str]:
 
 
 def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
-    """Every algorithm for an operation, with all arguments that could make a difference, the
-    familiar ones first; `windows` are those that a
-    windowed gather could have."""
+    """Every algorithm for an operation, with all arguments that could make a difference, the familiar ones first;
+    `windows` are those that a windowed gather could have."""
     known = choices(operation)
     ordered = [known[name] for name in FAMILIAR if name in known]
     ordered += [entry for name, entry in known.items() if name not in FAMILIAR]

@@ -9,7 +9,7 @@ from commodel import collect
 from commodel import compare as comparing
 from commodel.plan import load_plan
 from commodel.tables import read_table, write_table
-from commodel.traces import read_unmeasured
+from commodel.unmeasured import read_unmeasured
 
 
 @click.command()

@@ -34,7 +34,7 @@ def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymo
 
 
 def _verify(workbook: Path, folder: Path | None) -> None:
-    from commodel.report.verify import verify
+    from commodel.report.verify import SAME, SKIPPED, verify
 
     results = folder or Path("results") / workbook.stem
     if folder is None and workbook.exists() and not results.exists():
@@ -44,5 +44,5 @@ def _verify(workbook: Path, folder: Path | None) -> None:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
     if remark:
         click.echo(remark)
-    if any(finding.verdict not in ("same", "skipped") for finding in findings):
+    if any(finding.verdict not in (SAME, SKIPPED) for finding in findings):
         raise SystemExit(1)

@@ -22,7 +22,7 @@ from commodel.tables import read_table
 @click.option("--profile", help="Snakemake profile, e.g. slurm.")
 @click.option("--cores", type=click.IntRange(min=1), help="Cores to use here.  [default: all]")
 @click.option("--only", metavar="PLATFORM", help="Only the part that runs on this platform.")
-@click.option("--retry", is_flag=True, help="Also try again what was given up: crashes, timeouts, spent budgets.")
+@click.option("--retry", is_flag=True, help="Also try again what was given up: crash, timeout, budget, late.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would run.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the result.")
 def run(

@@ -70,11 +70,11 @@ def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
     return Network(0.0, ";".join(pieces), "0:0:0")
 
 
-def xml(found: Network, nodes: int, prefix: str = "node-") -> str:
+def xml(found: Network, nodes: int) -> str:
     return f"""<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <cluster id="cluster" prefix="{prefix}" suffix="" radical="0-{nodes - 1}" speed="1Gf"
+  <cluster id="cluster" prefix="node-" suffix="" radical="0-{nodes - 1}" speed="1Gf"
            bw="{FAST:.9g}Bps" lat="{found.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
 </platform>
 """

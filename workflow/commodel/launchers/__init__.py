@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from commodel.config import Platform
+from commodel.platforms import Platform
 from commodel.registry import lookup
 
 
@@ -19,7 +19,7 @@ class Job:
     program: str
     arguments: tuple[str, ...]
     nodes: tuple[int, ...]  # node of every rank
-    hostfile: Path  # where the launcher's hostfile is, if it has one
+    hostfile: Path  # where it is, for a launcher that reads one
     names: tuple[str, ...] = ()  # what the platform's nodes are called, in its order; empty: not known before they run
     network: Path | None = None  # of a simulated platform
     inside: tuple[str, ...] = ()  # what starts a container image with the program in it
@@ -37,6 +37,11 @@ class Job:
         return "".join(f"{node}{names[node] if names else ''}\n" for node in self.nodes)
 
     @property
+    def hosts(self) -> str:
+        """The text of the hostfile: a line a rank, so that each sits where the plan says."""
+        return "".join(f"{self.names[node]}\n" for node in self.nodes)
+
+    @property
     def command(self) -> list[str]:
         return [*self.inside, self.program, *self.arguments]
 
@@ -48,7 +53,7 @@ class Launcher:
     starters: tuple[str, ...]  # programs that can start it, in order of preference
     toolchain: str  # mpi or smpi: which build of the native programs it runs
     argv: Callable[[Job], list[str]]
-    hosts: Callable[[Job], str] | None = None  # the text of the hostfile
+    hostfile: bool = False  # whether it reads one
     # What a batch's nodes are called, by platform, starter and number of nodes; where only the site knows, it is asked.
     names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
     end: Callable[[str], None] | None = None  # ends what a start that ended badly may have left running elsewhere

@@ -1,4 +1,4 @@
-"""Machines reached by an ssh-like agent: the hostfile has a line a rank, so that each sits where the plan says.
+"""Machines reached by an ssh-like agent.
 
 The agent is named by the environment, never by a platform file: that may come by mail.
 """
@@ -37,16 +37,11 @@ def _agent(named: str) -> str:
     return os.path.abspath(named) if "/" in named else named
 
 
-def hosts(job: Job) -> str:
-    names = job.platform.hosts.names
-    return "".join(f"{names[node]}\n" for node in job.nodes)
-
-
 LAUNCHER = Launcher(
     name="hosts",
     title="machines reached by an ssh-like agent",
     starters=("mpirun", "mpiexec"),
     toolchain="mpi",
     argv=argv,
-    hosts=hosts,
+    hostfile=True,
 )

@@ -10,17 +10,13 @@ def argv(job: Job) -> list[str]:
     return [job.starter, "-np", str(job.ranks), *platform, "--log=root.thres:critical", *options, *job.command]
 
 
-def hosts(job: Job) -> str:
-    return "".join(f"{job.platform.simgrid.prefix}{node}\n" for node in job.nodes)
-
-
 LAUNCHER = Launcher(
     name="simgrid",
     title="simulated by SimGrid",
     starters=("smpirun",),
     toolchain="smpi",
     argv=argv,
-    hosts=hosts,
+    hostfile=True,
     simulated=True,
     busy=False,
 )

@@ -1,5 +1,5 @@
-"""A real cluster: srun inside the allocation of the batch's own job, with a line a rank in a hostfile, so that each
-sits where the plan says. Counts are always given: inside a Snakemake job nearly all SLURM_* variables are gone."""
+"""A real cluster: srun inside the allocation of the batch's own job. Counts are always given: inside a Snakemake job
+nearly all SLURM_* variables are gone."""
 
 from commodel.allocation import end_steps, node_names
 from commodel.launchers import Job, Launcher
@@ -18,7 +18,7 @@ LAUNCHER = Launcher(
     starters=("srun",),
     toolchain="mpi",
     argv=argv,
-    hosts=lambda job: "".join(f"{job.names[node]}\n" for node in job.nodes),
+    hostfile=True,
     names=node_names,
     end=end_steps,
     busy=False,

@@ -5,27 +5,22 @@ import pandas as pd
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, plain, table
 from commodel.report.words import comma, count, tally
+from commodel.unmeasured import COUNTS, TEXTS, table_of
 
-TEXTS = ("id", "batch", "platform", "kind", "name", "choice", "layout", "status", "reason")
-COUNTS = ("ranks", "nodes", "leaves", "bytes")
 NOTE = (
     "budget: its batch had no time left. timeout: it ran past its limit. crash: its program failed. unfinished: its "
     "batch did not finish. late: in every sample a rank came after the common start, as on a node with more busy ranks "
-    "than cores. No score counts these. `commodel run EXPERIMENT --retry` tries all but the late ones again."
+    "than cores. No score counts these. `commodel run EXPERIMENT --retry` tries them again."
 )
 
 
 def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
-    """The table with honest types, whatever a CSV file made of them; empty where everything was measured."""
-    frame = unmeasured.copy() if unmeasured is not None else pd.DataFrame(columns=[*TEXTS, *COUNTS])
+    """The table as reports have it, in their order; empty where everything was measured."""
+    frame = (unmeasured if unmeasured is not None else table_of([])).astype(object)
     for key in TEXTS:
-        texts = frame[key] if key in frame else pd.Series("", index=frame.index)
-        frame[key] = pd.Series(
-            [plain("" if pd.isna(value) else value) or "" for value in texts], index=frame.index, dtype=object
-        )
+        frame[key] = [plain(value) for value in frame[key]]
     for key in COUNTS:
-        numbers = pd.to_numeric(frame[key], errors="coerce") if key in frame else pd.Series(float("nan"), frame.index)
-        frame[key] = [None if pd.isna(number) else number for number in numbers]
+        frame[key] = [None if pd.isna(number) else number for number in frame[key]]
     return frame.sort_values(["platform", "kind", "status", "name", "choice"], kind="stable").reset_index(drop=True)
 
 

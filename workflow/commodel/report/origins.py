@@ -50,17 +50,22 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
         Column("attempt", "attempt", "count"),
         Column("host", "host", "text", "where the driver ran"),
         Column("job", "Slurm job"),
+        Column("nodes", "nodes", "text", "that its ranks were started on"),
+        Column("commit", "commit", "text", "of commodel; -dirty: edited since"),
         Column("started", "started"),
         Column("ended", "ended"),
         Column("outcome", "outcome"),
     ]
     entries = [
-        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "outcome")}
+        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
         | {"simulated": word(plain(entry.get("platform")) in simulated)}
         | {key: moment(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
-    note = "A batch that was stopped goes on in its next attempt, which measures only what is missing."
+    note = (
+        "A batch that was stopped goes on in its next attempt, which measures only what is missing. What is said of a "
+        "batch elsewhere was said by the last attempt that measured."
+    )
     return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
 
 

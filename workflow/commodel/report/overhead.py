@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from commodel.compare import geometric
+from commodel.report.evidence import word
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
 from commodel.report.words import count, origin, size
@@ -63,7 +64,7 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
             continue
         worst = mine.loc[mine["ratio"].idxmax()]
         job = f"{worst['operation']} {worst['choice']}, {count(worst['ranks'], 'rank')}, {size(worst['bytes'])}"
-        told = [f"{number} {word}" for word in OUTCOMES[:2] if (number := int((mine["outcome"] == word).sum()))]
+        told = [f"{number} {which}" for which in OUTCOMES[:2] if (number := int((mine["outcome"] == which).sum()))]
         line = (
             f"{where}: {geometric(np.log(mine['ratio'])):.3f}× the time{mean_interval(mine['ratio'])}, geometric mean "
         )
@@ -117,7 +118,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=["simulated" if flag else "no" for flag in pairs["simulated"]],
+        simulated=pairs["simulated"].map(word),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
     points = table("Overhead", "The same points with and without the container", columns, shown, fixed=5, marks=marks)

@@ -15,7 +15,8 @@ from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.shape import Report
 from commodel.tables import read_json, read_parameters, read_table
-from commodel.traces import Traces, attempts, digests, read_unmeasured, texts
+from commodel.traces import Traces, attempts, digests, texts
+from commodel.unmeasured import read_unmeasured
 from commodel.yamltext import read as read_yaml
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
@@ -39,6 +40,8 @@ def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | Non
     if tools is not None:
         traces = replace(traces, tools=tools)
     provenance = {batch: about | {"hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
+    tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
+    traces = replace(traces, attempts=tried)
     return build(
         read_table(folder / "comparison.csv", compare.TEXT),
         [
@@ -114,7 +117,7 @@ def ranges(names: Iterable[str]) -> list[str]:
 def _machines(provenance: Mapping[str, dict], traces: Traces, folder: Path) -> set[str]:
     """All names of machines that the results or the inputs hold. The nodes that SimGrid simulates belong to nobody."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
-    names |= {str(entry.get("host", "")) for entry in traces.attempts}
+    names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
     names |= {host for about in provenance.values() if not about.get("simulated") for host in about["hosts"]}
     for path in folder.glob("inputs/platforms/*.yaml"):
         section = read_yaml(path).data.get("hosts") or {}

@@ -21,6 +21,7 @@ SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
 MARGIN = 200  # rows and columns around what a sheet should hold, in which somebody may have written
 COMPARISON = "Comparison"
+TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
 OTHER_CODE = "written by another version of commodel"
 REPACKED = "The file is not byte for byte what the results give; its charts, formats and links were not looked at."
 
@@ -51,9 +52,6 @@ def verify(path: Path, folder: Path) -> tuple[list[Finding], str]:
             with received(wanted) as other:
                 own = said["tools"].get("code_digest") == code_digest()
                 return [*found, *sheets(book, other, path, own)], REPACKED if own else f"The workbook was {OTHER_CODE}."
-
-
-TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
 
 
 def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:

@@ -8,6 +8,8 @@ import pandas as pd
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
+TALLIED = 4  # words that are counted one by one
+
 
 def origin(platform: str, simulated: set[str]) -> str:
     return f"{platform} (simulated)" if platform in simulated else platform
@@ -43,12 +45,12 @@ def times(low: float, high: float) -> str:
     return f"{low}×" if low == high else f"{low}–{high}×"
 
 
-def tally(words: Iterable[str], most: int = 4) -> str:
+def tally(words: Iterable[str]) -> str:
     """`a 7, b 2, 3 other`: the most frequent first."""
     counts = pd.Series(list(words), dtype=object).value_counts()
     counts = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{word} {number}" for word, number in counts[:most]]
-    rest = sum(number for _, number in counts[most:])
+    shown = [f"{word} {number}" for word, number in counts[:TALLIED]]
+    rest = sum(number for _, number in counts[TALLIED:])
     return ", ".join([*shown, f"{rest} other"] if rest else shown)
 
 

@@ -1,0 +1,7 @@
+"""The fixtures of all labs: a lab is brought up by the first test that asks for it."""
+
+from tests.lab.apptainer_lab import apptainer, image, wrong_image
+from tests.lab.network_lab import lab
+from tests.lab.slurm_lab import project, slurm
+
+__all__ = ["apptainer", "image", "lab", "project", "slurm", "wrong_image"]

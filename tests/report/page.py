@@ -1,0 +1,44 @@
+"""A page of HTML as a test looks at it."""
+
+from html.parser import HTMLParser
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Tags in balance, attributes, and the text of every table cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tables, self.links, self.ids, self.text, self.cell = [], [], [], [], [], None
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in VOID:
+            self.open.append(tag)
+        for key, value in attributes:
+            assert not key.startswith("on"), "no inline handlers"
+            if key in ("src", "href"):
+                self.links.append(value)
+            if key == "id":
+                self.ids.append(value)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.cell = ""
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append(self.cell)
+            self.cell = None
+
+    def handle_data(self, data):
+        if self.cell is not None:
+            self.cell += data
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.text.append(data)
