@@ -120,6 +120,12 @@ def test_a_process_that_is_gone_died_without_a_word(campaign):
     assert "died without a word" in batch_rows(status)[1]["state"]
 
 
+def test_samples_of_a_batch_that_was_stopped_count(campaign):
+    leave(campaign, 1, [attempt(time.time() - 9, ended=time.time(), outcome="error: stopped")], in_passes=(4,))
+    entry = read(campaign).batches[1]
+    assert (entry.state, entry.measured) == (STOPPED, 4)
+
+
 def test_no_sign_of_life_for_minutes_is_said(campaign):
     old = time.time() - 1000
     folder = leave(campaign, 1, [attempt(old, updated=old, host="elsewhere")])

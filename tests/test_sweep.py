@@ -33,6 +33,7 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, monkeypatch, number, given_up):
     """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
     site = SimpleNamespace(folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None))
+    site.hosts_of = lambda start: []
     site.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
     site.log = lambda start: tmp_path / "log"
     for path in map(site.pass_folder, range(2)):
@@ -49,7 +50,7 @@ def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, mon
     monkeypatch.setattr(subject, "run", dies)
     monkeypatch.setattr(subject, "prepare", lambda site, start, number: left.append(start) or ())
     start = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abcde"))
-    this = Sweep(site, SimpleNamespace(number=1), 1.0, math.inf, lambda *_: None)
+    this = Sweep(site, SimpleNamespace(number=1, starts_on=tuple), 1.0, math.inf, lambda *_: None)
     assert sweep(this, start, number)
     assert finished(tmp_path)[1] == given_up
     assert len(left) == 3

@@ -128,7 +128,7 @@ class Reader:
         else:
             state = STOPPED if last and last.outcome != DONE else WAITING
         turns = []
-        if state in (RUNNING, SILENT):  # samples get their final names when all passes are through
+        if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
             turns = [_written(folder / f".pass-{number + 1}") for number in range(story.passes)]
         here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
         ahead = [case for turn in turns for case in undone if case not in turn]
