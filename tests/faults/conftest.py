@@ -3,10 +3,14 @@
 import json
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from commodel.measure import measure
+from commodel.plan import load_plan
 from tests.processes import command_name, family
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
@@ -53,6 +57,12 @@ class Campaign:
 
     def measure(self, code: int = 0) -> subprocess.CompletedProcess:
         return self.commodel(*self.arguments, code=code)
+
+    def measure_in(self, part: float) -> None:
+        """Measures in this process, with only a part of the batch's time before the margin at its end."""
+        plan = load_plan(self.root / "results/faulty/plan.json")
+        with chdir(self.root), patch("commodel.measure.MARGIN_SHARE", 1 - part):
+            measure(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
 
     def start(self) -> subprocess.Popen:
         return subprocess.Popen(self.command(*self.arguments), cwd=self.root, stderr=subprocess.PIPE, text=True)

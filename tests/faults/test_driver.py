@@ -92,10 +92,10 @@ def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(ca
 
 
 def test_what_is_left_when_the_time_is_over_is_marked_and_passes_that_exist_count(campaign):
-    """Each pass over six points takes half a minute, and the batch has a minute."""
-    here = campaign(passes=3, seconds="15 s", budget="1 min")
+    """Each pass over six points takes about six seconds, and there are twelve."""
+    here = campaign(passes=3, samples=1000000, seconds="3 s", budget="1 min")
     assert here.batch["budget"] == 60
-    here.measure()
+    here.measure_in(0.2)
     passes = {
         path.stem: {line.split(",")[1] for line in path.read_text().splitlines()[1:]} for path in here.raw.glob("*.csv")
     }
@@ -110,8 +110,8 @@ def test_what_is_left_when_the_time_is_over_is_marked_and_passes_that_exist_coun
 
 
 def test_without_time_for_one_pass_the_rest_is_marked(campaign):
-    here = campaign(points=8, seconds="20 s", budget="1 min")
-    here.measure()
+    here = campaign(points=7, samples=1000000, seconds="1 s", budget="1 min")
+    here.measure_in(0.09)
     assert here.samples()
     assert set(here.markers()) == here.ids - here.samples()
     assert {marker["status"] for marker in here.markers().values()} == {"budget"}

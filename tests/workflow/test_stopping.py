@@ -11,7 +11,6 @@ import pytest
 from commodel.cli._snakemake import STOPPING, follow
 from tests.processes import family, still_there
 
-STOPPED = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 SLOW_TO_STOP = """
 import signal, time
 got = []
@@ -34,8 +33,7 @@ print("the job ended with", subprocess.run([sys.executable, "-c", job]).returnco
 """
 
 
-@pytest.mark.parametrize("number", STOPPED)
-def test_a_signal_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier, number):
+def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier):
     project.commodel("run", "small", "-q")
     before = project.raw_files()
     path = project.folder / "params/experiments/small.yaml"
@@ -45,11 +43,9 @@ def test_a_signal_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier
     barrier.await_one(at_work)
     started = family(at_work.pid)
     assert len(started) > 3  # Snakemake, a shell, the driver, the program
-    os.kill(at_work.pid, number)
-    told = project.ended(at_work, code=128 + number).stderr
-    assert told.splitlines()[-1] == (
-        f"commodel: stopped by {STOPPED[number]}; what is measured is kept, and run goes on from there"
-    )
+    os.kill(at_work.pid, signal.SIGINT)
+    told = project.ended(at_work, code=130).stderr
+    assert told.splitlines()[-1] == "commodel: stopped by Ctrl-C; what is measured is kept, and run goes on from there"
     assert "Error" not in told
     assert "Traceback" not in told
     assert not still_there(started)
@@ -61,6 +57,18 @@ def test_a_signal_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier
     after = project.raw_files()
     assert {name: after[name] for name in before} == before
     assert len(after) == len(before) + 4 + 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
+    """Of a batch system, or of a terminal that is closed."""
+    waits = "import time; print('at work', flush=True); time.sleep(100)"
+
+    def told(line: str) -> None:
+        if line == "at work":
+            os.kill(os.getpid(), number)
+
+    assert follow([sys.executable, "-c", waits], tmp_path / "log", told, lambda: None) == (-signal.SIGINT, number)
 
 
 def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
