@@ -89,10 +89,7 @@ def _measure(site: Site, batch: Batch, attempt: OwnAttempt, progress: Progress) 
     before, marked = unmeasured.finished(folder)
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
-    if missing or not attempt.after_all_was_done:  # else a report would rest on attempts that it knows nothing of
-        attempt.write(**_counts(folder, folder, ids), total=len(ids), turn=1, passes=site.passes)
-    if missing or not (folder / "provenance.json").exists():  # else it tells of samples that stay as they are
-        write_json(folder / "provenance.json", provenance(site.plan, batch))
+    _note_beginning(site, batch, attempt, bool(missing))
 
     def tell(samples: Path, due: bool = False, **said: int) -> None:
         if due or attempt.due():
@@ -109,13 +106,22 @@ def _measure(site: Site, batch: Batch, attempt: OwnAttempt, progress: Progress) 
         shutil.rmtree(site.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
     measured, marked = unmeasured.finished(folder)
-    lacking = len(ids & marked)
-    progress(
-        f"{batch.name}: {len(ids & measured - before)} measured"
-        + (f", {lacking} not, see {folder}/*{unmeasured.SUFFIX} and *{rawfiles.LATE_SUFFIX}" if lacking else "")
-        + ("" if missing else ", nothing was missing")
-    )
+    progress(_summary(site, batch.name, len(ids & measured - before), len(ids & marked), bool(missing)))
     return len(ids & measured - before)
+
+
+def _note_beginning(site: Site, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
+    """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
+    if missing or not attempt.after_all_was_done:
+        ids = set(batch.ids)
+        attempt.write(**_counts(site.folder, site.folder, ids), total=len(ids), turn=1, passes=site.passes)
+    if missing or not (site.folder / "provenance.json").exists():
+        write_json(site.folder / "provenance.json", provenance(site.plan, batch))
+
+
+def _summary(site: Site, name: str, measured: int, lacking: int, missing: bool) -> str:
+    not_measured = f", {lacking} not, see {site.folder}/*{unmeasured.SUFFIX} and *{rawfiles.LATE_SUFFIX}"
+    return f"{name}: {measured} measured{not_measured if lacking else ''}{'' if missing else ', nothing was missing'}"
 
 
 def _deadline(batch: Batch) -> float:

@@ -9,13 +9,14 @@ from commodel.records import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Section, plain, show, table
+from commodel.report.words import simulation
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:
     """Every fitted curve: how well it fits, a chart, what is left over, and the samples it was drawn through."""
     curves, samples, drawn = [], [], []
     for each in ordered(sets):
-        title = {"platform": each.platform, "simulated": word(each.simulated), "family": each.family}
+        title = {"platform": each.platform, "simulated": simulation(each.simulated), "family": each.family}
         interesting = charts.worst_fitted(each.curves)
         for curve in each.curves:
             head = title | {"curve": curve.title}
@@ -89,7 +90,7 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     frame = raw.copy() if raw is not None else pd.DataFrame(columns=keys)
     for key in ("min", "median", "mean", "p95", "max", "skew"):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
-    frame["simulated"] = [word(plain(platform) in simulated) for platform in frame["platform"]]
+    frame["simulated"] = [simulation(plain(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
     note = "One row per point or probe case; every single sample stands in the raw files."
     return Section("Raw summary", note, (table("Raw", "Samples", columns, frame, fixed=5),))
@@ -102,10 +103,6 @@ def ordered(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
 def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
     """Objects as they are: a frame left to guess would turn a missing text into NaN."""
     return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
-
-
-def word(flag: bool) -> str:
-    return "simulated" if flag else "no"
 
 
 def flat(nested: Mapping, prefix: str = "") -> dict[str, str]:

@@ -5,6 +5,7 @@ import pandas as pd
 
 from commodel.records import LIBRARY
 from commodel.report.shape import MICRO, Column, plain
+from commodel.report.words import simulation
 
 FLAGS = ("simulated", "inside", "chosen", "best", "tie", "held_out")
 WHOLE = ("ranks", "leaves", "bytes", "fan_in", "samples", "invalid")
@@ -60,7 +61,7 @@ def scaled(frame: pd.DataFrame) -> pd.DataFrame:
     for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
         if key in shown:
             shown[key] = shown[key].astype(float) * 100
-    return shown.assign(simulated=["simulated" if flag else "no" for flag in shown["simulated"]])
+    return shown.assign(simulated=shown["simulated"].map(simulation))
 
 
 def families_of(frame: pd.DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, plain, table
-from commodel.report.words import comma, count, tally
+from commodel.report.words import comma, count, simulation, tally
 from commodel.unmeasured import COUNTS, TEXTS, table_of
 
 NOTE = (
@@ -40,7 +40,7 @@ def sections(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         Column("id", "id"),
         Column("reason", "reason"),
     ]
-    shown = frame.assign(simulated=["simulated" if name in simulated else "no" for name in frame["platform"]])
+    shown = frame.assign(simulated=[simulation(name in simulated) for name in frame["platform"]])
     made = table("Unmeasured", "What has no measurement, and why", columns, shown.astype(object), fixed=3)
     return [Section("Not measured", NOTE, (made,))]
 
@@ -69,7 +69,8 @@ def passes(once: pd.DataFrame) -> list[str]:
     if not found:
         return []
     line = f"{count(len(found), 'point')} {'has' if len(found) == 1 else 'have'} some passes only, {by_number(found)}: "
-    return [line + "the time of their batch was over. Their intervals hold less of what changes from pass to pass."]
+    why = "the time of their batch was over, or program after program failed."
+    return [f"{line}{why} Their intervals hold less of what changes from pass to pass."]
 
 
 def probes(frame: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 from commodel.distributions import modes
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
-from commodel.report.words import count
+from commodel.report.words import count, simulation
 from commodel.units import format_bytes
 
 DRAWN = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
@@ -62,7 +62,7 @@ def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
     size = int(bins["bytes"].iloc[0])
     return {
         "platform": platform,
-        "simulated": "simulated" if platform in simulated else "no",
+        "simulated": simulation(platform in simulated),
         "pair": plain("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
         "bytes": size,
         "label": format_bytes(size),

@@ -7,7 +7,7 @@ import pandas as pd
 from commodel.compare import clearly_faster, geometric
 from commodel.report.frames import PLATFORM, is_library
 from commodel.report.shape import MICRO, Column, Table, table
-from commodel.report.words import count, origin, size
+from commodel.report.words import count, origin, simulation, size
 
 OUTCOMES = ("faster", "tied", "slower")
 
@@ -67,7 +67,7 @@ def overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
         top = part.loc[part["gain"].idxmax()]
         lines.append(
-            {"platform": platform, "simulated": "simulated" if platform in simulated else "no", "operation": operation}
+            {"platform": platform, "simulated": simulation(platform in simulated), "operation": operation}
             | {"jobs": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
             | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}

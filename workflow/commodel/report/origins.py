@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from commodel.report.evidence import flat, rows, word
+from commodel.report.evidence import flat, rows
 from commodel.report.shape import Column, Section, Table, Text, plain, table
+from commodel.report.words import simulation
 from commodel.traces import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
@@ -58,7 +59,7 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
     ]
     entries = [
         {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
-        | {"simulated": word(plain(entry.get("platform")) in simulated)}
+        | {"simulated": simulation(plain(entry.get("platform")) in simulated)}
         | {key: moment(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
@@ -109,7 +110,10 @@ def common(batches: Mapping[str, Mapping], simulated: set[str]) -> tuple[Table, 
     shared = table("Common", "Common to every batch", [Column("key", "key"), Column("value", "value")], said)
     head = [Column("batch", "batch"), Column("simulated", "simulated")]
     heads = {
-        name: {"batch": name, "simulated": word(batch.get("platform") in simulated or batch.get("simulated") == "yes")}
+        name: {
+            "batch": name,
+            "simulated": simulation(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
+        }
         for name, batch in entries.items()
     }
     if len(differing) <= WIDE:

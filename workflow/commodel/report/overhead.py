@@ -7,10 +7,9 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from commodel.compare import geometric
-from commodel.report.evidence import word
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
-from commodel.report.words import count, origin, size
+from commodel.report.words import count, origin, simulation, size
 
 SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes"]
 OUTCOMES = ("slower", "faster", "not told from 1")
@@ -118,7 +117,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=pairs["simulated"].map(word),
+        simulated=pairs["simulated"].map(simulation),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
     points = table("Overhead", "The same points with and without the container", columns, shown, fixed=5, marks=marks)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from commodel.functions import FORM_NAMES, KNOT, text
 from commodel.records import Estimate, ParameterSet
-from commodel.report.evidence import flat, ordered, rows, word
+from commodel.report.evidence import flat, ordered, rows
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Section, Table, about, plain, table
+from commodel.report.words import simulation
 from commodel.units import format_bytes
 
 UNITS = {
@@ -39,7 +40,7 @@ NOTE = (
 def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
     scalars, samples, sources = [], [], []
     for each in ordered(sets):
-        head = {"platform": each.platform, "simulated": word(each.simulated), "family": each.family}
+        head = {"platform": each.platform, "simulated": simulation(each.simulated), "family": each.family}
         for name, estimate in each.values.items():
             function, _, last = name.rpartition(".")
             known = named(each, definitions, name, function) | shown(estimate)

@@ -8,6 +8,7 @@ from commodel.compare import selection, summarize
 from commodel.report.frames import PLATFORM, scaled
 from commodel.report.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
 from commodel.report.shape import MU, Column, Table, table
+from commodel.report.words import simulation
 
 
 def families(frame: pd.DataFrame) -> tuple[Table, Table]:
@@ -88,7 +89,7 @@ def best_marked(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int]
 
 def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
     """Operation × fan-in × message size: the rows of `ranking.ahead`."""
-    shown = found.assign(simulated=["simulated" if platform in simulated else "no" for platform in found["platform"]])
+    shown = found.assign(simulated=[simulation(platform in simulated) for platform in found["platform"]])
     shown["tied"] = [
         ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in found.itertuples()
     ]

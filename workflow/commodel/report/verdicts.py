@@ -7,7 +7,7 @@ from commodel.compare import clearly_faster, summarize
 from commodel.report import library
 from commodel.report.frames import PLACE, PLATFORM, families_of, is_library, scaled
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
-from commodel.report.words import count
+from commodel.report.words import count, simulation
 from commodel.units import format_bytes
 
 
@@ -133,5 +133,5 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
 
 def job_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
     shown = pd.DataFrame(rows, columns=[column.key for column in columns])
-    shown["simulated"] = ["simulated" if flag else "no" for flag in shown["simulated"]]
+    shown["simulated"] = shown["simulated"].map(simulation)
     return shown

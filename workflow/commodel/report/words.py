@@ -11,6 +11,11 @@ from commodel.units import format_bytes
 TALLIED = 4  # words that are counted one by one
 
 
+def simulation(simulated: bool) -> str:
+    """In the column that tells simulated rows from measured ones."""
+    return "simulated" if simulated else "no"
+
+
 def origin(platform: str, simulated: set[str]) -> str:
     return f"{platform} (simulated)" if platform in simulated else platform
 
