@@ -69,7 +69,7 @@ def passes(once: pd.DataFrame) -> list[str]:
     if not found:
         return []
     line = f"{count(len(found), 'point')} {'has' if len(found) == 1 else 'have'} some passes only, {by_number(found)}: "
-    line += "the time of their batch was over, or three cases in a row had failed. "
+    line += "in the others every sample came late, the time of the batch was over, or three cases in a row had failed. "
     return [line + "Their intervals hold less of what changes from pass to pass."]
 
 
