@@ -126,6 +126,23 @@ def test_samples_of_a_batch_that_was_stopped_count(campaign):
     assert (entry.state, entry.measured) == (STOPPED, 4)
 
 
+def test_an_attempt_that_failed_before_its_first_pass_makes_no_pass_a_measurement(tmp_path):
+    """Nor does a damaged story: the plan knows how many passes there are to be."""
+    for name in ("experiments", "platforms"):
+        (tmp_path / "params" / name).mkdir(parents=True)
+    (tmp_path / "params/platforms/real.yaml").write_text("launcher: local\nnodes: 1\ncores: 2\n")
+    text = EXPERIMENT.replace("loggp-64", "real").replace("[8, 16]", "2")
+    (tmp_path / "params/experiments/e.yaml").write_text(text)
+    campaign = Campaign(make_plan("e", tmp_path), tmp_path / "results/e")
+    failed = attempt(time.time() - 9, ended=time.time(), outcome="error: no image")
+    folder = leave(campaign, 1, [failed], in_passes=(4, 2))
+    for _ in range(2):
+        entry = read(campaign).batches[1]
+        assert (entry.state, entry.measured, entry.left) == (STOPPED, 0, entry.total)
+        assert entry.ahead.cases == pytest.approx(entry.total - 6 / 3)
+        (folder / "state.json").write_bytes(b"")
+
+
 def test_no_sign_of_life_for_minutes_is_said(campaign):
     old = time.time() - 1000
     folder = leave(campaign, 1, [attempt(old, updated=old, host="elsewhere")])

@@ -109,6 +109,24 @@ def test_what_came_late_is_measured_nowhere_and_tried_again_when_asked(project):
     assert {name for name in before if after[name] != before[name]} == {victim.name}
 
 
+def test_what_was_measured_while_nobody_waited_for_it_is_collected(project):
+    """As by a Slurm job that goes on when the run that handed it in is killed."""
+    project.commodel("run", "small", "-q")
+    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
+    marker, done = victim.with_name(f"{victim.stem}.unmeasured.json"), victim.with_name("done")
+    victim.unlink()
+    done.unlink()
+    marker.write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
+    project.commodel("run", "small", "-q")
+    assert [row["status"] for row in rows(project, "unmeasured.csv")] == ["timeout"]
+    marker.unlink()
+    done.unlink()
+    project.snakemake("--", done.relative_to(project.folder))
+    assert victim.exists()
+    project.commodel("run", "small", "-q")
+    assert rows(project, "unmeasured.csv") == []
+
+
 def test_a_batch_that_is_not_done_any_more_is_measured_though_there_is_a_report(project):
     """As after a damaged raw file was moved aside."""
     project.commodel("run", "small", "-q")

@@ -31,6 +31,14 @@ while not got:
 job = "import time; from commodel.watching import heed_stop\\nwhile True: heed_stop(); time.sleep(0.1)"
 print("the job ended with", subprocess.run([sys.executable, "-c", job]).returncode, flush=True)
 """
+ENDS_AT_ONCE = """
+import signal, time
+signal.signal(signal.SIGINT, lambda *_: exit(1))
+print("begins", flush=True)
+time.sleep(0.2)
+print("at work", flush=True)
+time.sleep(60)
+"""
 
 
 def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier):
@@ -96,6 +104,17 @@ def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
     assert (tmp_path / "log").read_text() == "at work\nthe job ended with 130\n"
     assert follow([sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None) == (0, 0)
     assert not list(tmp_path.glob("*.stop"))  # the next run is not stopped by it
+
+
+def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
+    """Snakemake may be gone before the next look at it, and a job that Slurm has from it begin later."""
+
+    def told(line: str) -> None:
+        if line == "at work":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert follow([sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", told, lambda: None) == (1, signal.SIGINT)
+    assert (tmp_path / "log.stop").exists()
 
 
 def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project, barrier):

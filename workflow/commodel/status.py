@@ -129,7 +129,8 @@ class Reader:
             state = STOPPED if last and last.outcome != DONE else WAITING
         turns = []
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
-            turns = [_written(folder / f".pass-{number + 1}") for number in range(story.passes)]
+            passes = max(story.passes, self._passes(batch))  # who failed early, or is damaged, tells of one only
+            turns = [_written(folder / f".pass-{number + 1}") for number in range(passes)]
         here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
@@ -142,8 +143,12 @@ class Reader:
             silence=silence,
             done=self.estimates.work(batch, here if turns else samples, len(turns) or 1),
             ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
-            turn=f"pass {story.turn} of {story.passes}" if len(turns) > 1 else "",
+            turn=f"pass {story.turn} of {len(turns)}" if len(turns) > 1 else "",
         )
+
+    def _passes(self, batch: Batch) -> int:
+        simulated = self.campaign.plan.platforms[batch.platform]["simulated"]
+        return 1 if simulated else int(self.campaign.plan.measure["passes"])
 
     def _files(self, batch: Batch, folder: Path) -> tuple[frozenset[str], dict[str, str]]:
         """Of a batch's cases: which have samples, and why others have none."""

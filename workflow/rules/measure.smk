@@ -2,14 +2,15 @@ from commodel.plan import constraint_of, launcher_of, programs_of
 
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
-# next run measures only what is missing.
+# next run measures only what is missing. It holds the time: of two empty files Snakemake takes the younger one for the
+# same, and would not collect what a job measured after the run that wanted it was killed.
 rule measure:
     input:
         plan=ancient(f"results/{E}/plan.json"),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=f"results/{E}/batches/{{batch}}.txt",
     output:
-        touch(f"results/{E}/raw/{{batch}}/done"),
+        f"results/{E}/raw/{{batch}}/done",
     threads: lambda wildcards: workflow.cores if launcher_of(PLAN, wildcards.batch).busy else 1
     resources:
         mpi="srun",
@@ -21,3 +22,4 @@ rule measure:
         "measuring {wildcards.batch}"
     shell:
         "{COMMODEL} measure {QUIET} --in {input.plan} --batch {wildcards.batch} --out results/{E}/raw/{wildcards.batch}"
+        " && date +%s.%N > {output}"

@@ -69,13 +69,11 @@ def follow(command: list[str], log: Path, told: Callable[[str], None], tick: Cal
             env=os.environ | {STOP_FILE: str(stop_file)},
             process_group=0,
         )
-        with process, _passed_on(process) as stopped:
+        with process, _passed_on(process, stop_file) as stopped:
 
             def look() -> None:
                 if stopped:
                     told(STOPPING)
-                    with suppress(OSError):
-                        stop_file.touch()
                 tick()
 
             for line in _lines(process, look):
@@ -111,9 +109,10 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
 
 
 @contextmanager
-def _passed_on(process: subprocess.Popen) -> Iterator[list[int]]:
+def _passed_on(process: subprocess.Popen, stop_file: Path) -> Iterator[list[int]]:
     """While it lasts, what should stop this process stops that one's group; what was ignored (nohup) still is. Only
-    once: a second Ctrl-C would end the scancel that the first one has started, and leave the jobs in the queue."""
+    once: a second Ctrl-C would end the scancel that the first one has started, and leave the jobs in the queue. The
+    file is there at once: that process may be gone long before the next look, and a job that it handed in not yet."""
     stopped: list[int] = []
     passed = -math.inf
 
@@ -123,6 +122,8 @@ def _passed_on(process: subprocess.Popen) -> Iterator[list[int]]:
         if time.monotonic() >= passed + PATIENCE and process.poll() is None:
             passed = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
+        with suppress(OSError):
+            stop_file.touch()
 
     before = {number: signal.getsignal(number) for number in STOPPERS}
     taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}

@@ -69,8 +69,8 @@ def passes(once: pd.DataFrame) -> list[str]:
     if not found:
         return []
     line = f"{count(len(found), 'point')} {'has' if len(found) == 1 else 'have'} some passes only, {by_number(found)}: "
-    why = "the time of their batch was over, or program after program failed."
-    return [f"{line}{why} Their intervals hold less of what changes from pass to pass."]
+    line += "in the others every sample came late, the time of the batch was over, or three cases in a row had failed. "
+    return [line + "Their intervals hold less of what changes from pass to pass."]
 
 
 def probes(frame: pd.DataFrame) -> list[str]:
