@@ -192,7 +192,7 @@ def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(p
         for point in batch.points:
             assert homes.setdefault(point.group, batch.name) == batch.name
         groups = {point.group for point in batch.points}
-        assert len(groups) == 1 or 6 * 60 + 3 * batch.seconds <= 12 * 60
+        assert len(groups) == 1 or 6 * 60 + batch.most <= 12 * 60
         assert batch.minutes <= 12
     assert len({batch.name for batch in parts}) == len(parts)
     assert split(planned, "{budget: 12 min}") == parts
@@ -212,6 +212,15 @@ def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
 def test_a_batch_asks_for_no_more_than_its_budget(planned, budget, minutes):
     plan = planned(MATRIX, f"batch: {{budget: {budget}}}")
     assert {batch.minutes for batch in plan.batches} == {minutes}
+
+
+def test_a_time_limit_leaves_room_for_a_slow_and_noisy_machine(planned):
+    """Where every case may need all the samples that it may have, and none samples for longer than its minute."""
+    few, many = (planned(LARGE, f"measure: {{seconds: 1 min, max_samples: {most}}}").batches for most in (30, 1000000))
+    for calm, noisy in zip(few, many, strict=True):
+        assert calm.seconds == noisy.seconds
+        assert 3 * (calm.seconds - 2) <= calm.most <= noisy.most
+        assert noisy.minutes >= 10 + len(noisy.points)
 
 
 def test_a_budget_is_at_least_a_minute_and_a_timeout_makes_no_other_samples(planned):

@@ -105,7 +105,8 @@ def slurm():
         subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
         own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}
         # Ranks of one host talk over TCP, as they would between nodes.
-        yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1"})
+        # Nodes on one machine share no memory; and UCX's addresses can be too long for PMI-2.
+        yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"})
     finally:
         subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
 

@@ -26,14 +26,16 @@ def batches(
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
         nodes = max(nodes_of_case(case) for case in cases)
-        seconds = durations.of_cases(cases)
-        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=seconds, budget=budget)
+        about, most = durations.of_cases(cases), durations.of_cases(cases, most=True)
+        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=about, most=most, budget=budget)
     for room, members in _by_room(points, platform.simulated, experiment.batch.smaller):
         parts = list(_parts(members, durations, budget))
-        for number, (part, seconds) in enumerate(parts, 1):
+        for number, part in enumerate(parts, 1):
             which = f"-{number}" if len(parts) > 1 else ""
             nodes = max(point.nodes for point in part)
-            yield Batch(f"{name}-{room}n{which}-{stamp}", name, nodes, points=part, seconds=seconds, budget=budget)
+            about, most = durations.of_points(part), durations.of_points(part, most=True)
+            title = f"{name}-{room}n{which}-{stamp}"
+            yield Batch(title, name, nodes, points=part, seconds=about, most=most, budget=budget)
 
 
 def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
@@ -53,21 +55,21 @@ def _room(nodes: int, simulated: bool) -> int:
     return 1 << (nodes - 1).bit_length() if simulated else nodes
 
 
-def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[tuple[Point, ...], float]]:
-    """Points in as few parts as fit the budget in their order, with the seconds that each takes. Alternatives stay
-    together, so that they meet the machine in one state; those that take more than the budget alone are a part."""
+def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
+    """Points in as few parts as fit the budget in their order. Alternatives stay together, so that they meet the
+    machine in one state; those that take more than the budget alone are a part."""
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.group, []).append(point)
     room = min(600.0, budget / 2)  # ten minutes, as in the time limit; half of a budget that has hardly more
     part: list[Point] = []
-    seconds = start = durations.of_points(())
+    seconds = start = durations.of_points((), most=True)
     for members in groups.values():
-        more = durations.of_points(members) - start
-        if part and room + 3 * (seconds + more) > budget:
-            yield tuple(part), seconds
+        more = durations.of_points(members, most=True) - start
+        if part and room + seconds + more > budget:
+            yield tuple(part)
             part, seconds = [], start
         part += members
         seconds += more
     if part:
-        yield tuple(part), seconds
+        yield tuple(part)

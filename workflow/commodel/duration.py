@@ -11,6 +11,8 @@ from commodel.records import Case, Estimate, ParameterSet, Point
 from commodel.values import Values
 
 START = 2.0  # seconds to start a batch: the driver and its programs
+UNSURE = 3.0  # an estimate may be off by so much
+SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
 SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
 LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 MIB = 1 << 20
@@ -30,18 +32,24 @@ class Durations:
         self.lines: dict[tuple, tuple[float, float]] = {}
         self.built = 0  # messages, of all schedules that estimates were made from
 
-    def of_points(self, points: Iterable[Point]) -> float:
-        return START + sum(self._of_samples(*self._once(point)) for point in points)
+    def of_points(self, points: Iterable[Point], most: bool = False) -> float:
+        """What a calm machine takes; with `most`, what a time limit should leave room for."""
+        return START + sum(self._of_samples(*self._once(point), most) for point in points)
 
-    def of_cases(self, cases: Iterable[Case]) -> float:
-        return START + sum(self._of_samples(1e-4, 2 * case.ranks) for case in cases)
+    def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
+        return START + sum(self._of_samples(1e-4, 2 * case.ranks, most) for case in cases)
 
-    def _of_samples(self, seconds: float, messages: float) -> float:
-        """Three times the fewest samples is what a calm machine takes; the budget is a ceiling."""
+    def _of_samples(self, seconds: float, messages: float, most: bool) -> float:
+        """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
+        settings = self.measure
         if self.simulated:
-            return messages * SIMULATED_MESSAGE * (self.measure["min_samples"] + self.measure["warmup"])
-        samples = min(3 * self.measure["min_samples"], self.measure["max_samples"])
-        return min(seconds * samples, self.measure["seconds"]) + seconds * self.measure["warmup"] + 1e-3
+            about = messages * SIMULATED_MESSAGE * (settings["min_samples"] + settings["warmup"])
+            return UNSURE * about if most else about
+        samples = min(3 * settings["min_samples"], settings["max_samples"])
+        around = seconds * settings["warmup"] + 1e-3
+        about = min(seconds * samples, settings["seconds"]) + around
+        noisy = min(SLOWEST * seconds * settings["max_samples"], settings["seconds"]) + around
+        return max(UNSURE * about, noisy) if most else about
 
     def _once(self, point: Point) -> tuple[float, float]:
         """Seconds and messages of one run of a point. Ranks are rounded up, so that there are few shapes to price."""
