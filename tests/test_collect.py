@@ -91,6 +91,8 @@ def test_a_damaged_file_leaves_the_other_batch_done(raw):
         collect(PLAN, raw)
     assert (raw / "first/done").exists()
     assert not (raw / "second/done").exists()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert lacking.loc[lacking["id"] == POINTS[2].id, "reason"].item() == "its raw file was damaged and moved aside"
 
 
 def test_what_was_given_up_has_a_row_with_its_reason(raw):

@@ -29,6 +29,7 @@ TEXT = (
     "path",
     "stop",
 )
+ASIDE = ".damaged"
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
 
 
@@ -74,12 +75,14 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
 
 def _put_aside(path: Path) -> None:
     """A damaged file is kept for whoever wants to know; its batch is not done any more."""
-    path.replace(path.with_name(f"{path.name}.damaged"))
+    path.replace(path.with_name(f"{path.name}{ASIDE}"))
     (path.parent / "done").unlink(missing_ok=True)
 
 
 def _why(folder: Path, case: str) -> dict[str, str]:
-    status, reason = why_unmeasured(folder, case) or (UNFINISHED, read_story(folder).end)
+    aside = any(folder.glob(f"{case}*{ASIDE}"))
+    end = "its raw file was damaged and moved aside" if aside else read_story(folder).end
+    status, reason = why_unmeasured(folder, case) or (UNFINISHED, end)
     return {"status": status, "reason": reason}
 
 

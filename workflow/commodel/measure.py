@@ -48,8 +48,8 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
         )
     if not platform.image:
         refuse_foreign(ROOT, how.toolchain, starter)
-    passes = 1 if how.simulated else int(plan.measure["passes"])
-    site = Site(plan, platform, how, starter, how.names(platform, starter, batch.nodes), folder, passes)
+    names, passes = how.names(platform, starter, batch.nodes), plan.passes(batch.platform)
+    site = Site(plan, platform, how, starter, names, folder, passes)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, 60 * batch.minutes, commit())

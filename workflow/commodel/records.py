@@ -136,6 +136,10 @@ class Plan:
     def points(self) -> list[Point]:
         return [point for batch in self.batches for point in batch.points]
 
+    def passes(self, platform: str) -> int:
+        """Over its cases. A simulated machine is the same at all times."""
+        return 1 if self.platforms[platform]["simulated"] else int(self.measure["passes"])
+
     def batch(self, name: str) -> Batch:
         found = next((batch for batch in self.batches if batch.name == name), None)
         if found is None:

@@ -129,7 +129,7 @@ class Reader:
             state = STOPPED if last and last.outcome != DONE else WAITING
         turns = []
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
-            passes = max(story.passes, self._passes(batch))  # who failed early, or is damaged, tells of one only
+            passes = max(story.passes, self.campaign.plan.passes(batch.platform))  # an early failure tells of one only
             turns = [_written(folder / f".pass-{number + 1}") for number in range(passes)]
         here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
         ahead = [case for turn in turns for case in undone if case not in turn]
@@ -145,10 +145,6 @@ class Reader:
             ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
             turn=f"pass {story.turn} of {len(turns)}" if len(turns) > 1 else "",
         )
-
-    def _passes(self, batch: Batch) -> int:
-        simulated = self.campaign.plan.platforms[batch.platform]["simulated"]
-        return 1 if simulated else int(self.campaign.plan.measure["passes"])
 
     def _files(self, batch: Batch, folder: Path) -> tuple[frozenset[str], dict[str, str]]:
         """Of a batch's cases: which have samples, and why others have none."""
