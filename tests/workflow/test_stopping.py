@@ -11,23 +11,19 @@ import pytest
 from commodel.cli._snakemake import STOPPING, follow
 from tests.processes import family, still_there
 
-SLOW_TO_STOP = """
-import signal, time
-got = []
-signal.signal(signal.SIGINT, lambda *_: got.append(1))
-print("at work", flush=True)
-while not got:
-    time.sleep(0.01)
-time.sleep(3)
-print(len(got), "asked to stop", flush=True)
-"""
-STARTS_A_JOB_TOO_LATE = """
+STOPPED = """
 import signal, subprocess, sys, time
 got = []
 signal.signal(signal.SIGINT, lambda *_: got.append(1))
 print("at work", flush=True)
 while not got:
     time.sleep(0.01)
+"""
+SLOW_TO_STOP = f"""{STOPPED}
+time.sleep(3)
+print(len(got), "asked to stop", flush=True)
+"""
+STARTS_A_JOB_TOO_LATE = f"""{STOPPED}
 job = "import time; from commodel.watching import heed_stop\\nwhile True: heed_stop(); time.sleep(0.1)"
 print("the job ended with", subprocess.run([sys.executable, "-c", job]).returncode, flush=True)
 """
