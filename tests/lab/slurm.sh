@@ -6,7 +6,7 @@ set -euo pipefail
 say() { printf 'slurm.sh: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-[ $# -eq 2 ] || fail "found '$*', wanted: up DIR, down DIR, or nodes DIR (starts every node that is down)"
+[ $# -eq 2 ] || fail "found '$*', wanted: up DIR or down DIR"
 action=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
@@ -94,7 +94,7 @@ start_munged() {
 alive() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null; }
 
 start_nodes() {
-  for node in "${nodes[@]}"; do alive "$dir/slurmd-$node.pid" || slurmd -N "$node"; done
+  for node in "${nodes[@]}"; do slurmd -N "$node"; done
 }
 
 # Until all four are idle.
@@ -135,10 +135,9 @@ up)
   wait_idle
   echo "export PATH=$dir/bin:\$PATH SLURM_CONF=$SLURM_CONF"
   ;;
-nodes) start_nodes ;;
 down)
   stop
   rm -rf "$dir"
   ;;
-*) fail "found '$action', wanted up, nodes or down" ;;
+*) fail "found '$action', wanted up or down" ;;
 esac

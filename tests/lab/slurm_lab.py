@@ -1,4 +1,4 @@
-"""Fixtures of the Slurm lab: a real Slurm of four nodes for a module of tests, and projects that measure on it."""
+"""Fixtures of the Slurm lab: a real Slurm of four nodes for each test, and projects that measure on it."""
 
 import csv
 import json
@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,29 +25,6 @@ from tests.waiting import until
 HERE = Path(__file__).parent
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
-
-
-def processes(*words: str) -> dict[int, str]:
-    """The processes whose command line has all these words."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if all(word in line for word in words):
-            found[int(path.parent.name)] = line
-    return found
-
-
-def running(name: str, value: str) -> list[int]:
-    """The processes that have this in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if f"{name}={value}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
 
 
 @dataclass(frozen=True)
@@ -72,27 +50,25 @@ class Slurm:
     def ended(self, job: str, seconds: float = 120) -> str:
         return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state, seconds)
 
-    def repair(self) -> None:
-        """All nodes up, and no job left but one that is to wait for its time limit."""
-        for job in self("squeue", "-h", "-o", "%A %j").splitlines():
-            if not job.endswith(" limited"):
-                self("scancel", job.split()[0])
-        subprocess.run([HERE / "slurm.sh", "nodes", self.folder], check=True, timeout=60)
-        for node in self("sinfo", "-h", "-N", "-t", "down,drain,draining,drained", "-o", "%N").split():
-            subprocess.run(
-                ["scontrol", "update", f"nodename={node}", "state=resume"], env=self.environment, check=False
-            )
-        limited = len(self("squeue", "-h", "--name=limited", "-o", "%A").split())
-        until(lambda: len(self("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()) == 4 - limited)
+    def processes(self, *words: str, node: str = "") -> list[int]:
+        """Those of this Slurm's jobs and steps that have all these words in their command line."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                environment, line = ((process / name).read_text(errors="replace") for name in ("environ", "cmdline"))
+                here = not node or f"SLURMD_NODENAME={node}\0" in environment
+                if here and f"{self.folder}/" in environment and all(word in line.replace("\0", " ") for word in words):
+                    found.append(int(process.name))
+        return found
 
     def lose(self, node: str) -> None:
         """The node is gone as if its power were: its slurmd, and what runs on it."""
-        kill([int((self.folder / f"slurmd-{node}.pid").read_text()), *running("SLURMD_NODENAME", node)])
+        kill([int((self.folder / f"slurmd-{node}.pid").read_text()), *self.processes(node=node)])
 
 
-@pytest.fixture(scope="module")
-def slurm():
-    """A Slurm of its own for a module of tests; gone afterwards, with all that its jobs have left."""
+@contextmanager
+def running_slurm() -> Iterator[Slurm]:
+    """A Slurm of its own; gone afterwards, with all that its jobs have left."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if os.geteuid() or missing:
@@ -104,11 +80,17 @@ def slurm():
     try:
         subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
         own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}
-        # Ranks of one host talk over TCP, as they would between nodes.
         # Nodes on one machine share no memory; and UCX's addresses can be too long for PMI-2.
         yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"})
     finally:
         subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
+
+
+@pytest.fixture
+def slurm():
+    """For one test: what a test does to its nodes and jobs is no other's concern."""
+    with running_slurm() as own:
+        yield own
 
 
 @dataclass(frozen=True)
@@ -203,5 +185,4 @@ def make_project(slurm: Slurm, folder: Path) -> Project:
 
 @pytest.fixture
 def project(slurm, tmp_path):
-    slurm.repair()
     return make_project(slurm, tmp_path)

@@ -19,7 +19,6 @@ BOTH = CAMPAIGN + MATRIX.replace("- axes:", "- platform: boxed\n    axes:", 1)
 
 @pytest.fixture
 def project(slurm, apptainer, tmp_path):
-    slurm.repair()
     path = f"{apptainer['PATH'].split(':')[0]}:{slurm.environment['PATH']}"
     return make_project(replace(slurm, environment=slurm.environment | apptainer | {"PATH": path}), tmp_path)
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.lab.slurm_lab import PLATFORM, make_project, processes
+from tests.lab.slurm_lab import PLATFORM, make_project, running_slurm
 from tests.processes import kill
 from tests.waiting import until
 
@@ -36,17 +36,17 @@ def batch(project):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def limited(slurm, tmp_path_factory):
-    """A batch whose ranks hang until the job's minute is over, which the other tests need not wait for."""
-    project = make_project(slurm, tmp_path_factory.mktemp("limited"))
-    slow = SLOW.replace("RANKS", "2").replace("ranks_per_node: [1]", "ranks_per_node: [2]")
-    project.write(slow.replace("timeout: 3", "timeout: 10min"))
-    batch = project.plan.batches[-1]
-    job = project.submit(batch, "--time=1", "--job-name=limited")
-    until(lambda: len(project.measured(batch)) > 3)
-    for rank in project.ranks():
-        os.kill(rank, signal.SIGSTOP)
-    return project, batch, job, project.measured(batch)
+def limited(tmp_path_factory):
+    """A batch whose ranks hang until the job's minute is over; the other tests need not wait for it."""
+    with running_slurm() as slurm:
+        project = make_project(slurm, tmp_path_factory.mktemp("limited"))
+        project.write(SLOW.replace("RANKS", "2").replace("timeout: 3", "timeout: 10min"))
+        batch = project.plan.batches[-1]
+        job = project.submit(batch, "--time=1")
+        until(lambda: len(project.measured(batch)) > 3)
+        for rank in project.ranks():
+            os.kill(rank, signal.SIGSTOP)
+        yield project, batch, job, project.measured(batch)
 
 
 def interrupted(project, batch, strike) -> None:
@@ -65,7 +65,7 @@ def interrupted(project, batch, strike) -> None:
 
 
 def test_killed_driver(project, batch):
-    interrupted(project, batch, lambda job: kill(processes("commodel measure", batch.name)))
+    interrupted(project, batch, lambda job: kill(project.slurm.processes("commodel measure", batch.name)))
 
 
 def test_cancelled_job(project, batch):
@@ -74,7 +74,7 @@ def test_cancelled_job(project, batch):
 
 def test_lost_step(project, batch):
     """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
-    interrupted(project, batch, lambda job: kill(processes(f"slurmstepd: [{job}.0]")))
+    interrupted(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
     kill(project.ranks())
 
 
