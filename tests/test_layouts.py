@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.layouts import Site, full, kinds_of, named, place
+from commodel.layouts import Defaults, full, kinds_of, named, place
 from commodel.points import Setting, full_layout, make_point
 from commodel.registry import discover
 from commodel.starts import Start
@@ -24,7 +24,7 @@ SPECS = {  # what one may write for every layout that fits any number of ranks u
     "random": st.builds("random:{}@{}".format, Q, st.integers(0, 99)),
     "kinds": st.builds("kinds:{}core+{}accelerator@3,0@2,{}core@300".format, Q, Q, Q),
 }
-SITE = Site(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
+DEFAULTS = Defaults(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
 
 
 def test_every_layout_is_known_here():
@@ -36,7 +36,7 @@ def test_every_rank_sits_on_one_node(spec, ranks):
     node = place(spec, ranks)
     assert node.shape == (ranks,)
     assert node.min() >= 0
-    assert full(spec, SITE) == spec  # nothing is left open, whatever the platform
+    assert full(spec, DEFAULTS) == spec  # nothing is left open, whatever the platform
     assert place(spec, ranks).tolist() == node.tolist()
 
 
@@ -53,11 +53,11 @@ def test_as_the_docstrings_say():
     assert place("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
     assert place("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
     assert place("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-    spec = full("kinds:fat=4core+1accelerator,thin=2core", SITE)
+    spec = full("kinds:fat=4core+1accelerator,thin=2core", DEFAULTS)
     assert spec == "kinds:4core+1accelerator@4,2core@4"
     assert place(spec, 24).tolist() == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5 + [4, 4, 5, 5]
     assert kinds_of(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
-    assert full("kinds:thin=2core", SITE) == "kinds:0@4,2core@4"
+    assert full("kinds:thin=2core", DEFAULTS) == "kinds:0@4,2core@4"
     assert place("kinds:0@4,2core@4", 3).tolist() == [4, 4, 5]
     assert kinds_of("block:2", 4) is None
 
@@ -75,12 +75,12 @@ def test_random_is_a_permutation_of_block_and_repeatable():
 
 
 def test_what_is_left_open_comes_from_the_site():
-    assert full("block", SITE) == "block:4"
-    assert full("cyclic:2", SITE) == "cyclic:2"
-    assert full("cyclic", SITE, asked=4) == "cyclic:4"
-    assert "do not agree" in message(full, "block:2", SITE, 4)
-    assert "do not agree" in message(full, "random:2@1", SITE, 4)
-    assert "ranks_per_node" in message(full, "kinds:fat=2core", SITE, 2)
+    assert full("block", DEFAULTS) == "block:4"
+    assert full("cyclic:2", DEFAULTS) == "cyclic:2"
+    assert full("cyclic", DEFAULTS, asked=4) == "cyclic:4"
+    assert "do not agree" in message(full, "block:2", DEFAULTS, 4)
+    assert "do not agree" in message(full, "random:2@1", DEFAULTS, 4)
+    assert "ranks_per_node" in message(full, "kinds:fat=2core", DEFAULTS, 2)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_wrong_layout_is_one_line(spec):
 
 @pytest.mark.parametrize("spec", ["kinds:fit=4core", "kinds:fat=4core,fat=2core", "kinds:fat=4core,2core"])
 def test_types_that_a_platform_does_not_have(spec):
-    message(full, spec, SITE)
+    message(full, spec, DEFAULTS)
 
 
 def platform(tmp_path, text: str) -> Setting:
@@ -163,4 +163,4 @@ def test_nodes_are_known_by_name(tmp_path):
 @settings(deadline=None)
 def test_no_text_gives_a_traceback(name, text):
     with suppress(UserError):
-        assert len(place(full(f"{name}:{text}", SITE), 5)) == 5
+        assert len(place(full(f"{name}:{text}", DEFAULTS), 5)) == 5

@@ -2,11 +2,11 @@
 
 import pytest
 
-from commodel.layouts import Site, full, place
+from commodel.layouts import Defaults, full, place
 from commodel.points import Setting, full_layout, make_point
 from tests.refusals import message
 
-SITE = Site(hosts=("a", "b", "c", "d"))
+DEFAULTS = Defaults(hosts=("a", "b", "c", "d"))
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def test_rank_files(ranks_file):
 
 
 def test_hosts_that_the_platform_knows_are_its_nodes(ranks_file):
-    spec = full(ranks_file("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), SITE)
+    spec = full(ranks_file("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), DEFAULTS)
     assert spec.endswith("ranks.txt@2,0")
     assert place(spec, 3).tolist() == [2, 0, 2]
-    assert full(spec, SITE) == spec
-    assert "ranks.txt:2: found host 'e'" in message(full, ranks_file("a\ne\n"), SITE)
+    assert full(spec, DEFAULTS) == spec
+    assert "ranks.txt:2: found host 'e'" in message(full, ranks_file("a\ne\n"), DEFAULTS)
 
 
 @pytest.mark.parametrize(

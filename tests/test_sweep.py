@@ -32,25 +32,25 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
 def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, monkeypatch, number, given_up):
     """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
-    site = SimpleNamespace(folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None))
-    site.hosts_of = lambda start: []
-    site.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
-    site.log = lambda start: tmp_path / "log"
-    for path in map(site.pass_folder, range(2)):
+    rig = SimpleNamespace(folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None))
+    rig.hosts_of = lambda start: []
+    rig.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
+    rig.log = lambda start: tmp_path / "log"
+    for path in map(rig.pass_folder, range(2)):
         path.mkdir()
     for case in "de" if number else "":
-        (site.pass_folder(0) / f"{case}.csv").touch()
+        (rig.pass_folder(0) / f"{case}.csv").touch()
     left = []
 
     def dies(argv, log, watch):
-        (site.pass_folder(number) / ".now").write_text(left[-1].ids[0])
+        (rig.pass_folder(number) / ".now").write_text(left[-1].ids[0])
         log.write_text("player.c:80: it died\n")
         return 1, ""
 
     monkeypatch.setattr(subject, "run", dies)
-    monkeypatch.setattr(subject, "prepare", lambda site, start, number: left.append(start) or ())
+    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: left.append(start) or ())
     start = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abcde"))
-    this = Sweep(site, SimpleNamespace(number=1, starts_on=tuple), 1.0, math.inf, lambda *_: None)
+    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple), 1.0, math.inf, lambda *_: None)
     assert sweep(this, start, number)
     assert finished(tmp_path)[1] == given_up
     assert len(left) == 3

@@ -22,7 +22,7 @@ from commodel.launchers import launcher
 from commodel.process import end_on_termination
 from commodel.provenance import commit, provenance
 from commodel.records import Batch, Plan
-from commodel.starts import Site, Start, starts_of
+from commodel.starts import Rig, Start, starts_of
 from commodel.sweep import Sweep, sweep
 from commodel.tables import write_json
 from commodel.toolchain import ROOT
@@ -49,12 +49,12 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
     if not platform.image:
         refuse_foreign(ROOT, how.toolchain, starter)
     names, passes = how.names(platform, starter, batch.nodes), plan.passes(batch.platform)
-    site = Site(plan, platform, how, starter, names, folder, passes)
+    rig = Rig(plan, platform, how, starter, names, folder, passes)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, 60 * batch.minutes, commit())
         try:
-            measured = _measure(site, batch, attempt, progress)
+            measured = _measure(rig, batch, attempt, progress)
         except BaseException as error:
             _end_badly(attempt, error)
             raise
@@ -70,57 +70,57 @@ def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
         attempt.end(f"error: {text}")
 
 
-def _inside(site: Site) -> tuple[str, ...]:
-    image, folder = site.platform.image, site.folder.resolve()
+def _inside(rig: Rig) -> tuple[str, ...]:
+    image, folder = rig.platform.image, rig.folder.resolve()
     try:
-        return container.fitting(image, container.runtime(), folder, folder / site.work.name, site.starter)
+        return container.fitting(image, container.runtime(), folder, folder / rig.work.name, rig.starter)
     except UserError as error:
-        raise site.platform.error(("container",), error.message) from None
+        raise rig.platform.error(("container",), error.message) from None
 
 
-def _measure(site: Site, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
+def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
     deadline = _deadline(batch)
-    folder, work, ids = site.folder, site.work, set(batch.ids)
+    folder, work, ids = rig.folder, rig.work, set(batch.ids)
     shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
     work.mkdir(parents=True)
-    if site.platform.image:
-        site = replace(site, inside=_inside(site))
-    _heed_the_dead(site, attempt)
+    if rig.platform.image:
+        rig = replace(rig, inside=_inside(rig))
+    _heed_the_dead(rig, attempt)
     before, marked = unmeasured.finished(folder)
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
-    _note_beginning(site, batch, attempt, bool(missing))
+    _note_beginning(rig, batch, attempt, bool(missing))
 
     def tell(samples: Path, due: bool = False, **said: int) -> None:
         if due or attempt.due():
             attempt.write(**_counts(folder, samples, ids), **said)
 
-    in_time = _passes(Sweep(site, attempt, _limit(site), deadline, tell), missing, batch.name, progress)
+    in_time = _passes(Sweep(rig, attempt, _limit(rig), deadline, tell), missing, batch.name, progress)
     if not in_time:
-        _join(site, [case for start in missing for case in start.ids])
-        _mark_rest(site, ids, attempt)
+        _join(rig, [case for start in missing for case in start.ids])
+        _mark_rest(rig, ids, attempt)
     _require_samples(folder, ids)
     if attempt.written:
         tell(folder, due=True)
-    for number in range(site.passes):
-        shutil.rmtree(site.pass_folder(number), ignore_errors=True)
+    for number in range(rig.passes):
+        shutil.rmtree(rig.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
     measured, marked = unmeasured.finished(folder)
-    progress(_summary(site, batch.name, len(ids & measured - before), len(ids & marked), bool(missing)))
+    progress(_summary(rig, batch.name, len(ids & measured - before), len(ids & marked), bool(missing)))
     return len(ids & measured - before)
 
 
-def _note_beginning(site: Site, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
+def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
     """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
     if missing or not attempt.after_all_was_done:
         ids = set(batch.ids)
-        attempt.write(**_counts(site.folder, site.folder, ids), total=len(ids), turn=1, passes=site.passes)
-    if missing or not (site.folder / "provenance.json").exists():
-        write_json(site.folder / "provenance.json", provenance(site.plan, batch))
+        attempt.write(**_counts(rig.folder, rig.folder, ids), total=len(ids), turn=1, passes=rig.passes)
+    if missing or not (rig.folder / "provenance.json").exists():
+        write_json(rig.folder / "provenance.json", provenance(rig.plan, batch))
 
 
-def _summary(site: Site, name: str, measured: int, lacking: int, missing: bool) -> str:
-    not_measured = f", {lacking} not, see {site.folder}/*{unmeasured.SUFFIX} and *{rawfiles.LATE_SUFFIX}"
+def _summary(rig: Rig, name: str, measured: int, lacking: int, missing: bool) -> str:
+    not_measured = f", {lacking} not, see {rig.folder}/*{unmeasured.SUFFIX} and *{rawfiles.LATE_SUFFIX}"
     return f"{name}: {measured} measured{not_measured if lacking else ''}{'' if missing else ', nothing was missing'}"
 
 
@@ -129,26 +129,26 @@ def _deadline(batch: Batch) -> float:
     return time.monotonic() + seconds - min(MARGIN, MARGIN_SHARE * seconds)
 
 
-def _limit(site: Site) -> float:
+def _limit(rig: Rig) -> float:
     """Seconds that one case may take in a pass."""
-    settings = site.plan.measure
-    if site.how.simulated:
+    settings = rig.plan.measure
+    if rig.how.simulated:
         return SIMULATED_PATIENCE * float(settings["timeout"])
-    return float(settings["timeout"]) + float(settings["seconds"]) / site.passes
+    return float(settings["timeout"]) + float(settings["seconds"]) / rig.passes
 
 
 def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
     """All passes over all starts; a case becomes a raw file in the last one. False: the batch's time was over."""
-    site, total = this.site, sum(len(start.rows) for start in missing)
-    for number in range(site.passes):
-        turn, done = f", pass {number + 1} of {site.passes}" if site.passes > 1 else "", 0
+    rig, total = this.rig, sum(len(start.rows) for start in missing)
+    for number in range(rig.passes):
+        turn, done = f", pass {number + 1} of {rig.passes}" if rig.passes > 1 else "", 0
         for start in missing:
             progress(f"{name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            this.tell(site.pass_folder(number), due=True, turn=number + 1)
+            this.tell(rig.pass_folder(number), due=True, turn=number + 1)
             if not sweep(this, start, number):
                 return False
-            if number + 1 == site.passes:
-                _join(site, start.ids)
+            if number + 1 == rig.passes:
+                _join(rig, start.ids)
             done += len(start.rows)
     return True
 
@@ -160,11 +160,11 @@ def _counts(folder: Path, samples: Path, ids: set[str]) -> dict[str, int]:
     return {"done": len(done - marked), "unmeasured": len(marked & ids)}
 
 
-def _heed_the_dead(site: Site, attempt: OwnAttempt) -> None:
+def _heed_the_dead(rig: Rig, attempt: OwnAttempt) -> None:
     """What attempts that died without a word left: torn files are dropped, and a case that was at work when two of them
     died is not tried a third time."""
-    for number in range(site.passes):
-        samples = site.pass_folder(number)
+    for number in range(rig.passes):
+        samples = rig.pass_folder(number)
         for path in samples.glob("[!.]*.csv"):
             if not rawfiles.is_whole(path):
                 path.unlink()
@@ -172,25 +172,25 @@ def _heed_the_dead(site: Site, attempt: OwnAttempt) -> None:
             if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
                 attempt.forgive(case)
                 reason = "two attempts at the batch died without a word while it was measured"
-                unmeasured.mark(site.folder, case, unmeasured.CRASH, reason, attempt.number)
+                unmeasured.mark(rig.folder, case, unmeasured.CRASH, reason, attempt.number)
             forget_case(samples)
 
 
-def _join(site: Site, cases: list[str]) -> None:
+def _join(rig: Rig, cases: list[str]) -> None:
     """Samples of all the passes that there are become raw files. A case that failed in one of them has none."""
-    measured, marked = unmeasured.finished(site.folder)
+    measured, marked = unmeasured.finished(rig.folder)
     for case in cases:
-        paths = {number + 1: site.pass_folder(number) / f"{case}.csv" for number in range(site.passes)}
+        paths = {number + 1: rig.pass_folder(number) / f"{case}.csv" for number in range(rig.passes)}
         found = {number: path for number, path in paths.items() if path.exists()}
         if found and case not in measured | marked:
-            rawfiles.join(found, site.folder, case)
+            rawfiles.join(found, rig.folder, case)
 
 
-def _mark_rest(site: Site, ids: set[str], attempt: OwnAttempt) -> None:
-    measured, marked = unmeasured.finished(site.folder)
+def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:
+    measured, marked = unmeasured.finished(rig.folder)
     for case in sorted(ids - measured - marked):
         reason = "the time of its batch was over"
-        unmeasured.mark(site.folder, case, unmeasured.BUDGET, reason, attempt.number)
+        unmeasured.mark(rig.folder, case, unmeasured.BUDGET, reason, attempt.number)
 
 
 def _require_samples(folder: Path, ids: set[str]) -> None:

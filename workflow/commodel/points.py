@@ -11,7 +11,7 @@ import numpy as np
 
 from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree, own_spelling
 from commodel.errors import UserError
-from commodel.layouts import Site, full, named, place
+from commodel.layouts import Defaults, full, named, place
 from commodel.operations import operation
 from commodel.platforms import Platform
 from commodel.records import LIBRARY, Point, digest
@@ -177,7 +177,7 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
     as spreads them over all nodes."""
     per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
-    layout = full(spec, Site(per_node, setting.types, setting.hosts), asked)
+    layout = full(spec, Defaults(per_node, setting.types, setting.hosts), asked)
     node = place(layout, ranks)
     entry, arguments = named(layout)
     cores = entry.per_node(arguments) if entry.per_node else int(np.unique(node, return_counts=True)[1].max())

@@ -59,7 +59,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Site:
+class Rig:
     """What all starts of a batch share: the plan, the platform and its launcher, and where samples go."""
 
     plan: Plan
@@ -116,23 +116,23 @@ def _library_row(point: Point) -> dict[str, object]:
     return {"id": point.id, "operation": point.operation, "bytes": point.bytes}
 
 
-def prepare(site: Site, start: Start, number: int) -> Job:
+def prepare(rig: Rig, start: Start, number: int) -> Job:
     """What to run for one pass over the cases of a start, with all that it reads written out."""
-    how, platform, work = site.how, site.platform, site.work
+    how, platform, work = rig.how, rig.platform, rig.work
     rows = [_prepared(row) for row in start.rows]
     with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    folder = PROGRAMS if site.inside else os.path.relpath(programs(ROOT, how.toolchain), work)
+    folder = PROGRAMS if rig.inside else os.path.relpath(programs(ROOT, how.toolchain), work)
     job = Job(
         platform=platform,
-        starter=site.starter,
+        starter=rig.starter,
         program=os.path.join(folder, start.program),
-        inside=site.inside,
-        arguments=_arguments(site, start, number),
+        inside=rig.inside,
+        arguments=_arguments(rig, start, number),
         nodes=start.nodes,
-        names=site.names,
+        names=rig.names,
         network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
         hostfile=Path(f"{start.name}.hosts"),
     )
@@ -142,22 +142,22 @@ def prepare(site: Site, start: Start, number: int) -> Job:
     return job
 
 
-def _arguments(site: Site, start: Start, number: int) -> tuple[str, ...]:
+def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
     """A pass gets its share of the budgets, and an order of its own."""
-    settings = site.plan.measure
+    settings = rig.plan.measure
     arguments = {
         "--cases": f"{start.name}.cases",
-        "--out": os.path.relpath(site.pass_folder(number), site.work),
-        "--meta": os.path.relpath(site.folder / f"{start.name}.json", site.work),
+        "--out": os.path.relpath(rig.pass_folder(number), rig.work),
+        "--meta": os.path.relpath(rig.folder / f"{start.name}.json", rig.work),
         "--placement": f"{start.name}.placement",
         "--sync": settings["sync"],
         "--precision": settings["precision"],
         "--min-samples": settings["min_samples"],
-        "--max-samples": max(settings["max_samples"] // site.passes, settings["min_samples"]),
+        "--max-samples": max(settings["max_samples"] // rig.passes, settings["min_samples"]),
         # Simulated seconds cost nobody anything.
-        "--max-seconds": 1e9 if site.how.simulated else settings["seconds"] / site.passes,
+        "--max-seconds": 1e9 if rig.how.simulated else settings["seconds"] / rig.passes,
         "--warmup": settings["warmup"],
-        "--seed": site.plan.seed + number,
+        "--seed": rig.plan.seed + number,
     }
     return tuple(str(part) for pair in arguments.items() for part in pair)
 

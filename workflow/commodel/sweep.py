@@ -5,6 +5,7 @@ others nothing. What goes wrong before any case began is no case's fault, and en
 """
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from commodel import unmeasured
 from commodel.attempts import OwnAttempt
 from commodel.errors import UserError, one_line
 from commodel.process import run
-from commodel.starts import Site, Start, prepare
+from commodel.starts import Rig, Start, prepare
 from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
 
 # How a complaint looks: of the native programs, else of the launcher under them.
@@ -26,6 +27,7 @@ SAID = (
 # Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
 TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 EXIT_USER = 2  # of the programs, where the launcher passes it on
+BLOCK, FULL = 4096, "No space left on device"  # bytes: where less is free, the disk is full
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
 
 
@@ -33,7 +35,7 @@ IN_A_ROW = 3  # cases that fail with none finished between, before the others of
 class Sweep:
     """What sweeps of a batch share: limits in monotonic seconds, and who keeps the story."""
 
-    site: Site
+    rig: Rig
     attempt: OwnAttempt
     limit: float  # that one case may take
     deadline: float  # when measuring stops
@@ -42,67 +44,72 @@ class Sweep:
 
 def sweep(this: Sweep, start: Start, number: int) -> bool:
     """Measures what is left of a start in a pass. False: the batch's time is over."""
-    folder, failures, suspect = this.site.pass_folder(number), 0, ""
-    turn = f" in pass {number + 1} of {this.site.passes}" if this.site.passes > 1 else ""
-    while (left := _left(this.site, start, number)).rows:
+    folder, failures, suspect = this.rig.pass_folder(number), 0, ""
+    turn = f" in pass {number + 1} of {this.rig.passes}" if this.rig.passes > 1 else ""
+    while (left := _left(this.rig, start, number)).rows:
         heed_stop()
         forget_case(folder)
-        job = prepare(this.site, left, number)
-        this.attempt.starts_on(this.site.hosts_of(left))
+        job = prepare(this.rig, left, number)
+        this.attempt.starts_on(this.rig.hosts_of(left))
         watch = Watch(folder, this.limit, this.deadline, lambda: this.tell(folder))
-        code, why = run(this.site.how.argv(job), this.site.log(start), watch)
-        unfinished = _left(this.site, start, number).ids
-        if (code or why or unfinished) and this.site.how.end:
-            this.site.how.end(this.site.starter)
+        code, why = run(this.rig.how.argv(job), this.rig.log(start), watch)
+        unfinished = _left(this.rig, start, number).ids
+        if (code or why or unfinished) and this.rig.how.end:
+            this.rig.how.end(this.rig.starter)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if why == BUDGET:
             return False
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
-        said = complaint(this.site.log(start))
-        if _innocent(this.site.log(start), code, case):
+        said = complaint(this.rig.log(start))
+        if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
-                unmeasured.unmark(this.site.folder, suspect)
-            raise UserError(_failure(start, code, why, len(unfinished), said, this.site.log(start)))
+                unmeasured.unmark(this.rig.folder, suspect)
+            raise UserError(_failure(start, code, why, len(unfinished), said, this.rig.log(start)))
         if case not in unfinished:
             if advanced:
                 continue  # it ended between two cases
-            raise UserError(_failure(start, code, why, len(unfinished), said, this.site.log(start)))
+            raise UserError(_failure(start, code, why, len(unfinished), said, this.rig.log(start)))
         failures = 1 if advanced else failures + 1
         hung = why == TIMEOUT
         status = unmeasured.TIMEOUT if hung else unmeasured.CRASH
         reason = f"not done after {this.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {said}"
-        unmeasured.mark(this.site.folder, case, status, reason, this.attempt.number)
+        unmeasured.mark(this.rig.folder, case, status, reason, this.attempt.number)
         suspect = case
         if failures == IN_A_ROW:
-            for other in set(unfinished) - {case} - _sampled_before(this.site, number):
+            for other in set(unfinished) - {case} - _sampled_before(this.rig, number):
                 given_up = f"three cases in a row failed: {reason}"
-                unmeasured.mark(this.site.folder, other, status, given_up, this.attempt.number)
+                unmeasured.mark(this.rig.folder, other, status, given_up, this.attempt.number)
             return True
     return True
 
 
-def _left(site: Site, start: Start, number: int) -> Start:
+def _left(rig: Rig, start: Start, number: int) -> Start:
     """The cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
-    measured, marked = unmeasured.finished(site.folder)
-    return start.without(measured | marked | unmeasured.finished(site.pass_folder(number))[0])
+    measured, marked = unmeasured.finished(rig.folder)
+    return start.without(measured | marked | unmeasured.finished(rig.pass_folder(number))[0])
 
 
-def _sampled_before(site: Site, number: int) -> set[str]:
+def _sampled_before(rig: Rig, number: int) -> set[str]:
     """The cases with samples of an earlier pass: these are worth more than a marker."""
-    return set().union(*(unmeasured.finished(site.pass_folder(earlier))[0] for earlier in range(number)))
+    return set().union(*(unmeasured.finished(rig.pass_folder(earlier))[0] for earlier in range(number)))
 
 
 def _innocent(log: Path, code: int, case: str) -> bool:
-    """Whether no case can be blamed: none had begun, the program says what else is wrong, or nodes are gone."""
+    """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
+    room on the disk, on which a program cannot even say so."""
     text = log.read_text(encoding="utf-8", errors="replace")
-    return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text))
+    return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or _full(log)
+
+
+def _full(log: Path) -> bool:
+    return shutil.disk_usage(log.parent).free < BLOCK
 
 
 def complaint(log: Path) -> str:
     """What went wrong with a start, in one line: the program's own words first."""
     text = log.read_text(encoding="utf-8", errors="replace")
-    lines = [line for line in text.splitlines() if line.strip()] or ["it printed nothing"]
+    lines = [line for line in text.splitlines() if line.strip()] or [FULL if _full(log) else "it printed nothing"]
     return one_line(next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1]))
 
 

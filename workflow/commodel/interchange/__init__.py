@@ -15,7 +15,7 @@ from pathlib import Path
 
 from commodel.algorithms import algorithm
 from commodel.errors import UserError
-from commodel.layouts import Site, full
+from commodel.layouts import Defaults, full
 from commodel.operations import OPERATIONS
 from commodel.projectfiles import check_inside
 from commodel.records import LIBRARY, ParameterSet
@@ -180,7 +180,7 @@ def _no_layout(spec: str) -> str:
     """Why this is no layout; empty: it is one, or none is named."""
     try:
         check_inside(spec)
-        full(spec or "block", Site())
+        full(spec or "block", Defaults())
     except UserError as error:
         return error.message
     return ""

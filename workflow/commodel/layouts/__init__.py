@@ -15,7 +15,7 @@ from commodel.registry import lookup
 
 
 @dataclass(frozen=True)
-class Site:
+class Defaults:
     """What a layout may leave open."""
 
     per_node: int = 1  # ranks a node
@@ -23,13 +23,13 @@ class Site:
     hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known before a job runs
 
 
-def as_written(arguments: str, site: Site) -> str:
+def as_written(arguments: str, defaults: Defaults) -> str:
     return arguments
 
 
-def or_spread(arguments: str, site: Site) -> str:
-    """Q, or where it is left out what the site says."""
-    return arguments or str(site.per_node)
+def or_spread(arguments: str, defaults: Defaults) -> str:
+    """Q, or where it is left out what the defaults say."""
+    return arguments or str(defaults.per_node)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Layout:
     title: str
     place: Callable[[str, int], np.ndarray]  # (arguments, ranks) -> node of every rank
     per_node: Callable[[str], int] | None = None  # Q of the arguments; None: it says what each node holds
-    full: Callable[[str, Site], str] = as_written  # the arguments, with what they leave open
+    full: Callable[[str, Defaults], str] = as_written  # the arguments, with what they leave open
     kinds: Callable[[str, int], np.ndarray] | None = None  # (arguments, ranks) -> what every rank runs on
     by_spec: bool = True  # False: the same spec may place otherwise another day, since it depends on a file or numpy
 
@@ -53,7 +53,7 @@ def named(spec: str) -> tuple[Layout, str]:
 def place(spec: str, ranks: int) -> np.ndarray:
     """Node of every rank under a full spec; `block` and `cyclic` without a Q place one rank a node."""
     layout, arguments = named(spec)
-    return layout.place(layout.full(arguments, Site()), ranks)
+    return layout.place(layout.full(arguments, Defaults()), ranks)
 
 
 def kinds_of(spec: str, ranks: int) -> np.ndarray | None:
@@ -62,12 +62,12 @@ def kinds_of(spec: str, ranks: int) -> np.ndarray | None:
     return layout.kinds(arguments, ranks) if layout.kinds else None
 
 
-def full(spec: str, site: Site, asked: int | None = None) -> str:
+def full(spec: str, defaults: Defaults, asked: int | None = None) -> str:
     """The full spec; `asked` are the ranks a node that were given beside it, which must agree."""
     layout, arguments = named(spec)
     if layout.per_node is None and asked:
         raise UserError(f"found '{spec}' beside ranks_per_node {asked}, wanted one of them: it says what a node holds")
-    arguments = layout.full(arguments, site)
+    arguments = layout.full(arguments, defaults)
     if asked and asked != layout.per_node(arguments):
         raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
     return f"{layout.name}:{arguments}"

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.layouts import Layout, Site
+from commodel.layouts import Defaults, Layout
 from commodel.textfiles import MIB, open_file, read_lines
 from commodel.units import MAX_COUNT
 
@@ -26,13 +26,13 @@ MAX_BYTES = 256 * MIB
 Lines = tuple[tuple[str, int], ...]  # of every rank: its host, and the line that says so
 
 
-def full(arguments: str, site: Site) -> str:
-    if not site.hosts or NODES.fullmatch(arguments):
+def full(arguments: str, defaults: Defaults) -> str:
+    if not defaults.hosts or NODES.fullmatch(arguments):
         return arguments
     hosts = _hosts(_read(arguments))
     if all(NUMBER.fullmatch(host) for host in hosts):
         return arguments
-    number = {name: str(node) for node, name in enumerate(site.hosts)}
+    number = {name: str(node) for node, name in enumerate(defaults.hosts)}
     for host, line in hosts.items():
         if host not in number:
             message = f"found host '{host}', which the platform does not have; {suggest(host, number)}"

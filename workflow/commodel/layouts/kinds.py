@@ -11,18 +11,18 @@ import re
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.layouts import Layout, Site, whole
+from commodel.layouts import Defaults, Layout, whole
 
 FORM = "kinds:TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
 KINDS = ("core", "accelerator")
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
-def full(arguments: str, site: Site) -> str:
+def full(arguments: str, defaults: Defaults) -> str:
     """By number of nodes; a type that is not named holds nothing."""
     if "=" not in arguments:
         return arguments
-    types = dict(site.types)
+    types = dict(defaults.types)
     if not types:
         raise UserError(f"found 'kinds:{arguments}', wanted a platform that says which types of node it has")
     held = {}
@@ -33,7 +33,7 @@ def full(arguments: str, site: Site) -> str:
         if name not in types:
             raise UserError(f"no nodes of type '{name}' on this platform; {suggest(name, types)}")
         held[name] = holds
-    return ",".join(f"{held.get(name, '0')}@{count}" for name, count in site.types)
+    return ",".join(f"{held.get(name, '0')}@{count}" for name, count in defaults.types)
 
 
 def nodes_and_kinds(arguments: str, ranks: int) -> tuple[np.ndarray, np.ndarray]:
