@@ -16,8 +16,8 @@ BOTH = {"pid": 7, "started": 1790939000, "updated": 1790942441}
 ATTEMPTS = [
     BOTH | {"host": "n001", "job": "41", "ended": None, "outcome": "", "commit": "4f2a91c", "nodes": ["n001", "n002"]},
     BOTH
-    | {"host": "login1", "job": "42", "ended": 1790942441, "outcome": "done", "commit": "5e11d07-dirty"}
-    | {"nodes": ["spare-b", "spare-a", "n002"]},
+    | {"host": "login1", "job": "42", "ended": 1790942441, "outcome": "error: rank 1 should be on n002, but is on n017"}
+    | {"nodes": ["spare-b", "spare-a", "n002"], "commit": "5e11d07-dirty"},
 ]
 PROGRAM = {
     "mpi": "MPICH 5.0.2",

@@ -3,7 +3,7 @@ and `--verify` lays it beside a workbook."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from commodel.plan import load_plan
 from commodel.provenance import versions
 from commodel.records import Plan
 from commodel.report.content import build
+from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.shape import Report
 from commodel.tables import read_json, read_parameters, read_table
 from commodel.traces import Traces, attempts, digests, texts
 from commodel.unmeasured import read_unmeasured
-from commodel.yamltext import read as read_yaml
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
 CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts
@@ -32,7 +32,10 @@ def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | Non
     unmeasured = read_unmeasured(folder / "unmeasured.csv")
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
-        hide = hider(_machines(provenance, traces, folder))
+        names = machines(provenance, traces, folder)
+        told = [entry["outcome"] for entry in traces.attempts]
+        told += [] if unmeasured is None else unmeasured["reason"].tolist()
+        hide = hider(names | siblings(names, told))
         provenance = hide(provenance)
         traces = replace(traces, attempts=tuple(hide(list(traces.attempts))), texts=hide(traces.texts))
         if unmeasured is not None:
@@ -91,51 +94,3 @@ def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:
             about["measure"] = json.dumps(about["measure"], sort_keys=True)
         found[batch.name] = about
     return found
-
-
-def ranges(names: Iterable[str]) -> list[str]:
-    """`n1 n2 n3 login` as `login n[1-3]`, which Slurm's tools read too: no name is left out."""
-    stems: dict[str, list[int]] = {}
-    others = []
-    for name in names:
-        if match := re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name):
-            stems.setdefault(match[1], []).append(int(match[2]))
-        else:
-            others.append(name)
-    for stem, numbers in stems.items():
-        runs: list[list[int]] = []
-        for number in sorted(numbers):
-            if runs and number == runs[-1][-1] + 1:
-                runs[-1].append(number)
-            else:
-                runs.append([number])
-        parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
-        others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
-    return sorted(others)
-
-
-def _machines(provenance: Mapping[str, dict], traces: Traces, folder: Path) -> set[str]:
-    """All names of machines that the results or the inputs hold. The nodes that SimGrid simulates belong to nobody."""
-    names = {str(about.get("machine", "")) for about in provenance.values()}
-    names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
-    names |= {host for about in provenance.values() if not about.get("simulated") for host in about["hosts"]}
-    for path in folder.glob("inputs/platforms/*.yaml"):
-        section = read_yaml(path).data.get("hosts") or {}
-        names |= {str(name) for name in section.get("names", ())}
-    return names - {""}
-
-
-def hider(names: set[str]) -> Callable:
-    """A function that puts numbers in the place of these names, wherever they stand in nested texts."""
-    number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
-    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    found = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
-
-    def hide(value):
-        if isinstance(value, str):
-            return found.sub(lambda match: number[match[0]], value)
-        if isinstance(value, Mapping):
-            return {key: hide(entry) for key, entry in value.items()}
-        return [hide(entry) for entry in value] if isinstance(value, list) else value
-
-    return hide

@@ -1,0 +1,69 @@
+"""Names of machines: all that a folder of results holds, shortened for a reader or hidden from him."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from commodel.traces import Traces
+from commodel.yamltext import read as read_yaml
+
+WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+
+
+def ranges(names: Iterable[str]) -> list[str]:
+    """`n1 n2 n3 login` as `login n[1-3]`, which Slurm's tools read too: no name is left out."""
+    stems: dict[str, list[int]] = {}
+    others = []
+    for name in names:
+        if match := re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name):
+            stems.setdefault(match[1], []).append(int(match[2]))
+        else:
+            others.append(name)
+    for stem, numbers in stems.items():
+        runs: list[list[int]] = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][-1] + 1:
+                runs[-1].append(number)
+            else:
+                runs.append([number])
+        parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+        others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
+    return sorted(others)
+
+
+def machines(provenance: Mapping[str, dict], traces: Traces, folder: Path) -> set[str]:
+    """All that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
+    names = {str(about.get("machine", "")) for about in provenance.values()}
+    names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
+    names |= {host for about in provenance.values() if not about.get("simulated") for host in about["hosts"]}
+    for path in folder.glob("inputs/platforms/*.yaml"):
+        section = read_yaml(path).data.get("hosts") or {}
+        names |= {str(name) for name in section.get("names", ())}
+    return names - {""}
+
+
+def siblings(names: Iterable[str], told: Iterable[str]) -> set[str]:
+    """Words of what was told that differ from these names by numbers or a domain: an error may name a machine that
+    nothing was measured on."""
+    shapes = {_shape(name) for name in names if re.search(r"[0-9]", name)}
+    return {word for text in told for word in WORD.findall(text) if _shape(word) in shapes}
+
+
+def _shape(name: str) -> str:
+    return re.sub(r"[0-9]+", "#", name.partition(".")[0])
+
+
+def hider(names: set[str]) -> Callable:
+    """A function that puts numbers in the place of these names, wherever they stand in nested texts."""
+    number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
+    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+    found = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
+
+    def hide(value):
+        if isinstance(value, str):
+            return found.sub(lambda match: number[match[0]], value)
+        if isinstance(value, Mapping):
+            return {key: hide(entry) for key, entry in value.items()}
+        return [hide(entry) for entry in value] if isinstance(value, list) else value
+
+    return hide
