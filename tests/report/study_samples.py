@@ -30,7 +30,7 @@ def make_probes():
     rows = found.agg(["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]).reset_index()
     rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
     settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
-    return rows.drop(columns="bytes").assign(settings=settings, invalid=1, stop="precision", skew=0.0)
+    return rows.drop(columns="bytes").assign(settings=settings, passes=1, invalid=1, stop="precision", skew=0.0)
 
 
 def make_raw(comparison):
@@ -44,6 +44,7 @@ def make_raw(comparison):
             "platform": once["platform"],
             "name": once["operation"] + " " + once["choice"],
             "settings": "ranks=" + once["ranks"].astype(str) + " bytes=" + once["bytes"].astype(str),
+            "passes": 1,
             "samples": once["samples"],
             "invalid": once["invalid"],
             "stop": once["stop"],

@@ -82,3 +82,24 @@ def test_probe_cases_without_samples_are_told(comparison, number):
     assert expected in sentences(report, "What is missing")
     (table,) = report.section("Not measured").tables
     assert table.column("leaves") == [None] * number
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_probe_cases_with_fewer_passes_than_others_are_told(inputs, number):
+    raw = inputs["raw"].assign(passes=3)
+    some = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")][:number]
+    raw.loc[some, "passes"] = 2
+    (line,) = (
+        line
+        for line in sentences(build(inputs["comparison"], raw=raw, experiment="some"), "What is missing")
+        if "probe case" in line
+    )
+    words = {1: "1 probe case has", 2: "2 probe cases have"}[number]
+    names = raw.loc[some, "name"].iloc[0]
+    assert line.startswith(f"{words} fewer passes than others ({names} {number}): intervals ")
+
+
+def test_probe_cases_of_a_simulated_platform_need_one_pass_only(inputs):
+    raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
+    report = build(inputs["comparison"], raw=raw, experiment="some")
+    assert not [line for line in sentences(report, "What is missing") if "probe case" in line]

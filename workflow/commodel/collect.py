@@ -95,7 +95,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
         about |= {"ranks": point.ranks, "bytes": point.bytes}
-        yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves}
+        yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves or None}
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
@@ -103,15 +103,15 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for case, group in observations.groupby("id", sort=False):
         first = group.iloc[0]
-        valid = group.loc[group["valid"], "seconds"].to_numpy()
-        median, low, high = median_interval(valid, group.loc[group["valid"], "pass"].to_numpy())
+        valid, passes = group.loc[group["valid"], "seconds"].to_numpy(), group.loc[group["valid"], "pass"].to_numpy()
+        median, low, high = median_interval(valid, passes)
         settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
         rows.append(
             {
                 **{name: first[name] for name in ("kind", "platform", "simulated", "name")},
                 "id": case,
                 "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items()),
-                "passes": group["pass"].nunique(),
+                "passes": len(set(passes)),
                 "samples": len(valid),
                 "invalid": int((~group["valid"]).sum()),
                 "stop": worst_stop(group["stop"].unique()),

@@ -42,7 +42,7 @@ def why_unmeasured(folder: Path, case: str) -> tuple[str, str] | None:
     if (folder / f"{case}.csv").exists():
         return None
     if (folder / f"{case}{LATE_SUFFIX}").exists():
-        return LATE, "a rank started late in each of its samples"
+        return LATE, "none of its samples is valid: in each a rank started late, or a clock was set"
     if not path.exists():
         return None
     try:

@@ -29,10 +29,10 @@ def answers(
     classes: pd.DataFrame,
     picked: pd.DataFrame,
     simulated: set[str],
-    gap: pd.DataFrame,
+    probes: list[str],
 ) -> list[Answer]:
     """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`, `picked` from
-    `following.picks`, `gap` from `gaps.prepare`. Families are judged by points that their own fit has not seen."""
+    `following.picks`, `probes` from `gaps.probes`. Families are judged by points that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
@@ -59,7 +59,7 @@ def answers(
                 part, trusted[platform], picked[picked["platform"] == platform], origin(platform, simulated)
             )
         ],
-        "What is missing": missing(comparison, simulated, gap),
+        "What is missing": missing(comparison, simulated, probes),
     }
     return [Answer(question, tuple(lines)) for question, lines in found.items() if lines]
 
@@ -167,7 +167,7 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
     return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {size(row['bytes'])})"]
 
 
-def missing(comparison: pd.DataFrame, simulated: set[str], gap: pd.DataFrame) -> list[str]:
+def missing(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) -> list[str]:
     once, lines = comparison.drop_duplicates("point"), []
     for platform in sorted(simulated & set(once["platform"])):
         lines.append(f"{platform} is simulated: its measurements come from a simulator, not from hardware.")
@@ -176,7 +176,7 @@ def missing(comparison: pd.DataFrame, simulated: set[str], gap: pd.DataFrame) ->
             f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
             "`default` unless the platform sets it); a real library may choose better or worse."
         )
-    lines += [*gaps.points(once), *gaps.passes(once), *gaps.probes(gap)]
+    lines += [*gaps.points(once), *gaps.passes(once), *probes]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
         why = tally(short["stop"])

@@ -99,7 +99,7 @@ def build(
     simulated = {plain(name) for name in simulated}
     beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
     sections = (
-        summary(frame, simulated, gap, overhead.sentences(beside, containers or {}, simulated)),
+        summary(frame, simulated, gaps.probes(gap, raw), overhead.sentences(beside, containers or {}, simulated)),
         Section(
             "Comparison", "One row per point and family: the price beside the measurement.", (comparison_table(frame),)
         ),
@@ -126,6 +126,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
     shown["regret"] = shown["regret"].astype(object).where(frame["chosen"], None)
     shown["inside"] = shown["inside"].astype(object).where(frame["mu"].notna(), None)
+    shown["leaves"] = shown["leaves"].astype(object).where(frame["leaves"] > 0, None)
     for key in ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "held_out"):
         shown[key] = shown[key].astype(object).where(~is_library(frame), None)
     times = [
@@ -137,7 +138,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         *PLATFORM,
         *(Column(key, key) for key in ("operation", "choice", "kind", "layout")),
         Column("ranks", "ranks", "count"),
-        Column("leaves", "leaves", "count", "of the topology; 0 for an algorithm"),
+        Column("leaves", "leaves", "count", "of the topology; an algorithm has none"),
         Column("bytes", "bytes [B]", "count"),
         Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
         Column("family", "family"),
@@ -162,11 +163,11 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     return table("Comparison", "Predicted and measured", columns, shown, fixed=4)
 
 
-def summary(frame: pd.DataFrame, simulated: set[str], gap: pd.DataFrame, containers: list[str]) -> Section:
+def summary(frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str]) -> Section:
     priced = frame[~is_library(frame)]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
-    blocks = [*answers(frame, uses, classes, picked, simulated, gap)]
+    blocks = [*answers(frame, uses, classes, picked, simulated, probes)]
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:

@@ -81,7 +81,7 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     columns = [
         *PLATFORM,
         *(Column(key, key) for key in ("kind", "name", "settings")),
-        *(Column(key, key, "count") for key in ("samples", "invalid")),
+        *(Column(key, key, "count") for key in ("passes", "samples", "invalid")),
         Column("stop", "stopped by"),
         *(Column(key, f"{key} [µs]", "number") for key in ("min", "median", "mean", "p95", "max", "skew")),
         Column("id", "id"),

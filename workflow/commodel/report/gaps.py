@@ -10,7 +10,7 @@ from commodel.unmeasured import COUNTS, TEXTS, table_of
 NOTE = (
     "budget: its batch had no time left. timeout: it ran past its limit. crash: its program failed. unfinished: its "
     "batch did not finish. late: in every sample a rank came after the common start, as on a node with more busy ranks "
-    "than cores. No score counts these. `commodel run EXPERIMENT --retry` tries them again."
+    "than cores, or a clock was set. No score counts these. `commodel run EXPERIMENT --retry` tries them again."
 )
 
 
@@ -73,13 +73,21 @@ def passes(once: pd.DataFrame) -> list[str]:
     return [line + "Their intervals hold less of what changes from pass to pass."]
 
 
-def probes(frame: pd.DataFrame) -> list[str]:
-    """Probe cases without samples: fits had to do without them."""
-    lacking = frame[frame["kind"] == "probe"]
-    if lacking.empty:
-        return []
-    line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
-    return [f"{line}{by_number(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only."]
+def probes(frame: pd.DataFrame, raw: pd.DataFrame | None) -> list[str]:
+    """Probe cases without samples, which fits had to do without; and those of the summary of raw samples that have
+    fewer passes than others of their platform."""
+    lines, lacking = [], frame[frame["kind"] == "probe"]
+    if len(lacking):
+        line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
+        lines.append(f"{line}{by_number(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only.")
+    if raw is not None and len(raw):
+        most = raw.groupby("platform")["passes"].transform("max")
+        few = raw[(raw["kind"] == "probe") & (raw["passes"] < most)]
+        if len(few):
+            has = "has" if len(few) == 1 else "have"
+            line = f"{count(len(few), 'probe case')} {has} fewer passes than others ({tally(few['name'])}): intervals "
+            lines.append(f"{line}of what is fitted from them hold less of what changes from pass to pass.")
+    return lines
 
 
 def by_number(reasons) -> str:
