@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def until(what: Callable[[], object], seconds: float = 120) -> object:
+def until(what: Callable[[], object], seconds: float = 300) -> object:
     """Waits until `what()` is true, and returns it."""
     end = time.monotonic() + seconds
     while not (found := what()):

@@ -47,7 +47,7 @@ class Slurm:
         listed = self("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%N")
         return self("scontrol", "show", "hostnames", listed).split()
 
-    def ended(self, job: str, seconds: float = 120) -> str:
+    def ended(self, job: str, seconds: float = 300) -> str:
         return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state, seconds)
 
     def processes(self, *words: str, node: str = "") -> list[int]:
@@ -170,7 +170,7 @@ class Project:
     def run(self, *command: str) -> tuple[int, str]:
         process = self.start(*command)
         try:
-            said, _ = process.communicate(timeout=240)
+            said, _ = process.communicate(timeout=600)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
