@@ -47,8 +47,8 @@ class Slurm:
         listed = self("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%N")
         return self("scontrol", "show", "hostnames", listed).split()
 
-    def ended(self, job: str, seconds: float = 300) -> str:
-        return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state, seconds)
+    def ended(self, job: str) -> str:
+        return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state)
 
     def processes(self, *words: str, node: str = "") -> list[int]:
         """Those of this Slurm's jobs and steps that have all these words in their command line."""
