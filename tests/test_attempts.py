@@ -17,10 +17,11 @@ def test_what_is_written_is_read(tmp_path):
     own = OwnAttempt(tmp_path, 60, "4f2a91c-dirty")
     own.starts_on(["n1", "n2"])
     own.starts_on(["n2", "n3"])
-    own.write(turn=2, passes=3, done=4, unmeasured=1, total=9)
+    own.turn = 2
+    own.write()
     story = read_story(tmp_path)
     assert story.attempts == (own.own,)
-    assert (story.turn, story.passes, story.done, story.unmeasured, story.total) == (2, 3, 4, 1, 9)
+    assert story.turn == 2
     assert story.written == (tmp_path / "state.json").stat().st_mtime
     assert (story.last.host, story.last.pid) == (platform.node(), os.getpid())
     assert (story.last.commit, story.last.nodes) == ("4f2a91c-dirty", ("n1", "n2", "n3"))
@@ -44,10 +45,10 @@ def test_keys_that_another_version_writes_are_passed_over(tmp_path):
     OwnAttempt(tmp_path, 60, "").write()
     written = json.loads((tmp_path / "state.json").read_text())
     written["attempts"][0] |= {"attempt": 1, "mood": "good"}
-    del written["attempts"][0]["commit"], written["attempts"][0]["nodes"], written["total"]
+    del written["attempts"][0]["commit"], written["attempts"][0]["nodes"], written["pass"]
     (tmp_path / "state.json").write_text(json.dumps(written | {"weather": "fine"}))
     story = read_story(tmp_path)
-    assert (story.last.pid, story.last.commit, story.total) == (os.getpid(), "", 0)
+    assert (story.last.pid, story.last.commit, story.turn) == (os.getpid(), "", 1)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -103,10 +103,9 @@ def test_what_is_left_when_the_time_is_over_is_marked_and_passes_that_exist_coun
     assert any(len(found) < 3 for found in passes.values()) or here.markers()
     assert set(here.markers()) == here.ids - here.samples()
     assert {marker["status"] for marker in here.markers().values()} <= {"budget"}
-    state, (attempt,) = here.state(), here.state()["attempts"]
+    (attempt,) = here.state()["attempts"]
     assert attempt["outcome"] == "done"
     assert attempt["ended"] < attempt["deadline"]
-    assert (state["done"], state["unmeasured"], state["total"]) == (len(passes), len(here.markers()), 6)
 
 
 def test_without_time_for_one_pass_the_rest_is_marked(campaign):

@@ -68,14 +68,10 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Story:
-    """All that the file says: the attempts, the first one first, which pass the last one is in, and its counts."""
+    """All that the file says: the attempts, the first one first, and which pass the last one is in."""
 
     attempts: tuple[Attempt, ...]
-    turn: Annotated[int, Field(alias="pass", ge=1)] = 1
-    passes: Annotated[int, Field(ge=1, le=100)] = 1
-    done: Count = 0
-    unmeasured: Count = 0
-    total: Count = 0
+    turn: Annotated[int, Field(alias="pass", ge=1, le=100)] = 1
     written: Annotated[float, Field(exclude=True)] = 0.0  # when, by the clock of the file system
 
     @property
@@ -126,7 +122,7 @@ class OwnAttempt:
             deadline=None if seconds is None else round(now + seconds, 1),
             commit=commit,
         )
-        self.said: dict[str, int] = {}
+        self.turn = 1
         self.written = 0.0  # when, on the clock that never steps
 
     @property
@@ -137,14 +133,14 @@ class OwnAttempt:
     def number(self) -> int:
         return len(self.before) + 1
 
-    def due(self) -> bool:
-        return time.monotonic() - self.written >= UPDATE
+    def lives(self) -> None:
+        """A sign of life, if one is due."""
+        if time.monotonic() - self.written >= UPDATE:
+            self.write()
 
-    def write(self, **said: int) -> None:
-        """`said` is what the file says beside the attempts."""
-        self.said |= said
+    def write(self) -> None:
         self.own = replace(self.own, updated=round(time.time(), 1))
-        story = Story((*self.before, self.own), **self.said)
+        story = Story((*self.before, self.own), self.turn)
         write_json(self.path, FORM.dump_python(story, mode="json", by_alias=True))
         self.written = time.monotonic()
 

@@ -90,18 +90,11 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
     _note_beginning(rig, batch, attempt, bool(missing))
-
-    def tell(samples: Path, due: bool = False, **said: int) -> None:
-        if due or attempt.due():
-            attempt.write(**_counts(folder, samples, ids), **said)
-
-    in_time = _passes(Sweep(rig, attempt, _limit(rig), deadline, tell), missing, batch.name, progress)
+    in_time = _passes(Sweep(rig, attempt, _limit(rig), deadline), missing, batch.name, progress)
     if not in_time:
         _join(rig, [case for start in missing for case in start.ids])
         _mark_rest(rig, ids, attempt)
     _require_samples(folder, ids)
-    if attempt.written:
-        tell(folder, due=True)
     for number in range(rig.passes):
         shutil.rmtree(rig.pass_folder(number), ignore_errors=True)
     shutil.rmtree(work)
@@ -113,8 +106,7 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
 def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
     """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
     if missing or not attempt.after_all_was_done:
-        ids = set(batch.ids)
-        attempt.write(**_counts(rig.folder, rig.folder, ids), total=len(ids), turn=1, passes=rig.passes)
+        attempt.write()
     if missing or not (rig.folder / "provenance.json").exists():
         write_json(rig.folder / "provenance.json", provenance(rig.plan, batch))
 
@@ -144,20 +136,14 @@ def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) ->
         turn, done = f", pass {number + 1} of {rig.passes}" if rig.passes > 1 else "", 0
         for start in missing:
             progress(f"{name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            this.tell(rig.pass_folder(number), due=True, turn=number + 1)
+            this.attempt.turn = number + 1
+            this.attempt.write()
             if not sweep(this, start, number):
                 return False
             if number + 1 == rig.passes:
                 _join(rig, start.ids)
             done += len(start.rows)
     return True
-
-
-def _counts(folder: Path, samples: Path, ids: set[str]) -> dict[str, int]:
-    """How many cases have samples, in the end or in the pass that is under way, and how many were given up."""
-    measured, marked = unmeasured.finished(folder)
-    done = (measured | unmeasured.finished(samples)[0]) & ids
-    return {"done": len(done - marked), "unmeasured": len(marked & ids)}
 
 
 def _heed_the_dead(rig: Rig, attempt: OwnAttempt) -> None:

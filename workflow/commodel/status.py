@@ -129,7 +129,7 @@ class Reader:
             state = STOPPED if last and last.outcome != DONE else WAITING
         turns = []
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
-            passes = max(story.passes, self.campaign.plan.passes(batch.platform))  # an early failure tells of one only
+            passes = self.campaign.plan.passes(batch.platform)
             turns = [_written(folder / f".pass-{number + 1}") for number in range(passes)]
         here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
         ahead = [case for turn in turns for case in undone if case not in turn]

@@ -6,7 +6,6 @@ others nothing. What goes wrong before any case began is no case's fault, and en
 
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +38,6 @@ class Sweep:
     attempt: OwnAttempt
     limit: float  # that one case may take
     deadline: float  # when measuring stops
-    tell: Callable[..., None]  # that it lives; with the folder of the pass
 
 
 def sweep(this: Sweep, start: Start, number: int) -> bool:
@@ -51,7 +49,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         forget_case(folder)
         job = prepare(this.rig, left, number)
         this.attempt.starts_on(this.rig.hosts_of(left))
-        watch = Watch(folder, this.limit, this.deadline, lambda: this.tell(folder))
+        watch = Watch(folder, this.limit, this.deadline, this.attempt.lives)
         code, why = run(this.rig.how.argv(job), this.rig.log(start), watch)
         unfinished = _left(this.rig, start, number).ids
         if (code or why or unfinished) and this.rig.how.end:
