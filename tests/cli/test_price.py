@@ -61,7 +61,7 @@ def test_jobs_of_snakemake_give_what_one_process_does(folder):
     for suffix in ("csv", "parquet"):
         run("price", "./big.yaml", *SETS, "--out", f"whole.{suffix}")
         command = [sys.executable, "-m", "commodel", "price", "./big.yaml", *SETS, "--out", f"jobs.{suffix}"]
-        done = subprocess.run([*command, "--jobs", "3"], capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run([*command, "--jobs", "3"], capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert (folder / f"jobs.{suffix}").read_bytes() == (folder / f"whole.{suffix}").read_bytes()
 

@@ -51,7 +51,7 @@ class Campaign:
 
     def commodel(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
         command = self.command(*arguments)
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 def privately(script, *arguments, cwd):
     """Runs a shell script in a mount namespace of its own, whose mounts are gone when it ends."""
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", script, "sh", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=200, check=False)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
 
 
 def kept(folder):

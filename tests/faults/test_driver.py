@@ -57,7 +57,7 @@ def test_a_termination_ends_it_cleanly(campaign):
         until(here.pass_samples)
         ranks = here.ranks(driver)
         driver.send_signal(signal.SIGTERM)
-        driver.communicate(timeout=200)
+        driver.communicate(timeout=600)
     assert driver.returncode == 128 + signal.SIGTERM
     assert ranks
     (attempt,) = here.state()["attempts"]
@@ -121,7 +121,7 @@ def test_a_second_driver_is_told_who_the_first_is(campaign):
     with here.start() as driver:
         until(here.now)
         refused = here.measure(code=2)
-        driver.communicate(timeout=200)
+        driver.communicate(timeout=600)
     assert "another measurement of this batch is at work already: " in refused.stderr
     assert f", process {driver.pid}, since " in refused.stderr
     assert refused.stderr.count("\n") == 1

@@ -27,7 +27,7 @@ def struck(campaign, number, times=1):
     with campaign.start() as driver:
         for _ in range(times):
             strike(campaign, driver, number, hit)
-        _, told = driver.communicate(timeout=200)
+        _, told = driver.communicate(timeout=600)
     return driver.returncode, hit, told
 
 
@@ -79,7 +79,7 @@ def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
         hit = []
         for _ in range(3):
             strike(here, driver, signal.SIGKILL, hit)
-        _, told = driver.communicate(timeout=200)
+        _, told = driver.communicate(timeout=600)
     assert driver.returncode == 0, told
     assert here.samples()
     assert set(here.markers()) == here.ids - here.samples()

@@ -89,7 +89,7 @@ def write_schedule():
 def _start(prefix, build, folder, program, cases, out, options):
     case_file = cases if isinstance(cases, Path) else write_case_file(folder / f"{out}.cases.csv", cases)
     command = [*prefix, str(build / program), "--cases", str(case_file), "--out", str(folder / out), *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=80, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder)
     return Result(done.returncode, folder / out, done.stderr, done.stdout)
 
 

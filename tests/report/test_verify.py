@@ -50,7 +50,7 @@ def test_saved_by_libreoffice_is_the_same(path, folder, tmp_path):
     if not shutil.which("soffice"):
         pytest.skip("no LibreOffice here")
     command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless", "--convert-to", "xlsx"]
-    subprocess.run([*command, "--outdir", tmp_path / "again", path], check=True, capture_output=True, timeout=300)
+    subprocess.run([*command, "--outdir", tmp_path / "again", path], check=True, capture_output=True, timeout=900)
     findings, remark = verify(tmp_path / "again" / "trees.xlsx", folder)
     assert [finding for finding in findings if finding.verdict != "same"] == []
     assert remark == REPACKED

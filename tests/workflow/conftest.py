@@ -63,7 +63,7 @@ class Project:
         return self.started[-1]
 
     def ended(self, process: subprocess.Popen, code: int = 0) -> subprocess.CompletedProcess:
-        stdout, stderr = process.communicate(timeout=300)
+        stdout, stderr = process.communicate(timeout=900)
         assert process.returncode == code, stdout + stderr
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 

@@ -25,7 +25,7 @@ def clone(project, tmp_path):
         command += [str(project.folder), "--workflow-profile", str(copy / "profiles/default"), "--cores", "2"]
         command += ["--config", "experiment=small", *options]
         environment = os.environ | {"PYTHONPATH": str(copy / "workflow")}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
