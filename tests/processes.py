@@ -43,7 +43,7 @@ def alive(process: int) -> bool:
 
 def still_there(processes: list[int]) -> list[int]:
     """Those that do not end within a while."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while (left := list(filter(alive, processes))) and time.monotonic() < end:
         time.sleep(0.05)
     return left
