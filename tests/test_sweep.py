@@ -50,7 +50,7 @@ def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, mon
     monkeypatch.setattr(subject, "run", dies)
     monkeypatch.setattr(subject, "prepare", lambda rig, start, number: left.append(start) or ())
     start = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abcde"))
-    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, lives=tuple), 1.0, math.inf)
+    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
     assert sweep(this, start, number)
     assert finished(tmp_path)[1] == given_up
     assert len(left) == 3

@@ -133,8 +133,8 @@ class OwnAttempt:
     def number(self) -> int:
         return len(self.before) + 1
 
-    def lives(self) -> None:
-        """A sign of life, if one is due."""
+    def sign_of_life(self) -> None:
+        """If one is due."""
         if time.monotonic() - self.written >= UPDATE:
             self.write()
 

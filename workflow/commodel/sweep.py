@@ -49,7 +49,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         forget_case(folder)
         job = prepare(this.rig, left, number)
         this.attempt.starts_on(this.rig.hosts_of(left))
-        watch = Watch(folder, this.limit, this.deadline, this.attempt.lives)
+        watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
         code, why = run(this.rig.how.argv(job), this.rig.log(start), watch)
         unfinished = _left(this.rig, start, number).ids
         if (code or why or unfinished) and this.rig.how.end:
