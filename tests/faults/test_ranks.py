@@ -40,8 +40,6 @@ def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
     assert "signal 9" in marker["reason"].lower() or "killed" in marker["reason"].lower()
     assert set(here.markers()) == {case}
     assert here.samples() == here.ids - {case}
-    assert here.state()["done"] == 5
-    assert here.state()["unmeasured"] == 1
     assert [attempt["outcome"] for attempt in here.state()["attempts"]] == ["done"]
     before = {path: path.stat().st_mtime_ns for path in here.raw.glob("[!.]*")}
     here.measure()  # a marked case counts as finished, and a look at what is finished as no attempt
