@@ -32,7 +32,7 @@ def main() -> int:
             traceback.print_exc()
             failed.append(name)
             print(f"FAILED {name}; again: python -m tests.fuzz --seed {seed} --target '{name}'", flush=True)
-    print(f"{len(names) - len(failed)} of {len(names)} targets clean")
+    print(f"{len(names) - len(failed)} of {len(names)} targets clean, seed {seed}", *failed, sep="; failed: ")
     return bool(failed)
 
 
