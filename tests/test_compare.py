@@ -162,7 +162,16 @@ TIMES = dict(zip([point.id for point in LAYOUTS], [10.0, 6.0, 9.0, 8.0, 4.0, 16.
 def laid_out(prices):
     """Two algorithms and the library on two layouts; `prices` of linear and binomial on block and cyclic."""
     plan = Plan(
-        "e", "e", "d", 1, ("f",), {}, {}, {"p": {"simulated": False}}, (Batch("b", "p", 8, tuple(LAYOUTS)),), "0"
+        "e",
+        "e",
+        "d",
+        1,
+        ("f",),
+        {},
+        {"passes": 1},
+        {"p": {"simulated": False}},
+        (Batch("b", "p", 8, tuple(LAYOUTS)),),
+        "0",
     )
     about = {"kind": "point", "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = [about | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)]

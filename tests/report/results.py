@@ -44,7 +44,7 @@ def write_results(folder: Path, inputs: dict) -> Path:
         Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))
         for name in platforms
     )
-    plan = Plan("trees", inputs["title"], "d", 1, FAMILIES, {}, {}, platforms, batches, "0")
+    plan = Plan("trees", inputs["title"], "d", 1, FAMILIES, {}, {"passes": 1}, platforms, batches, "0")
     write_json(folder / "plan.json", plan.as_json())
     write_table(folder / "comparison.csv", comparison)
     write_table(folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree"))

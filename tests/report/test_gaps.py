@@ -85,21 +85,21 @@ def test_probe_cases_without_samples_are_told(comparison, number):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_probe_cases_with_fewer_passes_than_others_are_told(inputs, number):
-    raw = inputs["raw"].assign(passes=3)
+def test_probe_cases_with_some_of_their_passes_are_told(inputs, number):
+    raw, asked = inputs["raw"].assign(passes=3), {"ether16": 3, "fattree": 1}
     some = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")][:number]
     raw.loc[some, "passes"] = 2
     (line,) = (
         line
-        for line in sentences(build(inputs["comparison"], raw=raw, experiment="some"), "What is missing")
+        for line in sentences(build(inputs["comparison"], raw=raw, passes=asked, experiment="some"), "What is missing")
         if "probe case" in line
     )
     words = {1: "1 probe case has", 2: "2 probe cases have"}[number]
     names = raw.loc[some, "name"].iloc[0]
-    assert line.startswith(f"{words} fewer passes than others ({names} {number}): intervals ")
+    assert line.startswith(f"{words} some passes only ({names} {number}): intervals ")
 
 
 def test_probe_cases_of_a_simulated_platform_need_one_pass_only(inputs):
     raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
-    report = build(inputs["comparison"], raw=raw, experiment="some")
+    report = build(inputs["comparison"], raw=raw, passes={"ether16": 3, "fattree": 1}, experiment="some")
     assert not [line for line in sentences(report, "What is missing") if "probe case" in line]

@@ -44,8 +44,8 @@ def compare(
     frame["invalid"] = frame["invalid"].fillna(0).astype(int)
     frame["stop"] = frame["stop"].fillna("")
     why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
-    asked = int(plan.measure.get("passes", 1))
-    frame["measurement"] = [_said(row, why.get(row.point, ""), asked) for row in frame.itertuples()]
+    asked = {name: plan.passes(name) for name in plan.platforms}
+    frame["measurement"] = [_said(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
     ratio = frame["predicted"] / frame["measured"]
     frame["relative_error"] = ratio - 1
@@ -59,8 +59,7 @@ def _said(row, why: str, asked: int) -> str:
     if np.isnan(row.measured):
         why = why or ("no valid sample" if row.invalid else "")
         return f"not measured: {why}" if why else "not measured"
-    whole = row.simulated or row.passes >= asked  # one pass is enough for what is repeatable
-    return "ok" if whole else f"ok, {row.passes:.0f} of {asked} passes"
+    return "ok" if row.passes >= asked else f"ok, {row.passes:.0f} of {asked} passes"
 
 
 def _measured_columns(plan: Plan, point) -> dict:

@@ -26,7 +26,8 @@ SAID = (
 # Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
 TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 EXIT_USER = 2  # of the programs, where the launcher passes it on
-BLOCK, FULL = 4096, "No space left on device"  # bytes: where less is free, the disk is full
+BLOCK = 4096  # bytes: where less is free, the disk is full
+FULL = "No space left on device"
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
 
 

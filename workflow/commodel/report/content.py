@@ -19,7 +19,7 @@ from commodel.report import (
     verdicts,
 )
 from commodel.report.answers import answers, leads
-from commodel.report.frames import PLACE, PLATFORM, is_library, prepare, scaled
+from commodel.report.frames import LEAVES, PLACE, PLATFORM, is_library, leaves, prepare, scaled
 from commodel.report.ranking import ahead
 from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
@@ -87,19 +87,22 @@ def build(
     definitions: Mapping[tuple[str, str], str] | None = None,
     families: Mapping[str, Mapping[str, str]] | None = None,
     unmeasured: pd.DataFrame | None = None,
+    passes: Mapping[str, int] | None = None,
     containers: Mapping[str, Mapping] | None = None,
     traces: Traces = NO_TRACES,
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
-    what a family ignores, `containers` the container of each platform; every other argument is a stage's output."""
+    what a family ignores, `passes` and `containers` are those of each platform; every other argument is a stage's
+    output."""
     frame = prepare(comparison)
     simulated = set(frame.loc[frame["simulated"], "platform"]) | {
         each.platform for each in parameter_sets if each.simulated
     }
     simulated = {plain(name) for name in simulated}
     beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
+    probes = gaps.probes(gap, raw, passes or {})
     sections = (
-        summary(frame, simulated, gaps.probes(gap, raw), overhead.sentences(beside, containers or {}, simulated)),
+        summary(frame, simulated, probes, overhead.sentences(beside, containers or {}, simulated)),
         Section(
             "Comparison", "One row per point and family: the price beside the measurement.", (comparison_table(frame),)
         ),
@@ -126,7 +129,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
     shown["regret"] = shown["regret"].astype(object).where(frame["chosen"], None)
     shown["inside"] = shown["inside"].astype(object).where(frame["mu"].notna(), None)
-    shown["leaves"] = shown["leaves"].astype(object).where(frame["leaves"] > 0, None)
+    shown["leaves"] = leaves(frame)
     for key in ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "held_out"):
         shown[key] = shown[key].astype(object).where(~is_library(frame), None)
     times = [
@@ -138,7 +141,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         *PLATFORM,
         *(Column(key, key) for key in ("operation", "choice", "kind", "layout")),
         Column("ranks", "ranks", "count"),
-        Column("leaves", "leaves", "count", "of the topology; an algorithm has none"),
+        LEAVES,
         Column("bytes", "bytes [B]", "count"),
         Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
         Column("family", "family"),

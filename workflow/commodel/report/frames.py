@@ -19,6 +19,7 @@ TEXTS = (
 
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
+LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -67,3 +68,8 @@ def scaled(frame: pd.DataFrame) -> pd.DataFrame:
 def families_of(frame: pd.DataFrame) -> list[str]:
     """The families in it; a point that no family was asked to price has an empty one."""
     return sorted(name for name in frame["family"].unique() if name)
+
+
+def leaves(frame: pd.DataFrame) -> pd.Series:
+    """As tables show them: blank for an algorithm."""
+    return frame["leaves"].astype(object).where(frame["leaves"] > 0, None)

@@ -1,5 +1,7 @@
 """What has no measurement, and why: the points and probe cases whose program crashed, hung, or had no time left."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from commodel.report.frames import PLATFORM
@@ -73,19 +75,18 @@ def passes(once: pd.DataFrame) -> list[str]:
     return [line + "Their intervals hold less of what changes from pass to pass."]
 
 
-def probes(frame: pd.DataFrame, raw: pd.DataFrame | None) -> list[str]:
+def probes(frame: pd.DataFrame, raw: pd.DataFrame | None, asked: Mapping[str, int]) -> list[str]:
     """Probe cases without samples, which fits had to do without; and those of the summary of raw samples that have
-    fewer passes than others of their platform."""
+    fewer passes than were asked for on their platform."""
     lines, lacking = [], frame[frame["kind"] == "probe"]
     if len(lacking):
         line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
         lines.append(f"{line}{by_number(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only.")
-    if raw is not None and len(raw):
-        most = raw.groupby("platform")["passes"].transform("max")
-        few = raw[(raw["kind"] == "probe") & (raw["passes"] < most)]
+    if raw is not None:
+        few = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(asked))]
         if len(few):
             has = "has" if len(few) == 1 else "have"
-            line = f"{count(len(few), 'probe case')} {has} fewer passes than others ({tally(few['name'])}): intervals "
+            line = f"{count(len(few), 'probe case')} {has} some passes only ({tally(few['name'])}): intervals "
             lines.append(f"{line}of what is fitted from them hold less of what changes from pass to pass.")
     return lines
 

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from commodel.compare import geometric
-from commodel.report.frames import PLATFORM
+from commodel.report.frames import LEAVES, PLATFORM, leaves
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
 from commodel.report.words import count, origin, simulation, size
 
@@ -105,7 +105,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
         Column("native", "without container"),
         *(Column(key, key) for key in SAME[:3]),
         Column("ranks", "ranks", "count"),
-        Column("leaves", "leaves", "count", "of the topology; an algorithm has none"),
+        LEAVES,
         Column("bytes", "bytes [B]", "count"),
         Column("measured_native", "native [µs]", "number"),
         Column("measured", "container [µs]", "number"),
@@ -118,7 +118,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
         simulated=pairs["simulated"].map(simulation),
-        leaves=pairs["leaves"].astype(object).where(pairs["leaves"] > 0, None),
+        leaves=leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
     points = table("Overhead", "The same points with and without the container", columns, shown, fixed=5, marks=marks)

@@ -60,6 +60,7 @@ def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | Non
         definitions=meanings(plan.families),
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,
+        passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: about["container"] for name, about in plan.platforms.items() if about.get("container")},
         traces=traces,
     )
