@@ -174,6 +174,9 @@ char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_ROOM byt
 void check_world(const char *path, int ranks); /* as many ranks as the placement file has lines */
 void check_placement(const char *path, const char *hosts, int ranks);
 
+/* ---- sharednames.c: so that nothing is left in /dev/shm of ranks that are killed ---- */
+void drop_shared_names(void); /* collective, right after MPI_Init */
+
 /* ---- star.c: who exchanges messages with a rank when rank 0 does with ranks 1..n ---- */
 MPI_Group star_partners(int rank, int n); /* the caller frees it */
 

@@ -94,6 +94,7 @@ int harness_main(int argc, char **argv, const Program *program)
   Alignment a = {0};
   MPI_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &a.rank));
   MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &a.ranks));
+  drop_shared_names();
 
   /* One voice: the others enter the first collective only when rank 0 has found the command line right. */
   if (a.rank != 0) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));

@@ -1,0 +1,48 @@
+"""What ranks share on their machine is gone with them, however a measurement is stopped."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.processes import still_there
+from tests.waiting import until
+
+SHARED = Path("/dev/shm")  # noqa: S108  where MPI libraries put it
+
+
+def shared_by(ranks):
+    """The files there that these processes have in memory, by the names that they were made under."""
+    maps = [line for rank in ranks for line in Path(f"/proc/{rank}/maps").read_text().splitlines()]
+    return {Path(line.split()[5]) for line in maps if f" {SHARED}/" in line}
+
+
+def end(driver, ranks, way):
+    """Ends the measurement, or brings a case down and lets the next ones be measured."""
+    if way in (signal.SIGINT, signal.SIGTERM):
+        driver.send_signal(way)
+    elif way == "a rank is killed":
+        os.kill(ranks[-1], signal.SIGKILL)
+    elif way == "the driver is killed":
+        driver.kill()
+    else:
+        os.kill(ranks[-1], signal.SIGSTOP)
+    driver.communicate(timeout=600)
+
+
+@pytest.mark.parametrize(
+    "way", [signal.SIGINT, signal.SIGTERM, "a rank is killed", "a rank hangs", "the driver is killed"]
+)
+def test_nothing_shared_outlives_a_stopped_measurement(campaign, tmp_path, monkeypatch, way):
+    session = tmp_path / "session"
+    session.mkdir()
+    monkeypatch.setenv("TMPDIR", str(session))
+    here = campaign(points=2, samples=10, timeout="3 s")
+    with here.start() as driver:
+        ranks = until(lambda: here.now() and here.ranks(driver))
+        shared = until(lambda: shared_by(ranks))
+        end(driver, ranks, way)
+    assert not still_there(ranks)
+    assert not [path for path in shared if path.exists()]
+    assert not [path for path in session.rglob("*") if not path.is_dir()]
