@@ -1,11 +1,12 @@
 """Compiler and starter belong to one MPI: of two that are here, neither is mixed with the other."""
 
+import json
 import os
 
 import pytest
 
 from commodel import toolchain
-from commodel.build import compiler_note, refuse_foreign, starter
+from commodel.build import build, compiler_note, refuse_foreign, starter
 from commodel.errors import UserError
 
 
@@ -43,16 +44,59 @@ def test_the_starter_is_beside_the_compiler_whatever_comes_first_on_the_path(mpi
     assert starter("mpi", ("no-such-starter",)) is None
 
 
-def test_programs_of_another_mpi_are_refused(mpi, tmp_path):
-    one, two = mpi("one", "mpicc", "mpirun"), mpi("two", "mpicc", "mpirun")
-    bare = mpi("bare", "srun")
-    command = tmp_path / "build" / "mpi" / "obj" / "command"
-    command.parent.mkdir(parents=True)
-    command.write_text(f"{one / 'mpicc'} -std=c11\n")
-    for fits in (one / "mpirun", bare / "srun"):
-        refuse_foreign(tmp_path, "mpi", str(fits))
-    with pytest.raises(UserError, match=f"{one / 'mpicc'} compiled, wanted those of {two / 'mpicc'}"):
-        refuse_foreign(tmp_path, "mpi", str(two / "mpirun"))
+HYDRA = "HYDRA build details:\\n    Version:    4.0.2"
+OPENRTE, PRRTE, SRUN = "mpiexec (OpenRTE) 4.1.4", "mpirun (Open MPI) 5.0.11", "slurm-wlm 22.05.8"
+MPICH, OPEN_4, OPEN_5 = (
+    "MPICH Version:      5.0.2",
+    "Open MPI v4.1.4, package: Debian",
+    "Open MPI v5.0.11, package: user",
+)
+
+
+@pytest.mark.parametrize(
+    ("library", "starter", "slurm_mpi", "refused"),
+    [
+        (MPICH, HYDRA, "", ""),  # of another version
+        (OPEN_4, PRRTE, "", ""),
+        (OPEN_5, OPENRTE, "", ""),
+        (MPICH, OPENRTE, "", "have MPICH .* is of Open MPI: .* the mpicc and the mpiexec of one MPI first on PATH"),
+        (OPEN_4, HYDRA, "", r"have Open MPI \(Open MPI v4.1.4, package: Debian\), but .* is of MPICH"),
+        (MPICH, SRUN, "pmi2", ""),
+        (MPICH, SRUN, "pmix", ""),  # it may have been built for that, as others may
+        (OPEN_4, SRUN, "pmi2", ""),
+        (OPEN_5, SRUN, "pmi2", "does not speak pmi2: .* say mpi: pmix in section slurm of the platform file"),
+        (OPEN_5, SRUN, "pmix", ""),
+        ("MPI of a stranger", HYDRA, "", ""),
+        (None, HYDRA, "", ""),  # programs that start only under their own starter
+    ],
+)
+def test_kinds_of_mpi_are_compared_whatever_the_paths(mpi, on_path, tmp_path, library, starter, slurm_mpi, refused):
+    """Another mpicc beside the starter, as a distribution's beside srun, is nobody's fault."""
+    programs = mpi("build") / "mpi"
+    programs.mkdir()
+    text = f"""printf '%s' '{json.dumps({"mpi": library})}'""" if library else "exit 127"
+    (programs / "player").write_text(f"#!/bin/sh\n{text}\n")
+    (programs / "player").chmod(0o755)
+    on_path(mpi("own", "mpicc"), os.environ["PATH"])
+    path = mpi("system", "mpicc", "mpiexec") / "mpiexec"
+    path.write_text(f"#!/bin/sh\nprintf '{starter}'\n")
+    if refused:
+        with pytest.raises(UserError, match=refused):
+            refuse_foreign(tmp_path, str(path), slurm_mpi)
+    else:
+        refuse_foreign(tmp_path, str(path), slurm_mpi)
+
+
+def test_what_only_has_to_be_compiled_anew_is_told_so(mpi, on_path, tmp_path):
+    programs = mpi("build") / "mpi"
+    programs.mkdir()
+    (programs / "player").write_text(f"""#!/bin/sh\nprintf '%s' '{json.dumps({"mpi": OPEN_4})}'\n""")
+    (programs / "player").chmod(0o755)
+    own = mpi("own", "mpicc", "mpiexec")
+    (own / "mpiexec").write_text(f"#!/bin/sh\nprintf '{HYDRA}'\n")
+    on_path(own, os.environ["PATH"])
+    with pytest.raises(UserError, match=r"is of MPICH: .*; call commodel build mpi"):
+        refuse_foreign(tmp_path, str(own / "mpiexec"))
 
 
 def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
@@ -64,4 +108,42 @@ def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
     assert compiler_note(tmp_path, "mpi").stat().st_mtime == 1
     on_path(two)
     assert compiler_note(tmp_path, "mpi").stat().st_mtime > 1
-    assert note.read_text() == f"{two / 'mpicc'}\n"
+    assert note.read_text().startswith(f"{two / 'mpicc'} ")
+
+
+@pytest.mark.parametrize("change", ["another MPI is preferred", "an upgrade in place"])
+def test_the_note_is_new_when_another_compiler_is_under_the_same_path(mpi, on_path, tmp_path, change):
+    """As Debian's alternatives do it."""
+    real, path = mpi("real", "mpicc.one", "wrapper"), mpi("bin")
+    (real / "mpicc.two").symlink_to("wrapper")
+    (path / "mpicc").symlink_to(real / "mpicc.one")
+    on_path(path)
+    note = compiler_note(tmp_path, "mpi")
+    os.utime(note, (1, 1))
+    assert compiler_note(tmp_path, "mpi").stat().st_mtime == 1
+    if change == "an upgrade in place":
+        (real / "mpicc.one").write_text("#!/bin/sh\n# version 2\n")
+    else:
+        (path / "mpicc").unlink()
+        (path / "mpicc").symlink_to(real / "mpicc.two")
+    assert compiler_note(tmp_path, "mpi").stat().st_mtime > 1
+
+
+def test_srun_is_the_one_on_the_path_also_where_another_lies_beside_the_compiler(mpi, on_path):
+    slurm, system = mpi("slurm", "srun"), mpi("usr", "mpicc", "srun")
+    on_path(slurm, system)
+    assert starter("mpi", ("srun",)) == str(slurm / "srun")
+
+
+def test_what_another_compiler_under_the_same_path_has_compiled_is_compiled_anew(mpi, on_path, tmp_path):
+    compilers, chosen = mpi("compilers", "one", "two"), mpi("chosen")
+    for name in ("one", "two"):
+        touch = 'while [ $# -gt 1 ]; do [ "$1" != -o ] || : >"$2"; shift; done'
+        (compilers / name).write_text(f"#!/bin/sh\n# {name}\n{touch}\n")
+    on_path(chosen, os.environ["PATH"])
+    built = []
+    for name in ("one", "one", "two"):
+        (chosen / "mpicc").unlink(missing_ok=True)
+        (chosen / "mpicc").symlink_to(compilers / name)
+        built.append((build(tmp_path, "mpi") / "player").stat().st_mtime_ns)
+    assert built[0] == built[1] < built[2]

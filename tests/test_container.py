@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from commodel.config import load_platform
-from commodel.container import Image, image_digest, inside, kind
+from commodel.container import Image, image_digest, inside
 from commodel.errors import UserError
 from commodel.launchers import Job, launcher
+from commodel.mpikinds import kind
 
 LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
 SLURM = "launcher: slurm\nnodes: 2\ncores: 2\n"

@@ -9,7 +9,7 @@ import pytest
 from tests.processes import still_there
 from tests.waiting import until
 
-SHARED = Path("/dev/shm")  # noqa: S108  where MPI libraries put it
+SHARED = Path("/dev/shm")
 
 
 def shared_by(ranks):

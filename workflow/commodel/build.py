@@ -1,15 +1,16 @@
 """Compiles the native programs: build/mpi with the MPI at hand, build/smpi with SimGrid's compiler."""
 
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
+from commodel.mpikinds import library_of, mismatch
 from commodel.tables import write_text
 from commodel.toolchain import NATIVE, beside, find
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc"}
+OF_AN_MPI = ("mpiexec", "mpirun")
 
 
 def programs(root: Path, toolchain: str) -> Path:
@@ -19,29 +20,44 @@ def programs(root: Path, toolchain: str) -> Path:
 
 def starter(toolchain: str, names: Iterable[str]) -> str | None:
     """One of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong
-    together; else, as of srun and of SimGrid, of which there is one only, what PATH has."""
-    beside_compiler = [beside(COMPILERS["mpi"], name) for name in names] if toolchain == "mpi" else []
+    together; else, as of srun and of SimGrid, which are no MPI's, what PATH has."""
+    beside_compiler = [beside(COMPILERS[toolchain], name) for name in names if name in OF_AN_MPI]
     return next(filter(None, [*beside_compiler, *map(find, names)]), None)
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:
     """A file that is younger than the programs when another compiler than theirs is at hand now."""
     note = programs(root, toolchain) / "compiler"
-    found = find(COMPILERS[toolchain])
-    if found and not (note.exists() and note.read_text(encoding="utf-8").strip() == found):
+    if (found := _identity(toolchain)) and not (note.exists() and note.read_text(encoding="utf-8").strip() == found):
         write_text(note, f"{found}\n")
     return note
 
 
-def refuse_foreign(root: Path, toolchain: str, starter: str) -> None:
-    """Programs of one MPI that another's starter runs are so many times rank 0 of 1."""
-    command = programs(root, toolchain) / "obj" / "command"
-    compiler = shutil.which(COMPILERS[toolchain], path=Path(starter).parent)
-    if compiler and command.exists() and (built := command.read_text(encoding="utf-8").split()[0]) != compiler:
-        raise UserError(
-            f"found programs that {built} compiled, wanted those of {compiler}, which is beside {starter}; "
-            f"call commodel build {toolchain}"
-        )
+def _identity(toolchain: str) -> str:
+    """What tells a compiler from another one under the same path: distributions let /usr/bin/mpicc be a link to that of
+    the MPI that is preferred just now, and packages are upgraded in place. All links of the way count: the last one of
+    Open MPI leads to the same program for every language."""
+    if not (path := find(COMPILERS[toolchain])):
+        return ""
+    way = [Path(path)]
+    while way[-1].is_symlink():
+        way.append(way[-1].parent / way[-1].readlink())
+    state = way[-1].stat()
+    return " ".join(map(str, [*way, state.st_size, int(state.st_mtime)]))
+
+
+def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
+    """Refuses programs of one kind of MPI that a starter of another kind would run as so many times rank 0 of 1."""
+    if not (why := mismatch(library_of([str(programs(root, "mpi") / "player")]), starter, slurm_mpi)):
+        return
+    name = Path(starter).name
+    if slurm_mpi:
+        advice = "say mpi: pmix in section slurm of the platform file"
+    elif beside(COMPILERS["mpi"], name) == starter:  # which has not compiled them
+        advice = "call commodel build mpi"
+    else:
+        advice = f"put the mpicc and the {name} of one MPI first on PATH, and call commodel build mpi"
+    raise UserError(f"the native programs have {why}; {advice}")
 
 
 def build(root: Path, toolchain: str) -> Path:
@@ -51,6 +67,7 @@ def build(root: Path, toolchain: str) -> Path:
         raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
     folder = programs(root, toolchain)
     command = ["make", "-j2", "-C", str(NATIVE), f"MPICC={compiler}", f"BUILD={folder.resolve()}"]
+    command.append(f"IDENTITY={_identity(toolchain)}")
     run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if run.returncode:
         lines = [line for line in run.stderr.splitlines() if "error" in line.lower()] or run.stderr.splitlines()[-1:]

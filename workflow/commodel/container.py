@@ -13,16 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
+from commodel.mpikinds import mismatch
 from commodel.toolchain import find, native_digest, version
 
 RUNTIMES = ("apptainer", "singularity")
 PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
 VERSION, COMMIT, NATIVE = "org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native"
-# How an MPI library names itself, and how the starter does that understands it.
-KINDS = {
-    "MPICH": re.compile(r"MPICH|MVAPICH|Intel\(R\) MPI|HYDRA", re.IGNORECASE),
-    "Open MPI": re.compile(r"Open MPI|OpenRTE|PRRTE", re.IGNORECASE),
-}
 REBUILD = "build it again: make container"
 
 
@@ -88,17 +84,17 @@ def about(image: Image) -> dict[str, object]:
     }
 
 
-def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str) -> tuple[str, ...]:
+def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, slurm_mpi: str = "") -> tuple[str, ...]:
     """What `inside` gives, as this machine wants it; after a look whether the image fits."""
     prefix = inside(image, runtime, folder, folder)
-    _check(image, runtime, prefix, starter)
+    _check(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
     _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
     apart = own.strip() != os.readlink("/proc/self/ns/user")
     return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
 
 
-def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str) -> None:
+def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
     """Refuses an image that does not start, does not hold the programs of this clone, or has an MPI that the starter
     does not speak to."""
     for path in (image.mpi, *image.bind):
@@ -112,27 +108,14 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str) ->
     code, said = _ask([*prefix, program, "--describe"])
     if code:
         raise UserError(f"the programs in image {image.file.name} do not start: {said}")
-    _speak(image, json.loads(said)["mpi"], starter)
+    if why := mismatch(json.loads(said)["mpi"], starter, slurm_mpi):
+        wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
+        raise UserError(f"image {image.file.name} has {why}; {wanted}")
     if image.mpi and not (loaded := _loaded(prefix, program)).startswith(f"{image.mpi}/"):
         raise UserError(
             f"the programs in image {image.file.name} load {loaded or 'no libmpi'}, nothing of {image.mpi}: "
             "model bind needs an MPI whose library has the same name as the image's"
         )
-
-
-def _speak(image: Image, library: str, starter: str) -> None:
-    """Refuses an MPI that the starter does not start as one job."""
-    one, other = kind(library), kind(_ask([starter, "--version"])[1])
-    if one and other and one != other:
-        raise UserError(
-            f"image {image.file.name} has {one} ({library}), but {starter} is of {other}: every rank would believe "
-            f"that it is rank 0 of 1; put the mpiexec of an {one} on PATH"
-        )
-
-
-def kind(text: str) -> str:
-    """MPICH or Open MPI, and '' for what speaks to either, such as srun, and for strangers."""
-    return next((name for name, pattern in KINDS.items() if pattern.search(text)), "")
 
 
 def _loaded(prefix: tuple[str, ...], program: str) -> str:

@@ -46,8 +46,8 @@ def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
         raise UserError(
             f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
-    if not platform.image:
-        refuse_foreign(ROOT, how.toolchain, starter)
+    if how.toolchain == "mpi" and not platform.image:
+        refuse_foreign(ROOT, starter, platform.slurm_mpi)
     names, passes = how.names(platform, starter, batch.nodes), plan.passes(batch.platform)
     rig = Rig(plan, platform, how, starter, names, folder, passes)
     end_on_termination()
@@ -73,7 +73,9 @@ def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
 def _inside(rig: Rig) -> tuple[str, ...]:
     image, folder = rig.platform.image, rig.folder.resolve()
     try:
-        return container.fitting(image, container.runtime(), folder, folder / rig.work.name, rig.starter)
+        return container.fitting(
+            image, container.runtime(), folder, folder / rig.work.name, rig.starter, rig.platform.slurm_mpi
+        )
     except UserError as error:
         raise rig.platform.error(("container",), error.message) from None
 

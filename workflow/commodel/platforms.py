@@ -149,6 +149,11 @@ class Platform(Part):
         return self.launcher == "simgrid"
 
     @property
+    def slurm_mpi(self) -> str:
+        """What srun is told to speak to the ranks; empty where srun does not start them."""
+        return self.slurm.mpi if self.slurm else ""
+
+    @property
     def simgrid_file(self) -> Path | None:
         return self._document.file.parent / self.simgrid.file if self.simgrid and self._document else None
 

@@ -1,0 +1,50 @@
+"""Which kind of MPI a program has, and which one a starter speaks to.
+
+Versions of one kind start each other's programs: MPICH 4.0 and 5.0 do, Open MPI 4.1 and 5.0 too. Of two kinds, every
+rank believes that it is rank 0 of 1.
+"""
+
+import json
+import re
+import subprocess
+
+# How an MPI library names itself, and how the starter does that understands it.
+KINDS = {
+    "MPICH": re.compile(r"MPICH|MVAPICH|Intel\(R\) MPI|HYDRA", re.IGNORECASE),
+    "Open MPI": re.compile(r"Open MPI|OpenRTE|PRRTE", re.IGNORECASE),
+}
+NEEDS_PMIX = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # older ones may have been built for PMI-2, too
+
+
+def kind(text: str) -> str:
+    """MPICH or Open MPI, and '' for what speaks to either, such as srun, and for strangers."""
+    return next((name for name, pattern in KINDS.items() if pattern.search(text)), "")
+
+
+def library_of(command: list[str]) -> str:
+    """The MPI library of a native program, as it loads it here; '' where it does not start without its starter."""
+    try:
+        return str(json.loads(_printed([*command, "--describe"]))["mpi"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
+    """Why a starter cannot start programs of a library as one job; '' where nothing speaks against it. `slurm_mpi` is
+    what srun is told to speak. What cannot be known from here, such as whether an MPICH was built with PMIx, the ranks
+    say themselves before they measure."""
+    one, other = kind(library), kind(_printed([starter, "--version"]))
+    if one and other and one != other:
+        return f"{one} ({library}), but {starter} is of {other}: every rank would believe that it is rank 0 of 1"
+    if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):
+        return f"Open MPI ({library}), which does not speak pmi2: every rank would believe that it is rank 0 of 1"
+    return ""
+
+
+def _printed(command: list[str]) -> str:
+    """What a command prints, or '' if it does not end well."""
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=True)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return run.stdout
