@@ -50,6 +50,17 @@ def test_local(job):
     assert launcher("local").argv(job("local"))[:3] == ["/bin/start", "-n", "4"]
 
 
+def test_open_mpi_is_told_of_root_by_its_environment_and_only_where_we_are_root():
+    for name in ("local", "hosts"):
+        root, other = (launcher(name).settings(user) for user in (0, 1000))
+        assert root.items() - other.items() == {
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        }
+        assert not any("ROOT" in key for key in other)
+    assert not launcher("slurm").settings(0)
+
+
 def test_simgrid(job):
     made = job("simgrid", nodes=(0, 2, 1))
     argv = launcher("simgrid").argv(made)

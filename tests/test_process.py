@@ -17,6 +17,13 @@ def test_the_code_and_the_output_come_back(tmp_path):
     assert (tmp_path / "log").read_text() == "said\n"
 
 
+def test_settings_are_in_the_environment_but_for_what_the_user_has_set(tmp_path, monkeypatch):
+    monkeypatch.setenv("OF_THE_USER", "theirs")
+    show = ["sh", "-c", "echo $OF_THE_USER $OF_NOBODY"]
+    run(show, tmp_path / "log", settings={"OF_THE_USER": "ours", "OF_NOBODY": "ours"})
+    assert (tmp_path / "log").read_text() == "theirs ours\n"
+
+
 def test_a_watch_that_says_why_ends_the_whole_group(tmp_path):
     looks = iter(["", "", "enough"])
     code, why = run(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))

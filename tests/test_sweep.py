@@ -32,7 +32,7 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
 def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, monkeypatch, number, given_up):
     """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
-    rig = SimpleNamespace(folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None))
+    rig = SimpleNamespace(folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None, settings=lambda user: {}))
     rig.hosts_of = lambda start: []
     rig.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
     rig.log = lambda start: tmp_path / "log"
@@ -42,7 +42,7 @@ def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, mon
         (rig.pass_folder(0) / f"{case}.csv").touch()
     left = []
 
-    def dies(argv, log, watch):
+    def dies(argv, log, watch, settings):
         (rig.pass_folder(number) / ".now").write_text(left[-1].ids[0])
         log.write_text("player.c:80: it died\n")
         return 1, ""

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from commodel.rawfiles import is_whole, read_samples
-from commodel.toolchain import find
+from tests.starting import environment, mpiexec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 def privately(script, *arguments, cwd):
     """Runs a shell script in a mount namespace of its own, whose mounts are gone when it ends."""
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", script, "sh", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False, env=environment())
 
 
 def kept(folder):
@@ -93,7 +93,7 @@ def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(mpi
     for folder in ("before", "out"):
         (tmp_path / folder).mkdir()
     options = ["--min-samples", "2000", "--max-samples", "2000", "--cases", "cases", "--out", "out"]
-    command = [find("mpiexec"), "-n", "2", mpi_programs / "pairs", *options]
+    command = [mpiexec(), "-n", "2", mpi_programs / "pairs", *options]
     done = privately(FULL, "300k", tmp_path / "out", *command, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -106,7 +106,7 @@ def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(mpi
 def test_a_read_only_folder_ends_a_program_with_one_line(mpi_programs, tmp_path):
     (tmp_path / "cases").write_text(CASES)
     (tmp_path / "out").mkdir()
-    command = [find("mpiexec"), "-n", "2", mpi_programs / "pairs", "--cases", "cases", "--out", "out"]
+    command = [mpiexec(), "-n", "2", mpi_programs / "pairs", "--cases", "cases", "--out", "out"]
     done = privately(READ_ONLY, tmp_path / "out", *command, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]

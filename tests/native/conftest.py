@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.starting import environment, mpiexec
 
 from commodel.toolchain import find
 
@@ -89,7 +90,7 @@ def write_schedule():
 def _start(prefix, build, folder, program, cases, out, options):
     case_file = cases if isinstance(cases, Path) else write_case_file(folder / f"{out}.cases.csv", cases)
     command = [*prefix, str(build / program), "--cases", str(case_file), "--out", str(folder / out), *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=folder, env=environment())
     return Result(done.returncode, folder / out, done.stderr, done.stdout)
 
 
@@ -109,7 +110,7 @@ def real(mpi_build, tmp_path):
 
     def run(ranks, program, cases, *options, out="samples"):
         assert ranks <= 2
-        return _start([find("mpiexec"), "-n", str(ranks)], mpi_build, tmp_path, program, cases, out, options)
+        return _start([mpiexec(), "-n", str(ranks)], mpi_build, tmp_path, program, cases, out, options)
 
     return run
 

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,10 +13,13 @@ LOOK = 0.5  # seconds between two looks at what is running
 GRACE = 10  # seconds to end after SIGTERM: srun kills its step in that time, also on other nodes
 
 
-def run(argv: list[str], log: Path, watch: Callable[[], str] = lambda: "") -> tuple[int, str]:
+def run(
+    argv: list[str], log: Path, watch: Callable[[], str] = lambda: "", settings: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Runs a launcher in a session of its own, so that Ctrl-C, a termination and `watch` reach every rank; and so that
     the launcher is terminated even if this process is killed outright. `watch` is asked again and again whether to go
-    on: what it says is why not. Returns the launcher's code, and that word, empty if it ended by itself."""
+    on: what it says is why not. `settings` are in its environment where the user has set nothing else. Returns the
+    launcher's code, and that word, empty if it ended by itself."""
     end_on_termination()  # so that `finally` below is reached
     with log.open("wb") as stream:
         process = subprocess.Popen(
@@ -24,7 +27,7 @@ def run(argv: list[str], log: Path, watch: Callable[[], str] = lambda: "") -> tu
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            env={**(settings or {}), **os.environ, "OMP_NUM_THREADS": "1"},
             cwd=log.parent,
             start_new_session=True,
             preexec_fn=_die_with_parent,

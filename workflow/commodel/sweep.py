@@ -4,6 +4,7 @@ A case that ends the program badly is marked, and the program is started again f
 others nothing. What goes wrong before any case began is no case's fault, and ends the batch.
 """
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -51,7 +52,8 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         job = prepare(this.rig, left, number)
         this.attempt.starts_on(this.rig.hosts_of(left))
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
-        code, why = run(this.rig.how.argv(job), this.rig.log(start), watch)
+        settings = this.rig.how.settings(os.geteuid())
+        code, why = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
         unfinished = _left(this.rig, start, number).ids
         if (code or why or unfinished) and this.rig.how.end:
             this.rig.how.end(this.rig.starter)

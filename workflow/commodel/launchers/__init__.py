@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +46,12 @@ class Job:
         return [*self.inside, self.program, *self.arguments]
 
 
+def as_root(user: int) -> dict[str, str]:
+    """Open MPI starts nothing for root unless that is said twice: who is root in a container has no other choice, and
+    what is started are our own programs. Other MPIs read none of this."""
+    return {} if user else {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
 @dataclass(frozen=True)
 class Launcher:
     name: str
@@ -56,6 +62,8 @@ class Launcher:
     hostfile: bool = False  # whether it reads one
     # What a batch's nodes are called, by platform, starter and number of nodes; where only the site knows, it is asked.
     names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
+    # What a starter finds in its environment, by the user's number; what the user has set of it counts more.
+    settings: Callable[[int], Mapping[str, str]] = lambda user: {}
     end: Callable[[str], None] | None = None  # ends what a start that ended badly may have left running elsewhere
     simulated: bool = False
     busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it

@@ -8,7 +8,7 @@ import re
 import shutil
 
 from commodel.errors import UserError
-from commodel.launchers import Job, Launcher
+from commodel.launchers import Job, Launcher, as_root
 from commodel.units import shown
 
 # Inside a Slurm job an MPI hands the name of the job's own node on to ranks elsewhere, who would believe it.
@@ -44,4 +44,5 @@ LAUNCHER = Launcher(
     toolchain="mpi",
     argv=argv,
     hostfile=True,
+    settings=as_root,
 )

@@ -1,0 +1,16 @@
+"""How tests start programs on ranks of this machine themselves: as the local launcher does."""
+
+import os
+
+from commodel.build import starter
+from commodel.launchers import launcher
+
+LOCAL = launcher("local")
+
+
+def mpiexec() -> str:
+    return starter(LOCAL.toolchain, LOCAL.starters)
+
+
+def environment() -> dict[str, str]:
+    return {**LOCAL.settings(os.geteuid()), **os.environ}
