@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
     -1: "errors mpikinds process",
-    0: "textfiles",
+    0: "lastwords textfiles",
     1: "safecells sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",

@@ -5,30 +5,18 @@ others nothing. What goes wrong before any case began is no case's fault, and en
 """
 
 import os
-import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError
+from commodel.lastwords import OWN, TAKEN, full, last_words
 from commodel.process import run
 from commodel.starts import Rig, Start, prepare
 from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
 
-# How a complaint looks: of the native programs, else of the launcher under them.
-OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is not the case that is wrong
-SAID = (
-    re.compile(r"^error: |^[a-z_]+\.c:[0-9]+: "),
-    re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
-    re.compile(r"error|critical|fatal", re.IGNORECASE),
-)
-# Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
-TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 EXIT_USER = 2  # of the programs, where the launcher passes it on
-BLOCK = 4096  # bytes: where less is free, the disk is full
-FULL = "No space left on device"
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
 
 
@@ -62,7 +50,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         if why == BUDGET:
             return False
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
-        said = complaint(this.rig.log(start))
+        said = last_words(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
                 unmeasured.unmark(this.rig.folder, suspect)
@@ -100,18 +88,7 @@ def _innocent(log: Path, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
     text = log.read_text(encoding="utf-8", errors="replace")
-    return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or _full(log)
-
-
-def _full(log: Path) -> bool:
-    return shutil.disk_usage(log.parent).free < BLOCK
-
-
-def complaint(log: Path) -> str:
-    """What went wrong with a start, in one line: the program's own words first."""
-    text = log.read_text(encoding="utf-8", errors="replace")
-    lines = [line for line in text.splitlines() if line.strip()] or [FULL if _full(log) else "it printed nothing"]
-    return one_line(next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1]))
+    return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
 
 
 def _failure(start: Start, code: int, why: str, lost: int, said: str, log: Path) -> str:
