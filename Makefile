@@ -53,9 +53,11 @@ test: $(READY)
 	.venv/bin/python -m pytest $(MEASURING)
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or apptainer, or network: one.
+LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, apptainer or network))
 lab-test: $(READY)
+	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
-	.venv/bin/python -m pytest -m lab $(wildcard tests/lab/test_$(LAB)*.py)
+	.venv/bin/python -m pytest -m lab $(LAB_TESTS)
 
 lab-network: $(READY)
 	rm -rf build/lab-network

@@ -44,7 +44,7 @@ mirror_here() {
   apt-get indextargets --format '$(REPO_URI) $(RELEASE)' | awk '$2 !~ /security|updates/ { print $1; exit }'
 }
 
-packages() { grep -v '^#' "$lab/packages-apptainer.txt" | grep "$@" | sed 's#/.*##'; }
+packages() { grep -v '^#' "$lab/unpacked-apptainer.txt" | grep "$@" | sed 's#/.*##'; }
 
 # apptainer finds its folders beside itself, its libraries by the path that is written into it.
 make_tools() {

@@ -2,6 +2,7 @@
 
 from tests.lab.apptainer_lab import apptainer, image, wrong_image
 from tests.lab.network_lab import lab
+from tests.lab.pinned_mpi import pinned_mpi
 from tests.lab.slurm_lab import project, slurm
 
-__all__ = ["apptainer", "image", "lab", "project", "slurm", "wrong_image"]
+__all__ = ["apptainer", "image", "lab", "pinned_mpi", "project", "slurm", "wrong_image"]

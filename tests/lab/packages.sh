@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that the labs name in packages-*.txt and that may lie in the system: packages.sh [LAB].
-# None of their services is started.
+# Installs the Debian packages that a lab names in packages-LAB.txt: packages.sh [LAB]. None of their services is started.
+# What a lab only unpacks, since it must not lie in the system, is named in unpacked-LAB.txt, and not touched here.
 set -eu
 cd "$(dirname "$0")"
+[ -e "packages-${1:-slurm}.txt" ] || exit 0
 command -v apt-get >/dev/null || exit 0
 missing=$(sed '/^#/d' "packages-${1:-slurm}.txt" | while read -r package; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || printf '%s ' "$package"

@@ -1,0 +1,57 @@
+"""What the labs do to the machine that they run on, and what of it they depend on."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from commodel.mpikinds import kind
+from commodel.toolchain import ROOT, beside, find, version
+from tests.lab.pinned_mpi import first_on_path
+
+LAB = ROOT / "tests" / "lab"
+
+
+@pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", ""])
+def test_what_is_installed_is_of_this_machine_s_own_suite(lab, tmp_path):
+    """apt-get and dpkg-query stand in for a machine that has nothing; those of unstable would replace its C library."""
+    for name, text in {"apt-get": f'echo "$@" >>{tmp_path}/called', "dpkg-query": "exit 1"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    script = ["sh", str(LAB / "packages.sh"), *([lab] if lab else [])]
+    done = subprocess.run(script, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    called = (tmp_path / "called").read_text().splitlines() if (tmp_path / "called").exists() else []
+    installed = [word for line in called if line.startswith("install ") for word in line.split()[1:]]
+    assert not [word for word in installed if "/" in word]
+    assert not {"apptainer", "libc6"} & set(installed)
+    assert ("slurmctld" in installed) == (lab in ("slurm", ""))
+
+
+def test_a_lab_that_does_not_exist_is_named():
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "lab-test", "LAB=slrum", "READY="],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no lab 'slrum' in tests/lab" in done.stderr
+
+
+def test_labs_have_their_own_mpi_whatever_stands_first_on_the_path(tmp_path, monkeypatch):
+    for name in ("mpicc", "mpiexec"):
+        Path(tmp_path / name).write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 4.1.4'\n")
+        Path(tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    find.cache_clear()
+    assert find("mpicc") == str(tmp_path / "mpicc")
+    with first_on_path():
+        starter = beside("mpicc", "mpiexec")
+        run = subprocess.run([starter, "--version"], capture_output=True, text=True, check=True)
+        assert kind(run.stdout) == "MPICH"
+        assert version([starter, "--version"]).endswith((ROOT / "envs/mpi.lock").read_text().strip().split("==")[1])
+    assert find("mpicc") == str(tmp_path / "mpicc")
+    find.cache_clear()
