@@ -16,8 +16,9 @@ from tests.bench.pricing import show
 from tests.models.test_contract import fitted_set
 
 from commodel.config import load_experiment
+from commodel.patterns import Shape
 from commodel.points import Setting
-from commodel.pricelist import Shape, shapes
+from commodel.pricelist import shapes
 from commodel.pricing import COLUMNS, price
 from commodel.streams import piece, schema, write_stream
 

@@ -45,8 +45,8 @@ def test_one_family_in_detail(table):
     said = run("--points", table, "--family", "hockney", "--hold-out", WHERE)
     lines = said.stdout.splitlines()
     assert [line.split()[:4] for line in lines[1:]] == [
-        ["bcast", "binomial", "4", "2"],  # 4 KiB lies beyond what was fitted
-        ["bcast", "linear", "4", "2"],
+        ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
+        ["bcast", "algorithm", "linear", "4"],
         ["all", "8", "4", "1"],
     ]
     assert "left out 1 rows of algorithm 'library'" in said.stderr

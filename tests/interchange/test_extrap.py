@@ -68,6 +68,16 @@ def test_a_comparison_has_a_median_a_point():
     assert found == {"a->bcast->linear": {(4, 8): [1e-5]}, "b->bcast->linear": {(4, 8): [2e-5]}}
 
 
+def test_an_algorithm_and_a_topology_of_one_name_have_call_paths_of_their_own():
+    rows = [("point", "bcast", "binomial:4", "a", "block:1", 16, leaves, 8, 1e-5, True) for leaves in (None, 8)]
+    rows += [("point", "bcast", "library", "a", "block:1", 9, leaves, 8, 1e-5, True) for leaves in (None, 8)]
+    observed = pd.DataFrame(rows, columns=[*OBSERVED.columns[:6], "leaves", *OBSERVED.columns[6:]])
+    paths = {"bcast->algorithm->binomial:4", "bcast->topology->binomial:4", "bcast->algorithm->library"}
+    assert set(regions(observed, FILE)) == paths
+    compared = observed.drop(columns=["kind", "valid"]).rename(columns={"name": "operation", "seconds": "measured"})
+    assert set(regions(compared.assign(point=range(4)), FILE)) == paths
+
+
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=4)
 POINTS = st.dictionaries(st.tuples(st.integers(2, 999), st.integers(0, 1 << 40)), TIMES, min_size=1, max_size=5)
 

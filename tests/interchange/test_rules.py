@@ -122,6 +122,14 @@ def test_a_mistake_in_the_table(tmp_path, row, said):
     assert said in error.value.message
 
 
+def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):
+    """`binomial:4` over 8 leaves is a tree of 16 nodes; of 0 leaves it is an algorithm with segments of 4 bytes."""
+    path = tmp_path / "t.csv"
+    path.write_text("operation,ranks,leaves,bytes,algorithm\nbcast,8,0,8,binomial\nbcast,16,8,8,binomial:4\n")
+    with pytest.raises(UserError, match=r"t\.csv:3: leaves: found 8, wanted 0"):
+        read_table(path)
+
+
 def test_a_comment_cannot_end_its_line():
     text = rules([Choice("bcast", 2, 0, "bi\nnomial")])
     assert "bi nomial" in text

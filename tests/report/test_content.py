@@ -27,6 +27,18 @@ def test_trust_names_the_best_family_of_each_platform(report, comparison):
         assert f"{name}, all by mean μ: {everyone}, pram ∞." in lines
 
 
+def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report, comparison):
+    """`binomial` is how a broadcast runs, and a tree that a reduction runs over."""
+    (matrix,) = [table for table in report.section("Errors").tables if table.name == "Mean μ by choice"]
+    columns = [matrix.column(key) for key in ("platform", "kind", "choice", "= loggp")]
+    found = {tuple(names): mu for *names, mu in zip(*columns, strict=True)}
+    kind = comparison["topology"].map(lambda topology: "topology" if topology else "algorithm")
+    rows = comparison[(comparison["family"] == "loggp") & comparison["held_out"]]
+    means = rows.groupby(["platform", kind, "choice"])["mu"].mean()
+    assert found == pytest.approx(means.to_dict())
+    assert {("ether16", "algorithm", "binomial"), ("ether16", "topology", "binomial")} <= set(found)
+
+
 def test_a_family_that_prices_little_is_not_the_best(comparison):
     shy = comparison.copy()
     hidden = (shy["family"] == "plogp") & (shy["bytes"] > 1)

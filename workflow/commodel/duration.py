@@ -1,12 +1,11 @@
 """How long a measurement will take, before anything runs: a guess from the platform's size, never a promise."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from commodel.errors import UserError
 from commodel.families import complete, family
 from commodel.launchers import launcher
-from commodel.patterns import schedule
+from commodel.patterns import Shape, builder, unplaced
 from commodel.records import Case, Estimate, ParameterSet, Point
 from commodel.values import Values
 
@@ -15,7 +14,7 @@ UNSURE = 3.0  # an estimate may be off by so much
 SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
 SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
 LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
-MIB = 1 << 20
+ENDS = (0, 1 << 20)  # bytes that shapes are priced at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
 
@@ -29,7 +28,7 @@ class Durations:
         self.guess = latency, bandwidth = GUESS[launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.parameters = ParameterSet("hockney", "", "guess", values)
-        self.lines: dict[tuple, tuple[float, float]] = {}
+        self.lines: dict[Shape, tuple[tuple[float, float], ...]] = {}
         self.built = 0  # messages, of all schedules that estimates were made from
 
     def of_points(self, points: Iterable[Point], most: bool = False) -> float:
@@ -56,11 +55,11 @@ class Durations:
         if not point.priced:
             return self._unknown(point)
         ranks = point.ranks if point.topology else min(1 << (point.ranks - 1).bit_length(), LARGEST)
-        shape = (point.operation, point.algorithm, point.topology, ranks)
+        shape = Shape.of(unplaced(point, ranks), ENDS)
         if shape not in self.lines:
-            self.lines[shape] = tuple(self._price(point, ranks, size) for size in (0, MIB))
+            self.lines[shape] = self._price(shape)
         (low, messages), (high, more_messages) = self.lines[shape]
-        part, scale = point.bytes / MIB, max(point.ranks / ranks, 1)
+        part, scale = point.bytes / ENDS[1], max(point.ranks / ranks, 1)
         return scale * (low + (high - low) * part), scale * (messages + (more_messages - messages) * part)
 
     def _unknown(self, point: Point) -> tuple[float, float]:
@@ -71,11 +70,15 @@ class Durations:
         messages = point.ranks * (point.ranks if point.operation == "alltoall" else steps)
         return steps * (latency + held / bandwidth), messages
 
-    def _price(self, point: Point, ranks: int, size: int) -> tuple[float, float]:
-        pattern = schedule(replace(point, layout="", ranks=ranks, bytes=size))
-        self.built += len(pattern.src)
-        if self.built > MOST_BUILT:
-            raise UserError(f"the patterns of this experiment have more than {MOST_BUILT:,} messages: too many to plan")
-        entry = family("hockney")
+    def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
+        """Seconds and messages at each of its sizes."""
+        entry, build, prices = family("hockney"), builder(shape.point), []
         values = complete(entry, Values.exact(self.parameters))
-        return float(pattern.cost(entry.price(pattern, values))[0]), len(pattern.src)
+        for size in shape.sizes:
+            pattern = build(size)
+            self.built += len(pattern.src)
+            if self.built > MOST_BUILT:
+                limit = f"{MOST_BUILT:,} messages: too many to plan"
+                raise UserError(f"the patterns of this experiment have more than {limit}")
+            prices.append((float(pattern.cost(entry.price(pattern, values))[0]), len(pattern.src)))
+        return tuple(prices)

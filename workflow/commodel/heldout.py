@@ -19,7 +19,7 @@ from commodel.predict import predict
 from commodel.records import ParameterSet, Point
 from commodel.units import format_bytes
 
-NAMES = ("operation", "algorithm", "topology", "choice", "layout", "ranks", "bytes")
+NAMES = ("operation", "algorithm", "topology", "kind", "choice", "layout", "ranks", "bytes")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     groups = rows.groupby(by, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(by, drop=False)
     found = summarize(rows, by).set_index(by)
-    called = worst[[name for name in ("operation", "choice") if name not in by]].agg(" ".join, axis=1)
+    named = worst.assign(choice=worst["kind"].map({"topology": "topology "}).fillna("") + worst["choice"])
+    called = named[[name for name in ("operation", "choice") if name not in by]].agg(" ".join, axis=1)
     size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
     told = found.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=(called + " " + size).str.strip())
     return told.reset_index()

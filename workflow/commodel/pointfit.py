@@ -21,7 +21,7 @@ from commodel.errors import UserError
 from commodel.families import Family, complete, family, family_names, forms_of
 from commodel.fit import as_parameters
 from commodel.fitting import DRAWS, Fitted
-from commodel.patterns import schedule, shapes
+from commodel.patterns import schedule, shapes, stacked
 from commodel.records import ParameterSet, Point
 from commodel.schedule import Schedule
 from commodel.values import Values
@@ -104,7 +104,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
     if entry.fit_points is not None:
         return entry.fit_points([schedule(point) for point in points], seconds)
-    stacks = list(shapes(points))
+    stacks = list(stacked(points))
     guess = dict(entry.from_points)
     works = any(pattern.work.bytes.any() for _, pattern in stacks)
     if works and entry.uses_bytes and "gamma" in {parameter.name for parameter in entry.parameters}:
@@ -137,15 +137,12 @@ def _that_it_sees(entry: Family, points: list[Point], seconds: np.ndarray) -> tu
     """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes."""
     if entry.uses_bytes:
         return points, seconds
-    smallest: dict[tuple, int] = {}
-    patterns = [(point.operation, point.choice, point.layout, point.ranks) for point in points]
-    for pattern, point in zip(patterns, points, strict=True):
-        smallest[pattern] = min(point.bytes, smallest.get(pattern, point.bytes))
-    kept = [
+    kept = sorted(
         number
-        for number, (pattern, point) in enumerate(zip(patterns, points, strict=True))
-        if point.bytes == smallest[pattern]
-    ]
+        for numbers, shape in shapes(points)
+        for number, size in zip(numbers, shape.sizes, strict=True)
+        if size == min(shape.sizes)
+    )
     return [points[number] for number in kept], seconds[kept]
 
 

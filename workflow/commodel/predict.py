@@ -9,7 +9,7 @@ import pandas as pd
 
 from commodel.errors import UserError
 from commodel.families import complete, family
-from commodel.patterns import shapes
+from commodel.patterns import stacked
 from commodel.reach import doubts, widening
 from commodel.records import ParameterSet, Point, Prediction
 from commodel.schedule import Schedule
@@ -50,7 +50,7 @@ def predict(
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
     price = pricer(parameters, pipelined, strict)
     found: dict[int, Prediction] = {}
-    for numbers, pattern in shapes(points, TOGETHER):
+    for numbers, pattern in stacked(points, TOGETHER):
         prices = price(pattern)
         rows = zip(numbers, prices.seconds, prices.low, prices.high, prices.status, strict=True)
         for number, seconds, low, high, status in rows:

@@ -2,7 +2,7 @@
 equal cost. A part's shapes follow each other, so that parts one after the other are the whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.experiments import Experiment
 from commodel.matrix import check_size, combinations, place_of
-from commodel.patterns import schedule
+from commodel.patterns import Shape, schedule, unplaced
 from commodel.points import Setting, make_point, message_size
 from commodel.records import Point
 
@@ -18,19 +18,11 @@ SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from
 BUILDING, STEPPING = 3_000, 2_000  # what a schedule and a step cost beside their messages, in messages
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A point without its size, and the sizes: its schedules are built in one place and priced together."""
-
-    point: Point
-    sizes: tuple[int, ...]
-
-
 def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
     """Every point of the matrix once, by shape, in the order in which the shapes come up. No platform but `setting`
     limits it."""
     check_size(experiment)
-    found: dict[Point, dict[int, None]] = {}
+    sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
         room = setting.for_block(combination for combination, _ in combinations(block)) if setting.name else setting
         known: dict[tuple, Point] = {}
@@ -44,10 +36,10 @@ def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
                 size = message_size(room, point.operation, asked)
             except UserError as error:
                 raise experiment.error(place_of(block, path, error.key), error.found) from None
-            found.setdefault(point, {})[size] = None
-    if not found:
+            sizes.setdefault(point, {})[size] = None
+    if not sizes:
         raise experiment.error(("matrix",), "no point is left to price")
-    return [Shape(point, tuple(sizes)) for point, sizes in found.items()]
+    return [Shape(point, tuple(asked)) for point, asked in sizes.items()]
 
 
 def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
@@ -61,7 +53,7 @@ def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
 def weight(shape: Shape) -> float:
     """What a shape about costs, in messages priced; nothing of it is built at its full number of ranks."""
     ends = {min(shape.sizes), max(shape.sizes)}
-    extents = np.array([_extent(replace(shape.point, layout="", bytes=size)) for size in ends])
+    extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
     return len(shape.sizes) * (BUILDING + messages) + STEPPING * steps
 
@@ -71,7 +63,7 @@ def _extent(point: Point) -> tuple[float, float]:
     """Messages and steps. An algorithm's grow with its ranks as they do between two small numbers of them."""
     if point.topology:
         return point.ranks - 1.0, 1.0
-    small = [_counted(replace(point, ranks=min(ranks, point.ranks), nodes=1)) for ranks in SAMPLED]
+    small = [_counted(unplaced(point, min(ranks, point.ranks))) for ranks in SAMPLED]
     if point.ranks <= SAMPLED[1]:
         return small[1]
     octaves = np.log2(point.ranks / SAMPLED[1])

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns import stacks
+from commodel.patterns import Shape, stacks
 from commodel.predict import TOGETHER, Prices, pricer
-from commodel.pricelist import Shape
 from commodel.records import ParameterSet
 
 COLUMNS = {  # of a price, and what it is; texts may be missing where they do not apply
@@ -38,7 +37,7 @@ def price(
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
         found = {name: Prices.none(len(sizes), "") for name in sets}
         try:
-            for places, pattern in stacks(point, shape.sizes, TOGETHER):
+            for places, pattern in stacks(shape, TOGETHER):
                 for name, each in pricers.items():
                     found[name].put(places, each(pattern))
         except UserError as error:

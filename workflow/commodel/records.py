@@ -46,6 +46,11 @@ class Point:
         return self.algorithm or self.topology
 
     @property
+    def kind(self) -> str:
+        """What its choice is: an algorithm and a topology may have one name, as `binomial:4`."""
+        return "library" if self.algorithm == LIBRARY else "topology" if self.topology else "algorithm"
+
+    @property
     def priced(self) -> bool:
         """Whether there is a schedule to price: what the library does is its own affair."""
         return self.algorithm != LIBRARY

@@ -20,18 +20,18 @@ FULL = (*FIGURES, "mu_worst", "worst")
 
 
 def show_errors(rows: pd.DataFrame, style: str) -> None:
-    """A row for each operation and algorithm, and one for all; of several families a row each, unless it is for
+    """A row for each operation and choice, and one for all; of several families a row each, unless it is for
     programs."""
     if style != "table":
-        show([_plain(row) for row in _rows(rows, ["family", "operation", "choice"])], style)
+        show([_plain(row) for row in _rows(rows, ["family", "operation", "kind", "choice"])], style)
     elif rows["family"].nunique() == 1:
-        show([_detailed(row) for by in (["operation", "choice"], ["family"]) for row in _rows(rows, by)], style)
+        show([_detailed(row) for by in (["operation", "kind", "choice"], ["family"]) for row in _rows(rows, by)], style)
     else:
         show(_side_by_side(rows), style)
 
 
 def _plain(row: dict) -> dict:
-    names = ("family", "operation", "choice", *FULL)
+    names = ("family", "operation", "kind", "choice", *FULL)
     return {
         name: None if isinstance(row[name], float) and not math.isfinite(row[name]) else row[name] for name in names
     }
@@ -42,7 +42,7 @@ def _rows(rows: pd.DataFrame, by: list[str]) -> list[dict]:
 
 
 def _detailed(row: dict) -> dict:
-    named = {"operation": row.get("operation", "all"), "algorithm": row.get("choice", "")}
+    named = {"operation": row.get("operation", "all"), "kind": row.get("kind", ""), "choice": row.get("choice", "")}
     return named | _figures(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
 
 

@@ -1,4 +1,5 @@
-"""Measured points for Extra-P: parameters p (ranks) and bytes, a call path an operation and choice, the metric time.
+"""Measured points for Extra-P: parameters p (ranks) and bytes, a call path an operation and choice (where an
+algorithm and a topology have one name, which of them stands between), the metric time.
 
 A file of Extra-P has one list of points for all its call paths, whatever the format: those with the same points stand
 together, and others get a file of their own.
@@ -12,6 +13,7 @@ import pandas as pd
 
 from commodel.errors import UserError
 from commodel.interchange import Format
+from commodel.records import LIBRARY
 from commodel.tables import write_text
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
@@ -32,6 +34,9 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
     if rows.empty:
         raise UserError("found no measured point", file=file)
     path = ["operation", "choice"]
+    rows = rows.assign(kind=_kinds(rows))
+    if (rows.groupby(path)["kind"].nunique() > 1).any():
+        path.insert(1, "kind")
     path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
     found: dict[str, dict[tuple[int, int], list[float]]] = {}
     for names, group in rows.groupby(path, sort=False):
@@ -39,6 +44,15 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
         for row in group.itertuples():
             points.setdefault((int(row.ranks), int(row.bytes)), []).append(float(row.seconds))
     return found
+
+
+def _kinds(rows: pd.DataFrame) -> list[str]:
+    """An algorithm and a topology may have one name; leaves has what is or stands in for a topology."""
+    leaves = rows["leaves"].fillna(0) if "leaves" in rows else [0] * len(rows)
+    return [
+        "topology" if count and choice != LIBRARY else "algorithm"
+        for count, choice in zip(leaves, rows["choice"], strict=True)
+    ]
 
 
 def alike(found: Regions) -> list[Regions]:

@@ -111,6 +111,8 @@ def of_frame(table: pd.DataFrame) -> list[Choice]:
 def _choice(row: Mapping[str, str]) -> Choice:
     name = cell(row, "operation", operation)
     size = 0 if name == "barrier" else cell(row, "bytes", parse_bytes)
+    if row.get("leaves", "") not in ("", "0"):
+        raise UserError(f"found {row['leaves']}, wanted 0: these rules name algorithms, no topology", key="leaves")
     algorithm = row["algorithm"].replace("_", "-")
     if not algorithm:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")

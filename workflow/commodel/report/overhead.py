@@ -11,7 +11,7 @@ from commodel.report.frames import LEAVES, PLATFORM, leaves
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
 from commodel.report.words import count, origin, simulation, size
 
-SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes"]
+SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "not told from 1")
 METHOD = (
     "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' own "
@@ -62,7 +62,7 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
             lines.append(f"{where}: no point was measured on both.")
             continue
         worst = mine.loc[mine["ratio"].idxmax()]
-        job = f"{worst['operation']} {worst['choice']}, {count(worst['ranks'], 'rank')}, {size(worst['bytes'])}"
+        job = f"{worst['operation']} {worst['choice']}, {over(worst)}, {size(worst['bytes'])}"
         told = [f"{number} {which}" for which in OUTCOMES[:2] if (number := int((mine["outcome"] == which).sum()))]
         line = (
             f"{where}: {geometric(np.log(mine['ratio'])):.3f}× the time{mean_interval(mine['ratio'])}, geometric mean "
@@ -71,6 +71,11 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
         line += f"Told from 1: {' and '.join(told)} of {len(mine)}." if told else "At no point can it be told from 1."
         lines.append(line)
     return lines
+
+
+def over(pair: Mapping) -> str:
+    """What a job runs over: a choice of one name may be an algorithm, over ranks, or a topology, which has leaves."""
+    return f"{pair['leaves']} leaves" if pair["leaves"] else count(pair["ranks"], "rank")
 
 
 def mean_interval(found: pd.Series) -> str:
@@ -137,7 +142,7 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 tuple(part["ratio"]),
                 "dots",
                 place,
-                tuple(f"{row.choice}, {row.ranks} ranks, {size(row.bytes)}" for row in part.itertuples()),
+                tuple(f"{row['choice']}, {over(row)}, {size(row['bytes'])}" for row in part.to_dict("records")),
                 tuple(part["low"]),
                 tuple(part["high"]),
             )

@@ -16,7 +16,7 @@ def errors(frame: pd.DataFrame) -> Section:
     blocks = []
     if not frame.empty:
         for key, name in (("operation", "operation"), ("choice", "algorithm or topology"), ("bytes", "message size")):
-            rows = summarize(frame, ["platform", key, "family"])
+            rows = summarize(frame, [*names_of(key), "family"])
             blocks.append(matrix(frame, rows, key, name, "mu_mean", "Mean μ", "ratio", MU, 1))
             blocks.append(
                 matrix(frame, rows, key, name, "abs_error_median", "Median |error| [%]", "percent", ERROR, 100)
@@ -25,15 +25,21 @@ def errors(frame: pd.DataFrame) -> Section:
     return Section("Errors", note, tuple(blocks))
 
 
+def names_of(key: str) -> list[str]:
+    """The columns that tell the rows of a matrix apart: an algorithm and a topology may have one name."""
+    return ["platform", "kind", key] if key == "choice" else ["platform", key]
+
+
 def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
-    families = families_of(frame)
-    every = frame[["platform", "simulated", key]].drop_duplicates(["platform", key]).sort_values(["platform", key])
-    wide = rows.pivot_table(index=["platform", key], columns="family", values=value).reindex(columns=families)
+    families, names = families_of(frame), names_of(key)
+    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["platform", key])
+    wide = rows.pivot_table(index=names, columns="family", values=value).reindex(columns=families)
     wide = (wide * factor).rename(columns={family: f"= {family}" for family in families})
-    points = frame[frame["measured"].notna()].groupby(["platform", key])["point"].nunique().rename("points")
-    shown = scaled(every.merge(points, "left", on=["platform", key]).merge(wide, "left", on=["platform", key]))
+    points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
+    shown = scaled(every.merge(points, "left", on=names).merge(wide, "left", on=names))
     shown["points"] = shown["points"].fillna(0)
     columns = [*PLATFORM, Column(key, "bytes [B]", "count") if key == "bytes" else Column(key, name)]
+    columns += [Column("kind", "kind")] if "kind" in names else []
     if key == "bytes":
         shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
         columns.append(Column("label", "size"))

@@ -1,0 +1,70 @@
+"""Points grouped by shape: an algorithm and a topology of one name, `binomial:4`, are never taken for each other."""
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.families import given as values_given
+from commodel.heldout import errors, judged
+from commodel.patterns import fan_in, fan_ins, schedule, shapes
+from commodel.pointfit import fit_measured
+from commodel.pointtable import Measured
+from commodel.predict import predict
+from tests.patterns import catalogue, point
+
+LOGGP = values_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+SIZES = (8, 32, 256)
+ALGORITHM = [point("bcast", "binomial:4", ranks=16, bytes=size) for size in SIZES]  # segments of 4 bytes
+TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # of 16 nodes
+BOTH = [each for pair in zip(ALGORITHM, TREE, strict=True) for each in pair]
+
+
+def obvious(parameters, points):
+    """Each by itself."""
+    return [predict(parameters, [each])[0].seconds for each in points]
+
+
+def test_one_is_not_priced_with_the_other_s_messages():
+    assert [price.seconds for price in predict(LOGGP, BOTH)] == pytest.approx(obvious(LOGGP, BOTH), rel=1e-12)
+    assert max(np.divide(obvious(LOGGP, ALGORITHM), obvious(LOGGP, TREE))) > 10
+
+
+@given(st.integers(2, 20), st.lists(st.integers(0, 5000), min_size=1, max_size=3), st.integers(0, 99))
+@settings(max_examples=8, deadline=None)
+def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, sizes, seed):
+    points = [*BOTH, *(each for size in sizes for each in catalogue(ranks, size))]
+    random.Random(seed).shuffle(points)
+    seen = []
+    for numbers, shape in shapes(points):
+        seen += numbers
+        assert [points[number].bytes for number in numbers] == list(shape.sizes)
+        names = {
+            (p.operation, p.algorithm, p.topology, p.layout, p.ranks) for p in (points[number] for number in numbers)
+        }
+        assert len(names) == 1
+    assert sorted(seen) == list(range(len(points)))
+    assert len(list(shapes(points))) == len({(p.operation, p.algorithm, p.topology, p.ranks) for p in points})
+
+
+def test_fan_in_is_that_of_each_by_itself():
+    assert fan_ins(BOTH) == {each.id: fan_in(schedule(each)) for each in BOTH}
+
+
+def test_a_family_blind_to_size_sees_the_smallest_of_each():
+    linear = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16)]
+    points = [ALGORITHM[1], *TREE, *linear]  # the smallest of the tree is smaller than that of the algorithm
+    assert fit_measured(points, obvious(LOGGP, points), "logp", "here").provenance["points"] == 5
+
+
+def test_held_out_points_of_both_have_errors_of_their_own():
+    twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
+    rows = judged(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))
+    found = errors(rows, ["operation", "kind", "choice"]).set_index("kind")["mu_mean"]
+    assert found.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
+    thrice = judged(LOGGP, Measured(TREE, [3 * seconds for seconds in obvious(LOGGP, TREE)], 0))
+    (worst,) = errors(pd.concat([rows, thrice]), ["family"])["worst"]
+    assert worst.startswith("bcast topology binomial:4 16 ranks")
