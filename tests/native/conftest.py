@@ -105,14 +105,21 @@ def smpi_build(tmp_path_factory):
 
 
 @pytest.fixture
-def real(mpi_build, tmp_path):
-    """real(ranks, program, cases, *options): on this machine, where more than two ranks would fight for two cores."""
+def start(tmp_path):
+    """start(ranks, build, program, cases, *options): on this machine, where more than two ranks would fight for two
+    cores."""
 
-    def run(ranks, program, cases, *options, out="samples"):
+    def run(ranks, build, program, cases, *options, out="samples"):
         assert ranks <= 2
-        return _start([mpiexec(), "-n", str(ranks)], mpi_build, tmp_path, program, cases, out, options)
+        return _start([mpiexec(), "-n", str(ranks)], build, tmp_path, program, cases, out, options)
 
     return run
+
+
+@pytest.fixture
+def real(mpi_build, start):
+    """real(ranks, program, cases, *options): a program of the build."""
+    return lambda ranks, program, cases, *options, **more: start(ranks, mpi_build, program, cases, *options, **more)
 
 
 @pytest.fixture

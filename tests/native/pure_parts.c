@@ -88,10 +88,23 @@ static int check_steps(void)
   return failures;
 }
 
+static int check_buffers(void)
+{
+  int failures = 0;
+  for (size_t size = 0; size < 20000; size += 613) {
+    char *buffer = allocate_buffer(3, size), *other = allocate_buffer(size, 1);
+    CHECK((uintptr_t)buffer % 4096 == 0 && (uintptr_t)other % 4096 == 0); /* a page is that or a multiple of it */
+    CHECK(buffer + 3 * size <= other || other + size <= buffer);
+    free(buffer);
+    free(other);
+  }
+  return failures;
+}
+
 int main(int argc, char **argv)
 {
   Schedule schedule = read_schedule(argc > 1 ? argv[1] : "");
-  int failures = check_stopping() + check_shuffle() + check_text() + check_steps();
+  int failures = check_stopping() + check_shuffle() + check_text() + check_steps() + check_buffers();
   CHECK(schedule.count == 2 && schedule.ranks == 4);
   CHECK(schedule.rows[0].peer == 3 && schedule.rows[0].bytes == 8 && schedule.rows[1].seconds == 0.5);
   free_schedule(&schedule);

@@ -34,6 +34,9 @@ _Noreturn void user_error(const char *format, ...);
 _Noreturn void harness_die_mpi(const char *file, int line, const char *call, int code);
 void *allocate(size_t count, size_t size); /* zeroed, never NULL, count 0 is legal */
 
+/* ---- buffers.c: free() them ---- */
+char *allocate_buffer(size_t count, size_t size); /* on pages of its own, all touched; never NULL, 0 is legal */
+
 /* ---- clock.c: seconds; simulated ones under SimGrid ---- */
 double clock_now(void);
 double clock_wait(double seconds); /* returns how long it really was */

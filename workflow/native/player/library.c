@@ -220,8 +220,8 @@ static void *prepare(const Case *c, Run *run)
   bool root = s->rank == 0;
   s->sent_bytes = held(s, root ? s->operation->root_sends : s->operation->others_send, bytes);
   s->received_bytes = held(s, root ? s->operation->root_receives : s->operation->others_receive, bytes);
-  s->sent = allocate(s->sent_bytes, 1);
-  s->received = allocate(s->received_bytes, 1);
+  s->sent = allocate_buffer(s->sent_bytes, 1);
+  s->received = allocate_buffer(s->received_bytes, 1);
   fill_sent(s);
   memset(s->received, 0xa5, s->received_bytes);
   if (s->operation->ends_at_root) run->finish = 0;

@@ -83,15 +83,15 @@ static void lay_out(State *s, int count)
       raise_to(&s->sent_bytes, out);
     }
     if (pass == 1) return;
-    s->sent = allocate(s->sent_bytes, 1);
-    s->received = allocate(s->received_bytes, 1);
-    s->result = allocate(s->result_bytes, 1);
+    s->sent = allocate_buffer(s->sent_bytes, 1);
+    s->received = allocate_buffer(s->received_bytes, 1);
+    s->result = allocate_buffer(s->result_bytes, 1);
     s->requests = allocate(most_requests, sizeof *s->requests);
     s->buffers = allocate((size_t)count, sizeof *s->buffers);
   }
 }
 
-/* Ones, so that sums stay ordinary numbers, and every page is a page of its own. */
+/* Ones, so that sums stay ordinary numbers. */
 static void fill_ones(char *buffer, size_t bytes)
 {
   double *numbers = (double *)(void *)buffer;

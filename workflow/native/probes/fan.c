@@ -67,7 +67,8 @@ static void make_list(State *s)
 
 static void make_windows(State *s)
 {
-  MPI_Aint in_bytes = s->rank == 0 ? (MPI_Aint)s->n * s->answered : 0, out_bytes = s->rank == 0 ? 0 : s->asked;
+  bool leaf = s->rank > 0 && s->rank <= s->n;
+  MPI_Aint in_bytes = s->rank == 0 ? (MPI_Aint)s->n * s->answered : 0, out_bytes = leaf ? s->asked : 0;
   s->others = star_partners(s->rank, s->n);
   MPI_TRY(MPI_Win_create(s->received, out_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->out_window));
   MPI_TRY(MPI_Win_create(s->received, in_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->in_window));
@@ -88,8 +89,9 @@ static void *prepare(const Case *c, Run *run)
   s->put = strcmp(how, "put") == 0;
   run->takes_part = s->rank <= s->n;
   run->finish = s->in ? 0 : -1;
-  s->sent = allocate((size_t)(s->asked > s->answered ? s->asked : s->answered), 1);
-  s->received = s->rank == 0 ? allocate((size_t)s->n, (size_t)s->answered) : allocate((size_t)s->asked, 1);
+  s->sent = allocate_buffer(run->takes_part, (size_t)(s->rank == 0 ? s->asked : s->answered));
+  s->received = s->rank == 0 ? allocate_buffer((size_t)s->n, (size_t)s->answered)
+                             : allocate_buffer(run->takes_part, (size_t)s->asked);
   s->requests = allocate(2 * (size_t)s->n, sizeof *s->requests);
   if (s->list) make_list(s);
   if (s->put) make_windows(s);

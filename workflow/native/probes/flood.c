@@ -54,7 +54,7 @@ static void *prepare(const Case *c, Run *run)
   s->senders = (int)c->fields[SENDERS_COLUMN].count;
   s->packets = (int)c->fields[PACKETS_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  s->buffer = allocate((size_t)s->bytes, 1);
+  s->buffer = allocate_buffer(1, (size_t)s->bytes);
   s->done = allocate((size_t)s->senders, sizeof *s->done);
   run->takes_part = s->rank <= s->senders;
   run->finish = 0;

@@ -44,10 +44,10 @@ static void *prepare(const Case *c, Run *run)
   s->procs = (int)c->fields[PROCS_COLUMN].count;
   s->h = (int)c->fields[H_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  s->sent = allocate((size_t)s->bytes, 1);
-  s->received = allocate((size_t)s->h, (size_t)s->bytes);
-  s->requests = allocate(2 * (size_t)s->h, sizeof *s->requests);
   run->takes_part = s->rank < s->procs;
+  s->sent = allocate_buffer(run->takes_part, (size_t)s->bytes);
+  s->received = allocate_buffer(run->takes_part ? (size_t)s->h : 0, (size_t)s->bytes);
+  s->requests = allocate(2 * (size_t)s->h, sizeof *s->requests);
   MPI_TRY(MPI_Comm_split(MPI_COMM_WORLD, run->takes_part ? 0 : MPI_UNDEFINED, s->rank, &s->members));
   return s;
 }

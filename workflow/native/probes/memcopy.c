@@ -66,8 +66,7 @@ static Walk make_walk(size_t bytes, bool cold)
   if (w.places < 1) w.places = 1;
   w.step = (size_t)(0.618033988749895 * (double)w.places);
   while (common_divisor(w.places, w.step) != 1) w.step++;
-  w.region = allocate(w.places, w.stride);
-  memset(w.region, 1, w.places * w.stride); /* zeroed pages would all be one page */
+  w.region = allocate_buffer(w.places, w.stride);
   return w;
 }
 

@@ -116,7 +116,7 @@ static void *prepare(const Case *c, Run *run)
   s->control = strcmp(c->fields[WHAT_COLUMN].text, "control") == 0;
   s->messages = (int)c->fields[MESSAGES_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  s->buffer = allocate(s->rank == 0 ? (size_t)s->messages : 1, (size_t)s->bytes);
+  s->buffer = allocate_buffer(s->rank == 0 ? (size_t)s->messages : s->rank == 1, (size_t)s->bytes);
   s->requests = allocate((size_t)s->messages, sizeof *s->requests);
   if (!s->control) s->settling = SETTLING * exchange(s);
   return s;

@@ -5,20 +5,13 @@
  *
  *   mpiexec -n 8 pairs --cases cases.csv --out samples        cases.csv: id,pairs,bytes
  */
-#include "harness.h"
+#include "roundtrip.h"
 
-#include <stdlib.h>
-
-enum { PAIRS_COLUMN, BYTES_COLUMN, TAG = 0 };
+enum { PAIRS_COLUMN, BYTES_COLUMN };
 static const Column columns[] = {
     {"pairs", "1", "pairs of ranks, from 1", COUNT},
     {"bytes", "B", "size of the message, each way", BYTES},
 };
-
-typedef struct {
-  int rank, pairs, bytes;
-  char *buffer;
-} State;
 
 static void check(const Case *c, int ranks)
 {
@@ -29,34 +22,11 @@ static void check(const Case *c, int ranks)
 
 static void *prepare(const Case *c, Run *run)
 {
-  State *s = allocate(1, sizeof *s);
-  s->rank = run->rank;
-  s->pairs = (int)c->fields[PAIRS_COLUMN].count;
-  s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  s->buffer = allocate((size_t)s->bytes, 1);
-  run->takes_part = s->rank < 2 * s->pairs;
-  return s;
-}
-
-static void pass(void *state)
-{
-  State *s = state;
-  if (s->rank < s->pairs) {
-    int peer = s->rank + s->pairs;
-    MPI_TRY(MPI_Send(s->buffer, s->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD));
-    MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  } else if (s->rank < 2 * s->pairs) {
-    int peer = s->rank - s->pairs;
-    MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    MPI_TRY(MPI_Send(s->buffer, s->bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD));
-  }
-}
-
-static void cleanup(void *state)
-{
-  State *s = state;
-  free(s->buffer);
-  free(s);
+  int rank = run->rank, pairs = (int)c->fields[PAIRS_COLUMN].count;
+  run->takes_part = rank < 2 * pairs;
+  int before = run->takes_part && rank >= pairs ? rank - pairs : MPI_PROC_NULL;
+  int after = rank < pairs ? rank + pairs : MPI_PROC_NULL;
+  return prepare_round_trip(before, after, &c->fields[BYTES_COLUMN]);
 }
 
 int main(int argc, char **argv)
@@ -64,7 +34,7 @@ int main(int argc, char **argv)
   static const Program program = {
       .name = "pairs", .title = "Round trips of several pairs at once", .kind = "probe",
       .columns = columns, .ncolumns = 2, .min_ranks = 2, .timing = ALL_TOGETHER,
-      .check = check, .prepare = prepare, .pass = pass, .cleanup = cleanup,
+      .check = check, .prepare = prepare, .pass = pass_round_trip, .cleanup = cleanup_round_trip,
   };
   return harness_main(argc, argv, &program);
 }

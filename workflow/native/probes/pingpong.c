@@ -4,46 +4,17 @@
  *
  *   mpiexec -n 2 pingpong --cases cases.csv --out samples        cases.csv: id,bytes
  */
-#include "harness.h"
+#include "roundtrip.h"
 
-#include <stdlib.h>
-
-enum { BYTES_COLUMN, TAG = 0 };
+enum { BYTES_COLUMN };
 static const Column columns[] = {{"bytes", "B", "size of the message, each way", BYTES}};
-
-typedef struct {
-  int rank, bytes;
-  char *buffer;
-} State;
 
 static void check(const Case *c, int ranks) { require_ranks(c, "bytes", 2, ranks); }
 
 static void *prepare(const Case *c, Run *run)
 {
-  State *s = allocate(1, sizeof *s);
-  s->rank = run->rank;
-  s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  s->buffer = allocate((size_t)s->bytes, 1);
-  return s;
-}
-
-static void pass(void *state)
-{
-  State *s = state;
-  if (s->rank == 0) {
-    MPI_TRY(MPI_Send(s->buffer, s->bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
-    MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  } else if (s->rank == 1) {
-    MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    MPI_TRY(MPI_Send(s->buffer, s->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD));
-  }
-}
-
-static void cleanup(void *state)
-{
-  State *s = state;
-  free(s->buffer);
-  free(s);
+  int before = run->rank == 1 ? 0 : MPI_PROC_NULL, after = run->rank == 0 ? 1 : MPI_PROC_NULL;
+  return prepare_round_trip(before, after, &c->fields[BYTES_COLUMN]);
 }
 
 int main(int argc, char **argv)
@@ -51,7 +22,7 @@ int main(int argc, char **argv)
   static const Program program = {
       .name = "pingpong", .title = "Round trip of one message", .kind = "probe",
       .columns = columns, .ncolumns = 1, .min_ranks = 2, .timing = ROOT_ALONE,
-      .check = check, .prepare = prepare, .pass = pass, .cleanup = cleanup,
+      .check = check, .prepare = prepare, .pass = pass_round_trip, .cleanup = cleanup_round_trip,
   };
   return harness_main(argc, argv, &program);
 }

@@ -57,14 +57,16 @@ static void *prepare(const Case *c, Run *run)
   s->how = find_how(c->fields[HOW_COLUMN].text);
   s->n = (int)c->fields[N_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  s->sent = allocate((size_t)s->bytes, 1);
-  s->received = allocate(s->rank == 0 && s->how == IRECV ? (size_t)s->n : 1, (size_t)s->bytes);
+  size_t arrivals = s->rank == 0 && s->how == IRECV ? (size_t)s->n : s->rank <= s->n;
+  s->sent = allocate_buffer(s->rank <= s->n, (size_t)s->bytes);
+  s->received = allocate_buffer(arrivals, (size_t)s->bytes);
   s->requests = allocate((size_t)s->n, sizeof *s->requests);
   for (int i = 0; s->how == LIST && s->rank == 0 && i < s->n; i++)
     MPI_TRY(MPI_Send_init(s->sent, s->bytes, MPI_BYTE, i + 1, TAG, MPI_COMM_WORLD, &s->requests[i]));
   if (s->how == PUT) {
     s->others = star_partners(s->rank, s->n);
-    MPI_TRY(MPI_Win_create(s->received, s->bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->window));
+    int open = s->rank <= s->n ? s->bytes : 0;
+    MPI_TRY(MPI_Win_create(s->received, open, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->window));
   }
   return s;
 }

@@ -63,9 +63,9 @@ static void *prepare(const Case *c, Run *run)
   s->rank = run->rank;
   s->n = (int)c->fields[N_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  size_t arrivals = s->rank == 1 ? (size_t)s->n : 1;
-  s->out = allocate((size_t)s->bytes, 1);
-  s->in = allocate(arrivals, (size_t)s->bytes);
+  size_t arrivals = s->rank == 1 ? (size_t)s->n : s->rank == 0;
+  s->out = allocate_buffer(s->rank < 2, (size_t)s->bytes);
+  s->in = allocate_buffer(arrivals, (size_t)s->bytes);
   s->receives = allocate(arrivals, sizeof *s->receives);
   s->sends = allocate((size_t)s->n, sizeof *s->sends);
   double trip = round_trip(s);

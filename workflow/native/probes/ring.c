@@ -36,8 +36,8 @@ static void *prepare(const Case *c, Run *run)
   s->before = (run->rank + procs - 1) % procs;
   s->after = (run->rank + 1) % procs;
   s->idle = run->rank >= procs;
-  s->sent = allocate((size_t)s->bytes, 1);
-  s->received = allocate((size_t)s->bytes, 1);
+  s->sent = allocate_buffer(!s->idle, (size_t)s->bytes);
+  s->received = allocate_buffer(!s->idle, (size_t)s->bytes);
   run->takes_part = !s->idle;
   return s;
 }

@@ -44,7 +44,7 @@ static void *prepare(const Case *c, Run *run)
   run->takes_part = s->rank <= s->senders;
   run->finish = 0;
   size_t messages = s->rank == 0 ? (size_t)s->senders * (size_t)s->each : (size_t)s->each;
-  s->buffer = allocate(s->rank == 0 ? messages : 1, (size_t)s->bytes);
+  s->buffer = allocate_buffer(s->rank == 0 ? messages : run->takes_part, (size_t)s->bytes);
   s->requests = allocate(messages, sizeof *s->requests);
   return s;
 }

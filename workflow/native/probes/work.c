@@ -33,9 +33,9 @@ static void *prepare(const Case *c, Run *run)
   s->rank = run->rank;
   s->repeats = 1;
   s->count = (size_t)c->fields[BYTES_COLUMN].count / sizeof(double);
-  s->sum = allocate(s->count, sizeof(double));
-  s->addend = allocate(s->count, sizeof(double));
-  for (size_t i = 0; i < s->count; i++) s->sum[i] = s->addend[i] = 1; /* zeroed pages would all be one page */
+  s->sum = (double *)(void *)allocate_buffer(s->count, sizeof(double));
+  s->addend = (double *)(void *)allocate_buffer(s->count, sizeof(double));
+  for (size_t i = 0; i < s->count; i++) s->sum[i] = s->addend[i] = 1;
   if (s->rank == 0) calibrate_repeats(&s->repeats, pass, s);
   run->repeats = s->repeats;
   return s;
