@@ -8,8 +8,16 @@ import heapq
 import re
 from dataclasses import dataclass, field
 
-OPERATION = re.compile(r"(\w+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+))")
-RELATION = re.compile(r"(\w+) (i?requires) (\w+)")
+# Of a line, from its first character to its end: the lexer of txt2bin takes no blank before a word that starts a line,
+# none behind a brace, and a comment on a line of its own only.
+LABEL = r"(?!(?:rank|num_ranks|send|recv|calc)\b)([a-zA-Z][a-zA-Z0-9_]*)"
+OPERATION = re.compile(
+    rf"{LABEL}[ \t]*:[ \t]*"
+    r"(?:(send|recv)[ \t]*([0-9]+)[ \t]*b[ \t]*(to|from)[ \t]*([0-9]+)[ \t]*tag[ \t]*([0-9]+)|calc[ \t]*([0-9]+))[ \t]*"
+)
+RELATION = re.compile(rf"{LABEL}[ \t]+(i?requires)[ \t]+{LABEL}[ \t]*")
+RANKS, OPENING = re.compile(r"num_ranks[ \t]*([0-9]+)"), re.compile(r"rank[ \t]*([0-9]+)[ \t]*\{")
+WORD = 2**32 - 1  # ranks and tags have 32 bits, the largest means any
 KINDS = {"send": 1, "recv": 2, "calc": 3}
 
 
@@ -26,29 +34,37 @@ class Node:
 
 
 def read(text):
-    """Ranks and their nodes; everything that is not GOAL is an error."""
-    ranks, nodes, labels, rank = 0, [], {}, None
-    for line in (line.strip() for line in text.splitlines()):
+    """Ranks and their nodes. What txt2bin refuses is an error here, and so is what it takes otherwise than it is meant:
+    ranks that do not come in order, a size of 0, a label that is used twice."""
+    ranks, nodes, labels, rank, following = 0, [], {}, None, 0
+    for line in text.split("\n"):
         if not line or line.startswith("//"):
             continue
-        if match := re.fullmatch(r"num_ranks (\d+)", line):
+        assert rank is not None or ranks == 0 or following < ranks, f"nobody reads on after the last rank: {line!r}"
+        if rank is None and (match := RANKS.fullmatch(line)):
             ranks = int(match[1])
-        elif match := re.fullmatch(r"rank (\d+) \{", line):
+        elif rank is None and (match := OPENING.fullmatch(line)):
             rank, labels = int(match[1]), {}
-        elif line == "}":
+            assert rank == following < ranks, f"ranks come in order: {line!r}"
+            following += 1
+        elif rank is not None and line == "}":
             rank = None
-        elif match := OPERATION.fullmatch(line):
-            label, kind, size, peer, tag, calc = match.groups()
-            assert label not in labels
+        elif rank is not None and (match := OPERATION.fullmatch(line)):
+            label, kind, size, side, peer, tag, calc = match.groups()
+            assert label not in labels, f"defined twice: {line!r}"
+            assert calc or side == {"send": "to", "recv": "from"}[kind], f"not GOAL: {line!r}"
+            assert calc or (0 < int(size) < 2**64 and int(peer) < ranks and int(tag) < WORD), f"too much: {line!r}"
             labels[label] = Node(rank, "calc", int(calc)) if calc else Node(rank, kind, int(size), int(peer), int(tag))
-            assert calc or int(size) > 0
             nodes.append(labels[label])
-        elif match := RELATION.fullmatch(line):
+        elif rank is not None and (match := RELATION.fullmatch(line)):
+            assert {match[1], match[3]} <= labels.keys(), f"a label that is not defined yet: {line!r}"
             after, how, before = labels[match[1]], match[2], labels[match[3]]
             after.waits += 1
             (before.done if how == "requires" else before.started).append(after)
         else:
             raise AssertionError(f"not GOAL: {line!r}")
+    assert rank is None
+    assert 0 < ranks == following, f"{following} ranks of {ranks}"
     return ranks, nodes
 
 

@@ -52,6 +52,41 @@ def both(wanted, machine):
     return price, pattern.cost(np.array(play(goal(pattern, GAMMA), *machine)))
 
 
+TWO = "num_ranks 2\nrank 0 {{\n{}\n}}\nrank 1 {{\nl1: recv 8b from 0 tag 0\n}}{}"
+READ = [TWO.format("l1: send 8b to 1 tag 0", ""), TWO.format("\n// x\nl1 :send 8 b to 1 tag 0 \n", "\n\n")]
+REFUSED = [  # every one by txt2bin of LogGOPSim, or taken for something else, when it was tried
+    TWO.format("  l1: send 8b to 1 tag 0", ""),
+    TWO.format("\tl1: send 8b to 1 tag 0", ""),
+    TWO.format("l1: send 8b to 1 tag 0 // x", ""),
+    TWO.format("  // x\nl1: send 8b to 1 tag 0", ""),
+    TWO.format("1: send 8b to 1 tag 0", ""),
+    TWO.format("_l: send 8b to 1 tag 0", ""),
+    TWO.format("send: send 8b to 1 tag 0", ""),
+    TWO.format("l1: send 8 to 1 tag 0", ""),
+    TWO.format("l1: send 8b from 1 tag 0", ""),
+    TWO.format("l1: send 8b tag 0 to 1", ""),
+    TWO.format("l1: send 0b to 1 tag 0", ""),
+    TWO.format("l1: calc 5.5", ""),
+    TWO.format("l1: calc -5", ""),
+    TWO.format("l1: calc 1e5", ""),
+    TWO.format("l1: calc 5\nl1 requires l2", ""),
+    TWO.format("l2 requires l1\nl1: calc 5\nl2: calc 5", ""),
+    TWO.format("l1: calc 5\nl2: calc 5\nl3: calc 5\nl3 requires l1, l2", ""),
+    "# x\n" + READ[0],
+    READ[0].replace("num_ranks 2\n", ""),
+    READ[0].replace("num_ranks 2", "num_ranks 3"),
+    READ[0].removesuffix("}"),
+    READ[0].replace("rank 0 {", "rank 1 {"),
+]
+
+
+def test_the_reader_is_as_strict_as_txt2bin():
+    assert all(read(text)[0] == 2 for text in READ)
+    for text in REFUSED:
+        with pytest.raises(AssertionError):
+            read(text)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("operation", "way"), ALONE)
 @pytest.mark.parametrize("ranks", [2, 8, 32])

@@ -30,7 +30,22 @@ def export() -> None:
 @click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", help="Unit of time; default ns.")
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
-    """One pattern in GOAL, for LogGOPSim."""
+    """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its parameters, which
+    a comment of the file has if --params is given.
+
+    It gives the price of LogGP to the unit where g is at least o and no message comes before its receiver is ready for
+    it. Elsewhere its conventions are others than those of `commodel predict`:
+
+    \b
+    - One o for both ends, and whole numbers only: what is below 1 ns per byte needs --unit ps.
+    - A message keeps its receiver's processor for o + (m-1)·G. LogGP: o_r, and the (m-1)·G before it on the way.
+    - A message is taken when it comes, also before its receive is posted: a rank that waits for another one has
+      it for free later, one that is about to send or to compute is held up. LogGP takes it in its step.
+    - A send that waits for g lets what comes meanwhile be received first. LogGP posts it, and goes on.
+    - Messages that come at the same time are taken as they were sent. Of more than 16 operations that become ready
+      at once, equals are in no order: sends are chained here, so that nothing depends on it.
+    - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
+    """
     schedule = one_schedule(**pattern)
     known, arguments = goal.from_set(read_parameters(params), unit) if params else (None, "")
     per_byte = parse_number(gamma) if gamma else known

@@ -2,16 +2,8 @@
 
 Every step of a rank requires its step before, its local work the step's messages; its sends are chained by `irequires`
 (the next may start when this one has), since the simulator does not keep the order of equals. An empty message is
-written as one byte, which costs the same under LogGP; the simulator takes 0 bytes for 2^64. What it does otherwise than
-`families/loggp.py`, from its source:
-
-- one o for both ends (LogGP: o_s and o_r), and whole numbers only: a G below 1 ns per byte needs a finer unit;
-- messages above S, 65535 unless told otherwise, wait for their receive: give an S above all sizes;
-- G counts on the receiver's processor, so receives are o + (m−1)·G apart, not g + (m−1)·G, where g < o;
-- a message is taken when it comes, also before its step: a rank that waits for another one has it for free, one that
-  computes or sends is held up, and sends that wait for g let receives go first.
-
-Where g ≥ o and no message comes early, as in all patterns whose ranks do one thing at a time, both agree to the unit.
+written as one byte, which costs the same under LogGP; the simulator takes 0 bytes for 2^64. No line starts with a
+blank: txt2bin takes none. What the simulator does otherwise than LogGP stands in `commodel export goal --help`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +30,7 @@ def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", argum
     rows_of, work_of = _by_rank(schedule)
     for rank in range(schedule.ranks):
         body = _of_rank(schedule, rank, rows_of[rank], work_of[rank], calc)
-        lines += [f"rank {rank} {{", *(f"  {line}" for line in body), "}", ""]
+        lines += [f"rank {rank} {{", *body, "}", ""]
     return "\n".join(lines).rstrip()
 
 
