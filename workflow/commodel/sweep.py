@@ -11,6 +11,7 @@ from pathlib import Path
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
+from commodel.controller import away
 from commodel.errors import UserError, one_line
 from commodel.process import run
 from commodel.starts import Rig, Start, prepare
@@ -28,7 +29,7 @@ TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE
 EXIT_USER = 2  # of the programs, where the launcher passes it on
 BLOCK = 4096  # bytes: where less is free, the disk is full
 FULL = "No space left on device"
-IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
+IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up; or starts
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Sweep:
 
 def sweep(this: Sweep, start: Start, number: int) -> bool:
     """Measures what is left of a start in a pass. False: the batch's time is over."""
-    folder, failures, suspect = this.rig.pass_folder(number), 0, ""
+    folder, failures, suspect, not_started = this.rig.pass_folder(number), 0, "", 0
     turn = f" in pass {number + 1} of {this.rig.passes}" if this.rig.passes > 1 else ""
     while (left := _left(this.rig, start, number)).rows:
         heed_stop()
@@ -60,6 +61,9 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         if why == BUDGET:
             return False
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        not_started = 0 if case or advanced else not_started + 1
+        if 0 < not_started < IN_A_ROW and away(_text(this.rig.log(start))):
+            continue  # Slurm has answered again by now
         said = complaint(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
@@ -97,8 +101,12 @@ def _sampled_before(rig: Rig, number: int) -> set[str]:
 def _innocent(log: Path, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
-    text = log.read_text(encoding="utf-8", errors="replace")
+    text = _text(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or _full(log)
+
+
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def _full(log: Path) -> bool:
@@ -107,7 +115,7 @@ def _full(log: Path) -> bool:
 
 def complaint(log: Path) -> str:
     """What went wrong with a start, in one line: the program's own words first."""
-    text = log.read_text(encoding="utf-8", errors="replace")
+    text = _text(log)
     lines = [line for line in text.splitlines() if line.strip()] or [FULL if _full(log) else "it printed nothing"]
     return one_line(next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1]))
 
