@@ -5,21 +5,21 @@ Inside a Snakemake job hardly more than SLURM_JOB_ID is left of Slurm's variable
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.controller import answer, ask
+from commodel.errors import UserError
 from commodel.platforms import Platform
 
-STEP_END = 15.0  # seconds for the ranks of a step to be gone
+STEP_END = 15  # looks a second apart, which Slurm answers, until the ranks of a step have to be gone
 
 
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     """What the batch's nodes are called, in the order of the plan; after a look whether srun can start an MPI there."""
     wanted = platform.slurm.mpi
-    offered = mpi_types(_ask(srun, "--mpi=list"))
+    offered = mpi_types(ask(srun, "--mpi=list"))
     if wanted not in offered:
         message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
         raise platform.error(("slurm", "mpi"), message)
@@ -27,32 +27,32 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     if not job:
         raise UserError(f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm")
     folder = Path(srun).parent
-    listed = _ask(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
-    names = tuple(_ask(folder / "scontrol", "show", "hostnames", listed).split())
+    listed = ask(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
+    names = tuple(ask(folder / "scontrol", "show", "hostnames", listed).split())
     if len(names) < nodes:
         raise UserError(f"Slurm job {job} has {len(names)} nodes ({listed}), wanted {nodes}")
     if not platform.types:
         return names[:nodes]
-    features = features_of(_ask(folder / "scontrol", "--oneliner", "show", "node", listed))
+    features = features_of(ask(folder / "scontrol", "--oneliner", "show", "node", listed))
     return by_type(names, features, wanted_types(platform, nodes))
 
 
 def end_steps(srun: str) -> None:
     """Ends what a start has left running: srun can be killed without its ranks noticing, and a step keeps its nodes.
     One that does not end has lost its guard on some node: whatever still runs there, nothing more can be measured."""
-    end = time.monotonic() + STEP_END
-    while steps := _steps(srun):
-        if time.monotonic() > end:
-            raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
+    for _ in range(STEP_END):
+        if not (steps := _steps(srun)):
+            return
         for step in steps:
-            _ask(Path(srun).parent / "scancel", "--signal=KILL", step)
+            answer(Path(srun).parent / "scancel", "--signal=KILL", step)  # one that has ended meanwhile is refused
         time.sleep(1)
+    raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
 
 
 def _steps(srun: str) -> list[str]:
     """The steps of this job that started programs; its own script is one too, called batch."""
     job = os.environ.get("SLURM_JOB_ID", "")
-    steps = _ask(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
+    steps = ask(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
     return [step for step in steps if step.rpartition(".")[2].isdigit()]
 
 
@@ -97,16 +97,3 @@ def mpi_types(listing: str) -> list[str]:
     """From what srun --mpi=list says: a title, a word a line, and the versions of pmix behind a colon."""
     lines = [line.removeprefix("srun:") for line in listing.splitlines() if "types are" not in line]
     return [word for line in lines for word in re.split(r"[\s,]+", line.rpartition("available:")[2]) if word]
-
-
-def _ask(program: str | Path, *arguments: str) -> str:
-    try:
-        run = subprocess.run(
-            [str(program), *arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"Slurm does not answer: {error}") from None
-    if run.returncode:
-        said = one_line(run.stderr) or f"{Path(program).name} ended with code {run.returncode}"
-        raise UserError(f"Slurm does not tell what this job was given: {said}")
-    return run.stdout + (run.stderr if "--mpi=list" in arguments else "")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
+from commodel.controller import away
 from commodel.errors import UserError
 from commodel.lastwords import OWN, TAKEN, full, last_words
 from commodel.process import run
@@ -17,7 +18,7 @@ from commodel.starts import Rig, Start, prepare
 from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
 
 EXIT_USER = 2  # of the programs, where the launcher passes it on
-IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
+IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up; or starts
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Sweep:
 
 def sweep(this: Sweep, start: Start, number: int) -> bool:
     """Measures what is left of a start in a pass. False: the batch's time is over."""
-    folder, failures, suspect = this.rig.pass_folder(number), 0, ""
+    folder, failures, suspect, not_started = this.rig.pass_folder(number), 0, "", 0
     turn = f" in pass {number + 1} of {this.rig.passes}" if this.rig.passes > 1 else ""
     while (left := _left(this.rig, start, number)).rows:
         heed_stop()
@@ -50,6 +51,9 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         if why == BUDGET:
             return False
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        not_started = 0 if case or advanced else not_started + 1
+        if 0 < not_started < IN_A_ROW and away(_text(this.rig.log(start))):
+            continue  # Slurm has answered again by now
         said = last_words(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
@@ -87,8 +91,12 @@ def _sampled_before(rig: Rig, number: int) -> set[str]:
 def _innocent(log: Path, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
-    text = log.read_text(encoding="utf-8", errors="replace")
+    text = _text(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
+
+
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def _failure(start: Start, code: int, why: str, lost: int, said: str, log: Path) -> str:

@@ -30,8 +30,8 @@ def export() -> None:
 @click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", help="Unit of time; default ns.")
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
-    """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its parameters, which
-    a comment of the file has if --params is given.
+    """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its parameters,
+    which a comment of the file has if --params is given.
 
     It gives the price of LogGP to the unit where g is at least o and no message comes before its receiver is ready for
     it. Elsewhere its conventions are others than those of `commodel predict`:

@@ -1,0 +1,71 @@
+"""Slurm's commands fail while its controller is away: they are asked again. The real Slurm is in tests/lab."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from commodel import controller
+from commodel.allocation import end_steps
+from commodel.controller import ask, away
+from commodel.errors import UserError
+
+# What Slurm 22.05 prints while slurmctld is killed, or stopped.
+KILLED = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+STOPPED = "slurm_load_jobs error: Socket timed out on send/recv operation"
+NO_START = "srun: error: Unable to confirm allocation for job 1: Unable to contact slurm controller (connect failure)\n"
+NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 1\n"
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """A command that says each of these complaints once, then answers."""
+    monkeypatch.setattr(controller, "AGAIN", 0.0)
+
+    def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
+        for number, text in enumerate(complaints):
+            (tmp_path / f"{name}.{number}").write_text(text)
+        file = tmp_path / name
+        file.write_text(
+            f'#!/bin/sh\nfor said in "$0".[0-9]*; do [ -e "$said" ] && cat "$said" >&2 && rm "$said" && exit 1; done\n'
+            f'echo "$@" >>"$0".asked; echo "{answers}"\n'
+        )
+        file.chmod(0o755)
+        return file
+
+    return make
+
+
+@pytest.mark.parametrize("complaints", [(KILLED,), (STOPPED, KILLED), ("something passing",)])
+def test_a_question_is_asked_again_until_it_is_answered(command, complaints):
+    assert ask(command(*complaints)) == "n[1-2]\n"
+
+
+def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):
+    monkeypatch.setattr(controller, "HICCUP", -1.0)
+    assert ask(command(KILLED)) == "n[1-2]\n"
+    with pytest.raises(UserError, match="Invalid job id specified"):
+        ask(command("slurm_load_jobs error: Invalid job id specified"))
+    monkeypatch.setattr(controller, "OUTAGE", -1.0)
+    with pytest.raises(UserError, match="Unable to contact slurm controller"):
+        ask(command(KILLED))
+
+
+def test_who_waits_for_the_controller_heeds_a_stop(command, monkeypatch, tmp_path):
+    (tmp_path / "stop").touch()
+    monkeypatch.setenv("COMMODEL_STOP_FILE", str(tmp_path / "stop"))
+    with pytest.raises(SystemExit):
+        ask(command(KILLED))
+
+
+def test_a_start_that_failed_with_the_controller_away_is_known_from_others():
+    assert away(NO_START)
+    assert not away("srun: error: n0: task 0: Exited with exit code 1\n")
+    assert not away("pingpong.c:31: connect failed\n")
+
+
+def test_steps_are_looked_for_again_when_a_squeue_fails(command, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    folder = command(KILLED, answers="7.batch").parent
+    end_steps(os.fspath(folder / "srun"))
+    assert (folder / "squeue.asked").read_text() == "--noheader --steps --jobs=7 --format=%i\n"

@@ -1,0 +1,96 @@
+"""Snakemake's Slurm executor, patient: while Slurm's controller is away it waits, forgets no job, and heeds Ctrl-C.
+
+Snakemake finds it by the name of this package, and a profile asks for it: `executor: slurm-patient`. Its options are
+those of the executor that it extends, with `slurm-patient-` before them.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+
+from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
+from snakemake_executor_plugin_slurm import ExecutorSettings, common_settings
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+
+from commodel.controller import AGAIN, AWAY, OUTAGE, answer
+
+__all__ = ["Executor", "ExecutorSettings", "common_settings"]
+
+UNLISTED = 3  # looks in a row in which Slurm does not know a job that has not been seen to end
+SLICE = 0.5  # seconds between two looks whether the run is over
+
+
+class Executor(SlurmExecutor):
+    def __init__(self, workflow, logger):
+        self.complaint = ""  # of the last squeue; empty: the controller answers
+        self.silent_since = ""  # the time of day
+        self.handed_in: dict[str, SubmittedJobInfo] = {}  # jobs that have not ended, as far as is known
+        self.unlisted: Counter[str] = Counter()
+        super().__init__(workflow, logger)
+
+    def run_job(self, job: JobExecutorInterface) -> None:
+        """Handed in when the controller answers; what else is wrong with Slurm is sbatch's to tell."""
+        end = time.monotonic() + OUTAGE
+        while self._listed() is None and AWAY.search(self.complaint) and time.monotonic() < end:
+            time.sleep(AGAIN)
+        super().run_job(job)
+
+    def report_job_submission(self, job_info: SubmittedJobInfo, register_job: bool = True) -> None:
+        self.handed_in[job_info.external_jobid] = job_info
+        super().report_job_submission(job_info, register_job)
+
+    def report_job_success(self, job_info: SubmittedJobInfo) -> None:
+        self.handed_in.pop(job_info.external_jobid, None)
+        super().report_job_success(job_info)
+
+    def report_job_error(self, job_info: SubmittedJobInfo, msg=None, **details) -> None:
+        self.handed_in.pop(job_info.external_jobid, None)
+        super().report_job_error(job_info, msg, **details)
+
+    async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
+        """The extended executor forgets the jobs that it could not ask about, and waits for ever for those that Slurm
+        has forgotten: of these, what they left behind tells how they ended, which Snakemake looks at."""
+        listed = self._listed() if active_jobs else set()
+        if listed is not None:
+            async for _ in super().check_active_jobs(active_jobs):
+                pass
+        for job in active_jobs:
+            number = job.external_jobid
+            if number not in self.handed_in:
+                continue
+            if listed is not None and self.get_status_command() == "squeue":
+                self.unlisted[number] = 0 if number.partition("_")[0] in listed else self.unlisted[number] + 1
+            if self.unlisted[number] == UNLISTED:
+                self.logger.warning(f"Slurm does not know job {number} any more; whether it ended well, its files tell")
+                self.report_job_success(job)
+            else:
+                yield job
+
+    def _listed(self) -> set[str] | None:
+        """The numbers of this run's jobs that Slurm knows; None while it does not answer, which is told once."""
+        asked = ("--noheader", "--states=all", f"--name={self.run_uuid}", "--format=%i")
+        output, self.complaint = answer("squeue", *asked)
+        if self.complaint and not self.silent_since:
+            self.silent_since = time.strftime("%H:%M")
+            since = f"does not answer since {self.silent_since} ({self.complaint})"
+            self.logger.warning(f"commodel: Slurm's controller {since}; jobs go on; waiting")
+        elif self.silent_since and not self.complaint:
+            self.logger.warning(f"commodel: Slurm's controller answers again; it did not since {self.silent_since}")
+            self.silent_since = ""
+        return None if self.complaint else {number.partition("_")[0] for number in output.split()}
+
+    async def sleep(self) -> None:
+        """Until the next look, but not beyond the end of the run, which waits for this."""
+        end = time.monotonic() + (5 * AGAIN if self.complaint else self.next_seconds_between_status_checks)
+        while self.wait and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, SLICE))
+
+    def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
+        """Also those that are being asked about at this moment."""
+        try:
+            super().cancel_jobs(list(self.handed_in.values()))
+        except WorkflowError as error:
+            self.logger.error(f"commodel: {error}; once Slurm answers again: scancel --name {self.run_uuid}")
