@@ -9,6 +9,7 @@ import pytest
 from commodel.config import load_platform
 from commodel.errors import UserError
 from commodel.launchers import Job, launcher
+from commodel.launchers.hosts import KINDS
 from commodel.registry import discover
 
 PLATFORMS = {
@@ -104,6 +105,16 @@ def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COMMODEL_AGENT", "./agent")  # programs start in another folder
     assert set(launcher("hosts").argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
+
+
+def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform_says(job, tmp_path):
+    starter = tmp_path / "mpirun"
+    starter.write_text("#!/bin/sh\necho 'HYDRA build details:'\n")
+    starter.chmod(0o755)
+    platforms = {mpi: job("hosts", text=PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")).platform for mpi in KINDS}
+    assert launcher("hosts").names(platforms["mpich"], str(starter), 2) == ("a", "b")
+    with pytest.raises(UserError, match=r"hosts.yaml:4: hosts.mpi: found 'openmpi', wanted 'mpich', since .*mpirun"):
+        launcher("hosts").names(platforms["openmpi"], str(starter), 2)
 
 
 def test_hosts_are_not_told_the_node_of_a_slurm_job_around_them(job, monkeypatch):

@@ -19,8 +19,6 @@ ROOT = HERE.parents[1]
 HOSTS = tuple(f"h{number}" for number in range(8))
 NEEDED = ("ip", "tc", "nsenter", "unshare", "apt-get", "dpkg", "gcc")
 OPEN_MPI = {  # the settings of this site; a platform file has none
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_btl": "tcp,self",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }

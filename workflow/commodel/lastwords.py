@@ -16,15 +16,17 @@ TELLING = (
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
     re.compile(
         r"no such file|permission denied|could not resolve|connection (refused|closed|timed out)|no route to host|"
-        r"command not found",
+        r"command not found|was not built with|MPI_Abort",
         re.IGNORECASE,
     ),
     re.compile(r"\berror\b|critical|fatal|unrecognized|unsupported", re.IGNORECASE),
 )
 PROGRESS = re.compile(r"case \d+/\d+ ")
 FRAME = re.compile(r"[-=]{20,}$")
-HOLLOW = re.compile(r"Primary job +terminated normally|WARNING|=+ +(BAD|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)")
-GOES_ON = re.compile(r"[a-z][a-z-]*[ ,]")  # how the next line of a wrapped sentence begins
+HOLLOW = re.compile(
+    r"Primary job +terminated normally|WARNING|=+ +(BAD|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)|\[\S+\] OPAL ERROR"
+)
+GOES_ON = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # how the next line of a wrapped sentence begins
 STACK = re.compile(r"\w+\(\d+\)\.*: *")  # how MPICH's calls begin, the innermost one last
 BLOCK = 4096  # bytes: where less is free, the disk is full
 FULL = "No space left on device"

@@ -29,11 +29,15 @@ def library_of(command: list[str]) -> str:
         return ""
 
 
+def kind_of_starter(starter: str) -> str:
+    return kind(_printed([starter, "--version"]))
+
+
 def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
     """Why a starter cannot start programs of a library as one job; '' where nothing speaks against it. `slurm_mpi` is
     what srun is told to speak. What cannot be known from here, such as whether an MPICH was built with PMIx, the ranks
     say themselves before they measure."""
-    one, other = kind(library), kind(_printed([starter, "--version"]))
+    one, other = kind(library), kind_of_starter(starter)
     if one and other and one != other:
         return f"{one} ({library}), but {starter} is of {other}: every rank would believe that it is rank 0 of 1"
     if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):

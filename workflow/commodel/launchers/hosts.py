@@ -9,8 +9,11 @@ import shutil
 
 from commodel.errors import UserError
 from commodel.launchers import Job, Launcher, as_root
+from commodel.mpikinds import kind_of_starter
+from commodel.platforms import Platform
 from commodel.units import shown
 
+KINDS = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by the words of platform files
 # Inside a Slurm job an MPI hands the name of the job's own node on to ranks elsewhere, who would believe it.
 CLEAN = ("env", "-uSLURMD_NODENAME")
 
@@ -37,6 +40,16 @@ def _agent(named: str) -> str:
     return os.path.abspath(named) if "/" in named else named
 
 
+def names(platform: Platform, starter: str, nodes: int) -> tuple[str, ...]:
+    """Known beforehand; but what its mpirun understands has to be what the platform file says."""
+    wanted = next((word for word, kind in KINDS.items() if kind == kind_of_starter(starter)), platform.hosts.mpi)
+    if platform.hosts.mpi != wanted:
+        raise platform.error(
+            ("hosts", "mpi"), f"found '{platform.hosts.mpi}', wanted '{wanted}', since that is what {starter} is of"
+        )
+    return platform.node_names
+
+
 LAUNCHER = Launcher(
     name="hosts",
     title="machines reached by an ssh-like agent",
@@ -44,5 +57,6 @@ LAUNCHER = Launcher(
     toolchain="mpi",
     argv=argv,
     hostfile=True,
+    names=names,
     settings=as_root,
 )
