@@ -90,6 +90,20 @@ def test_trees_are_alternatives_whatever_nodes_they_need(planned):
     assert {(point.ranks, point.nodes) for point in members if not point.priced} == {(9, 9)}
 
 
+def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_path, monkeypatch):
+    """However the layout spells it; the library beside them, which needs fewer ranks, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.txt").write_text("".join(f"{node // 2}\n" for node in range(9)))
+    layouts = ["block:2", "cyclic:2", "random:2@7", "block-cyclic:2x2", "kinds:2core@1,0@1,1core+1accelerator@30"]
+    tree = "operation: reduce, topology: 'flat:8', bytes: 8"
+    points = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}").points
+    assert {point.group for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
+    assert {point.layout for point in points if not point.priced} == {*layouts, "file:ranks.txt"}
+    other = "kinds:1core@1,3core@9"  # the library's nine ranks, and any number, share the room of the tree's fifteen
+    points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
+    assert {point.group for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
+
+
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("per_node", [1, 2, 5])
 def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):

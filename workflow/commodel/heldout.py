@@ -13,7 +13,6 @@ from commodel.compare import summarize
 from commodel.errors import UserError
 from commodel.experiments import AXES
 from commodel.pointfit import fit_measured
-from commodel.points import Setting, full_layout
 from commodel.pointtable import Measured
 from commodel.predict import predict
 from commodel.records import ParameterSet, Point
@@ -45,8 +44,8 @@ def split(measured: Measured, where: str) -> Split:
 
 
 def _names(point: Point) -> dict[str, str | int]:
-    per_node = full_layout(Setting.unlimited(), point.layout, point.ranks).cores
-    return {name: getattr(point, name) for name in AXES if name != "ranks_per_node"} | {"ranks_per_node": per_node}
+    names = {name: getattr(point, name) for name in AXES if name != "ranks_per_node"}
+    return names | {"ranks_per_node": point.per_node}
 
 
 def _only(measured: Measured, flags: list[bool]) -> Measured:

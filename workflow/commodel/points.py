@@ -90,7 +90,8 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     if misfit := placed.misfit(setting):
         raise UserError(f"{ranks} ranks as {misfit}", key="topology" if topology else "ranks")
     pattern = digest([pattern, placed.digest], 8) if placed.digest else pattern
-    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, leaves, placed.nodes, pattern)
+    room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.cores}
+    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room, pattern=pattern)
 
 
 def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
@@ -107,7 +108,7 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
             own = make_point(setting, same | {"algorithm": LIBRARY})
         except UserError:
             continue  # a rank file for all nodes of a tree says nothing about so many fewer
-        yield replace(own, leaves=point.leaves)
+        yield replace(own, leaves=point.leaves, per_node=point.per_node)
 
 
 def message_size(setting: Setting, operation: str, asked: int | None) -> int:

@@ -33,6 +33,7 @@ class Point:
     bytes: int
     leaves: int = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
     nodes: int = 1  # that the layout spreads the ranks over
+    per_node: int = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
     pattern: str = ""  # digest of what builds the schedule: another algorithm under the same name is another point
 
     @property
@@ -60,7 +61,7 @@ class Point:
         """What is given beside the size of a job. Algorithms: so many nodes, however ranks are laid out on them.
         Trees: so many ranks a node; inner nodes take room of their own, and how much is part of the choice."""
         if self.leaves:
-            return f"{self.layout.partition(':')[2] or 1} a node"
+            return f"{self.per_node} a node"
         return f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
 
     @property
