@@ -160,6 +160,7 @@ def test_binomial_root_has_the_subtrees_of_all_orders(order):
         "postal:2",
         "optimal:1us,2us@4",
         "optimal:0,0,1us@4",
+        "optimal:6,2us,4@8",
         "optimal:1us,2m,1us@4",
         "optimal:0,1ns,1s@1000000",
         "random:5",
