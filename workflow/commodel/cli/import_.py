@@ -43,9 +43,10 @@ def _table(entry: Format) -> click.Command:
         found = read_times(entry, files, Given(**given, ranks=parse_count(ranks, 2) if ranks else 0))
         write_text(out, as_csv([asdict(time) for time in found.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in found.times))
-        click.echo(f"{out}: {len(found.times)} times of {operations}")
+        statistics = ", ".join(dict.fromkeys(time.statistic for time in found.times))
+        click.echo(f"{out}: {len(found.times)} times of {operations} ({statistics})")
         if found.left_out:
-            click.echo(f"commodel: left out what is not known here: {left_out(found)}", err=True)
+            click.echo(f"commodel: left out what cannot be used: {left_out(found)}", err=True)
 
     for name in reversed(("algorithm", "ranks", "layout", *entry.asks)):
         command = ASKED[name](command)

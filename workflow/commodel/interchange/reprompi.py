@@ -40,7 +40,7 @@ def times(path: Path, given: Given) -> Found:
         size = place.whole(row["count"]) * place.whole(about.get("datatype_extent_bytes") or "1")
         ranks = place.whole(about.get("nprocs") or "0")
         if plain(row["test"]) == "reducescatterblock":  # its count is what each rank gets
-            size *= given.ranks or ranks
+            size *= given.ranks or ranks or 1
         found.take(place, row["test"], "", ranks, size, seconds, statistic)
     return found
 
