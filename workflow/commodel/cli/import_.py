@@ -18,7 +18,7 @@ SET = click.option("-o", "--out", type=click.Path(path_type=Path), required=True
 ASKED = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
-    "layout": click.option("--layout", default="", help="block:Q or cyclic:Q, where the file does not say."),
+    "layout": click.option("--layout", default="", help="Such as block:2, where the file does not say."),
     "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
     "columns": click.option(
         "--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="E.g. seconds=time:us."
