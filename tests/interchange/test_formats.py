@@ -206,6 +206,14 @@ def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
     assert [time.seconds for time in found.times] == pytest.approx([3e-6] * 4)
 
 
+def test_a_count_of_reprompi_is_what_each_rank_gets(tmp_path):
+    """From its sources: both reduce-scatters get the count for every rank; a reduction's count is the vector."""
+    names = ("Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Allgather", "Gather")
+    rows = "".join(f"MPI_{name} 0 10 1e-6\n" for name in names)
+    found = read("reprompi", tmp_path, f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}")
+    assert [time.bytes for time in found.times] == [320, 320, 80, 80, 80]
+
+
 @pytest.mark.parametrize("name", READ)
 def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
     """MPI_Bcast of 0 bytes returns at once; a ping-pong of 0 bytes, and one's own code, do not."""
