@@ -37,6 +37,7 @@ E = [
     ("seconds: 2,", "seconds: 2 parsec,", "6: measure.seconds: found the unit 'parsec'"),
     ("seconds: 2,", "seconds: -2 s,", "6: measure.seconds: found '-2 s', wanted a time"),
     ("seconds: 2,", "seconds: .inf,", "6: measure.seconds: found '.inf', wanted a time"),
+    ("warmup: 2}", "timeout: 60}", "6: measure.timeout: found '60', wanted a unit with it, such as 60us or 60s"),
     ("warmup: 2}", "warmup: {}}", "6: measure.warmup: found a mapping, wanted a whole number"),
     ("{from: 1, to: 64KiB, factor: 4}", "{from: 1, too: 64KiB, factor: 4}", "7: probe_bytes: found 'too' in a range; "),
     ("{from: 1, to: 64KiB, factor: 4}", "{from: 1, to: 64KiB}", "7: probe_bytes: found a range of from, to"),

@@ -86,6 +86,12 @@ def test_random_is_a_permutation_of_block_and_repeatable():
     assert place("random:4@1", 30).tolist() != place("random:4@2", 30).tolist()
 
 
+@pytest.mark.parametrize("arguments", ["", "2", "2@", "@3", "2@x", "0@1"])
+def test_random_says_how_it_is_written(arguments):
+    assert f"found 'random:{arguments}', wanted random:Q@SEED" in message(place, f"random:{arguments}", 4)
+    assert "random:Q@SEED" in message(full, f"random:{arguments}", DEFAULTS, 2)
+
+
 def test_what_is_left_open_comes_from_the_site():
     assert full("block", DEFAULTS) == "block:4"
     assert full("cyclic:2", DEFAULTS) == "cyclic:2"

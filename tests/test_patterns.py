@@ -1,5 +1,6 @@
 """What every pattern in the catalogue must be, whatever its algorithm."""
 
+import tracemalloc
 from collections import defaultdict
 
 import numpy as np
@@ -94,6 +95,19 @@ def test_nobody_leaves_a_barrier_before_all_are_there(choice, ranks):
 def test_n_way_dissemination_takes_log_rounds(ways, ranks):
     pattern = schedule(point("barrier", f"n-way:{ways}", ranks=ranks, bytes=0))
     assert len(pattern.steps) == next(r for r in range(1, 99) if (ways + 1) ** r >= ranks)
+
+
+def test_n_way_dissemination_has_as_many_ways_as_there_are_ranks():
+    """More signals than others to send them to: all of them in one round, in memory for those only."""
+    tracemalloc.start()
+    try:
+        pattern = schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    wanted = schedule(point("barrier", "n-way:4", ranks=5, bytes=0))
+    assert (pattern.src.tolist(), pattern.dst.tolist()) == (wanted.src.tolist(), wanted.dst.tolist())
+    assert most < 1 << 20
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 7, 8, 12, 16, 21])

@@ -1,6 +1,7 @@
 """Trees are trees, have the sizes their papers say, and a broken file says where."""
 
 import math
+import re
 from contextlib import suppress
 
 import numpy as np
@@ -160,6 +161,7 @@ def test_binomial_root_has_the_subtrees_of_all_orders(order):
         "postal:2",
         "optimal:1us,2us@4",
         "optimal:0,0,1us@4",
+        "optimal:6,2us,4@8",
         "optimal:1us,2m,1us@4",
         "optimal:0,1ns,1s@1000000",
         "random:5",
@@ -172,6 +174,13 @@ def test_a_wrong_spec_is_one_line(spec):
     with pytest.raises(UserError) as caught:
         tree(spec)
     assert "\n" not in caught.value.format_message()
+
+
+@pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
+def test_a_spec_that_lacks_a_part_is_told_its_form(spec):
+    name = spec.partition(":")[0]
+    with pytest.raises(UserError, match=re.escape(f"wanted {discover('topologies', 'TOPOLOGY')[name].form}")):
+        tree(spec)
 
 
 @given(

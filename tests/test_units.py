@@ -31,10 +31,29 @@ def test_bytes(text, wanted):
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [("2.5us", 2.5e-6), ("6ns", 6e-9), ("1.5e-6", 1.5e-6), (0.1, 0.1), ("2 min", 120), ("3 µs", 3e-6), ("1 h", 3600)],
+    [
+        ("2.5us", 2.5e-6),
+        ("6ns", 6e-9),
+        ("1.5e-6 s", 1.5e-6),
+        (0, 0),
+        ("0.0", 0),
+        ("2 min", 120),
+        ("3 µs", 3e-6),
+        ("1 h", 3600),
+    ],
 )
 def test_seconds(text, wanted):
     assert units.parse_seconds(text) == pytest.approx(wanted, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("value", "near"),
+    [("2.5", "2.5us or 2.5s"), (2.5, "2.5us or 2.5s"), (60, "60us or 60s"), ("2.5e-6", "2.5e-6s"), (" 1. ", "1.us or")],
+)
+def test_a_time_without_a_unit_is_refused_unless_its_name_says_seconds(value, near):
+    with pytest.raises(UserError, match=f"wanted a unit with it, such as {near}"):
+        units.parse_seconds(value)
+    assert units.parse_number_of_seconds(value) == float(value)
 
 
 def test_fraction_and_number():

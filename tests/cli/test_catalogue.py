@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import re
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.operations import OPERATIONS
 from commodel.registry import discover
 
 
@@ -35,6 +38,12 @@ def test_every_algorithm_is_listed():
     linear = {"operation": "bcast", "algorithm": "linear", "title": "root sends to every rank in turn", "order": ""}
     assert linear in rows
     assert "over any topology" in run("algorithms", "reduce")
+
+
+@pytest.mark.parametrize("verb", [["predict"], ["schedule"], ["export", "goal"]])
+def test_help_names_every_operation(verb):
+    names = re.split(r"[^a-z-]+", run(*verb, "--help").replace("-\n", "-"))  # a line may end within reduce-scatter
+    assert set(OPERATIONS) <= {*names, *map("".join, pairwise(names))}
 
 
 def test_algorithms_of_one_operation():

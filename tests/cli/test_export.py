@@ -6,7 +6,9 @@ from click.testing import CliRunner
 from commodel.cli import main
 from tests.interchange.goal_simulator import play
 
-LOGGP = "family: loggp\nparameters: {L: 2.5e-6, o_s: 1.5e-6, o_r: 1.5e-6, g: 2.0e-6, G: 6.0e-9, gamma: 1.0e-9}\n"
+VALUES = {"L": "2.5e-6, unit: s", "o_s": "1.5e-6, unit: s", "o_r": "1.5e-6, unit: s", "g": "2e-6, unit: s"}
+VALUES |= {"G": "6e-9, unit: s/B", "gamma": "1e-9, unit: s/B"}
+LOGGP = "family: loggp\nparameters:\n" + "".join(f"  {name}: {{value: {value}}}\n" for name, value in VALUES.items())
 BCAST = ("--operation", "bcast", "--algorithm", "binomial", "--ranks", 16, "--bytes", 1)
 REDUCE = ("--operation", "reduce", "--topology", "flat:3", "--bytes", 1000)
 
@@ -34,8 +36,8 @@ def test_goal(params, tmp_path):
 
 def test_goal_has_the_work_or_says_so(params):
     assert "calc 3000\n" in run("goal", *REDUCE, "--params", params).stdout
-    assert "calc 6000\n" in run("goal", *REDUCE, "--params", params, "--gamma", "2e-9").stdout
-    assert "calc 6000000\n" in run("goal", *REDUCE, "--gamma", "2e-9", "--unit", "ps").stdout
+    assert "calc 6000\n" in run("goal", *REDUCE, "--params", params, "--gamma", "2ns").stdout
+    assert "calc 6000000\n" in run("goal", *REDUCE, "--gamma", "2ns", "--unit", "ps").stdout
     result = run("goal", *REDUCE)
     assert "give --gamma or --params" in result.stderr
     assert "calc 3000" not in result.stdout

@@ -134,11 +134,11 @@ def test_half_round_trips_are_what_hockney_is_fitted_to(tmp_path):
 
 def test_several_files_are_one_table(tmp_path):
     for name, ranks in (("a", 4), ("b", 8)):
-        text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_avg[usec]\n8 1 1.0\n"
+        text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 1.0\n"
         (tmp_path / f"{name}.txt").write_text(text)
     said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "--algorithm", "binomial", "-o", tmp_path / "t")
-    assert "2 times of bcast" in said
-    assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().split()[1:]] == ["a.txt:4", "b.txt:4"]
+    assert "2 times of bcast (mean of the slowest rank)" in said
+    assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().splitlines()[1:]] == ["a.txt:4", "b.txt:4"]
     (tmp_path / "b.txt").write_text("")
     said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "u", code=2)
     assert "b.txt: found no time of an operation and algorithm known here" in said
@@ -150,7 +150,7 @@ def test_real_collectives_fit(tmp_path):
     """Every row is read or counted; the array of a gather over 32 ranks is 32 blocks."""
     said = run("import", "pico", MARENOSTRUM, "-o", tmp_path / "t.csv")
     count = int(said.partition(" times of ")[0].rpartition(" ")[2])
-    left = int(re.search(r"not known here: (\d+) rows", said)[1])
+    left = int(re.search(r"cannot be used: (\d+) rows", said)[1])
     assert count + left == len(MARENOSTRUM.read_text().splitlines()) - 1
     with (tmp_path / "t.csv").open(newline="") as stream:
         gathers = [row for row in csv.DictReader(stream) if row["operation"] == "gather"]
@@ -180,7 +180,7 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     values = {name: value.value for name, value in found.values.items()}
     assert values == pytest.approx({"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6, "G": 0.5e-9})
     assert "half of the smallest round trip, 5 µs, less o_s and o_r" in found.values["L"].note
-    assert "1 of 3 rows have no g and G" in found.values["G"].note
+    assert "1 of 3 rows have none, or a negative one" in found.values["G"].note
     assert found.bytes_range == (1, 2049)
     said = run("predict", "--family", "loggp", "--params", tmp_path / "set.yaml", "--operation", "bcast", "--algorithm",
                "linear", "--ranks", 2, "--bytes", 1, "--format", "json")  # fmt: skip
@@ -192,7 +192,8 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     [
         ("nothing\n", "ng.log: found no row of s, L, o_s, o_r, g, G"),
         ("1 10 10.0 20.0\n", "ng.log:1: found 4 numbers, wanted 11"),
-        ("1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n", "found 1 sizes, none with numbers for g and G"),
+        ("1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n", "found 1 sizes, none with a g and G of at least 0; none has both"),
+        ("1 10 1 1 1 5.0 1.5 1.0 2.0 -0.01 1\n", "g and G of at least 0; 1 have a negative one: the line falls"),
         ("1 10 1 1 1 nan 1.5 1.0 2 1 1\n", "ng.log:1: found a size or a time that cannot be"),
         ("1 10 1 1 1 x 1.5 1.0 2 1 1\n", "ng.log:1: found 'x', wanted a number"),
     ],

@@ -44,6 +44,31 @@ def test_tan_on_cab(spec, microseconds):
     assert found["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            "alpha.a: {value: 1e-6, unit: s}\n  beta.a: 1e-9",
+            "set.yaml:4: parameters.beta.a: found a value without a unit",
+        ),
+        (
+            "alpha.a: {value: 1, unit: us}\n  beta.a: 0",
+            "set.yaml:3: parameters.alpha.a: found the unit 'us', wanted a value in s",
+        ),
+        (
+            "alpha.a: {value: 1e-6, unit: s}\n  beta.a: {value: 1e-9, unit: s}",
+            "beta.a: found the unit 's', wanted a value in s/B",
+        ),
+    ],
+)
+def test_a_value_in_a_file_has_the_unit_of_its_family(values, said, tmp_path):
+    file = tmp_path / "set.yaml"
+    file.write_text(f"family: hockney\nparameters:\n  {values}\n")
+    arguments = ["predict", "--family", "hockney", "--params", str(file), "--operation", "barrier", "--ranks", "4"]
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
 @pytest.mark.parametrize(("spec", "microseconds"), [("flat:32", 344.112), ("groups:12x7,11x4", 184.012)])
 def test_tan_pipelined_on_cab(spec, microseconds):
     (found,) = predict("--family", "tan", "--params", CAB, "--operation", "reduce", "--topology", spec, "--pipelined")
@@ -176,6 +201,9 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
     [
         (["--family", "logggp", *sets(L=1)], "did you mean 'loggp'"),
         (["--family", "logp", *sets(L="1us")], "needs o"),
+        (["--family", "logp", *sets(L="2.5", o="1us", g=0)], "L: found '2.5', wanted a unit with it, such as 2.5us"),
+        (["--family", "hockney", *sets(alpha="1us", beta="2e-9")], "beta.a: found '2e-9', wanted a unit with it"),
+        (["--family", "hockney", *sets(**{"alpha": "1us", "beta.a": "1ns", "beta.b": "-3"})], "beta.b: found"),
         (["--family", "logp", *sets(L="1us", o="1us", g="-1us")], "found"),
         (["--family", "logp", *sets(L="1us", o="1us", q="1us")], "no parameter 'q'"),
         (["--family", "logp", "--params", CAB], "wanted logp"),

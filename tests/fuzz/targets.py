@@ -16,6 +16,7 @@ from commodel.collect import collect, summarize_raw
 from commodel.config import load_experiment, load_platform
 from commodel.errors import UserError
 from commodel.experiments import AXES
+from commodel.families import read_set
 from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taulop
 from commodel.plan import load_plan, make_plan
 from commodel.points import Setting, full_layout, make_point
@@ -24,7 +25,6 @@ from commodel.predict import predict
 from commodel.rawfiles import checksum
 from commodel.records import Plan
 from commodel.registry import discover
-from commodel.tables import read_parameters
 from commodel.toolchain import ROOT
 from commodel.topologies import tree
 from tests.fuzz import forms, native
@@ -103,7 +103,7 @@ def tau_lop(content: bytes, folder: Path) -> None:
 
 def priced(path: Path) -> None:
     """A parameter set that can be read prices, or says why not."""
-    parameters = read_parameters(path)
+    parameters = read_set(path)
     some = [
         make_point(Setting.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size})
         for size in (0, 1, 100_000)

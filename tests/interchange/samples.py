@@ -41,6 +41,9 @@ OSU = """
 """
 
 IMB = """
+#----------------------------------------------------------------
+#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part
+#----------------------------------------------------------------
 # List of Benchmarks to run:
 # PingPong
 #---------------------------------------------------
@@ -57,8 +60,31 @@ IMB = """
 # #processes = 4
 #----------------------------------------------------------------
        #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]      defects
-            0         1000         0.00         0.00         0.00         0.00
+            0         1000         0.03         0.05         0.04         0.00
            64         1000         3.00         5.00         4.00         0.00
+          128 time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use "-time X" to increase it.
+
+#----------------------------------------------------------------
+# Benchmarking Reduce_scatter
+# #processes = 3
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+           16         1000         3.00         6.00         4.00
+
+#----------------------------------------------------------------
+# Benchmarking Reduce_scatter_block
+# #processes = 3
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+           16         1000         3.00         6.50         4.00
+
+#----------------------------------------------------------------
+# Benchmarking Multi-Bcast
+# ( 2 groups of 2 processes each running simultaneous )
+#----------------------------------------------------------------
+        Group       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+
+            0           16         1000         3.00         6.50         4.00
 
 #----------------------------------------------------------------
 # Benchmarking Barrier
@@ -136,11 +162,11 @@ SAMPLES = {
     "osu": Sample(
         OSU,
         [
-            ("bcast", "library", "", 16, 1, 2.40e-6, "median"),
-            ("bcast", "library", "", 16, 1024, 6.50e-6, "median"),
+            ("bcast", "library", "", 16, 1, 3.50e-6, "mean of the slowest rank"),
+            ("bcast", "library", "", 16, 1024, 7.00e-6, "mean of the slowest rank"),
             ("bcast", "linear", "", 2, 0, 1.10e-6, "mean"),
             ("bcast", "linear", "", 2, 8192, 3.25e-6, "mean"),
-            ("barrier", "library", "", 16, 0, 8e-6, "mean"),
+            ("barrier", "library", "", 16, 0, 8e-6, "mean over the ranks"),
         ],
         {"ranks": 16},
         {"Exscan": 1, "MPI_Put Latency": 2, "MPI Bandwidth": 1},
@@ -150,11 +176,13 @@ SAMPLES = {
         [
             ("bcast", "linear", "block:1", 2, 0, 0.5e-6, "mean"),
             ("bcast", "linear", "block:1", 2, 4096, 2e-6, "mean"),
-            ("allreduce", "library", "block:1", 4, 64, 4e-6, "mean"),
-            ("barrier", "library", "block:1", 4, 0, 1.5e-6, "mean"),
+            ("allreduce", "library", "block:1", 4, 64, 5e-6, "mean of the slowest rank"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 6e-6, "mean of the slowest rank"),
+            ("reduce-scatter", "library", "block:1", 3, 48, 6.5e-6, "mean of the slowest rank"),
+            ("barrier", "library", "block:1", 4, 0, 2e-6, "mean of the slowest rank"),
         ],
         {"layout": "block:1"},
-        {"PingPing": 1},
+        {"Allreduce of 0 bytes": 1, "Allreduce that IMB gave up": 1, "Multi-Bcast": 1, "PingPing": 1},
     ),
     "reprompi": Sample(
         REPROMPI,

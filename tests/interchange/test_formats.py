@@ -73,7 +73,7 @@ def test_a_time_that_cannot_be_is_refused_with_its_line(name, word, tmp_path):
     first = read(name, tmp_path, sample.text, **sample.given).times[0]
     number = int(first.source.split(":")[1].split()[0])
     lines = sample.text.splitlines()
-    digits = {"osu": "2.40", "imb": "0.50", "reprompi": "0.0000109819", "mpiblib": "4.0e-06", "skampi": "6.0"}
+    digits = {"osu": "3.50", "imb": "0.50", "reprompi": "0.0000109819", "mpiblib": "4.0e-06", "skampi": "6.0"}
     lines[number - 1] = lines[number - 1].replace(digits.get(name, {"pico": "1e-5", "csv": "12.5"}.get(name)), word, 1)
     with pytest.raises(UserError, match=rf"file\.txt:{number}: "):
         read(name, tmp_path, "\n".join(lines), **sample.given)
@@ -116,9 +116,11 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
         ("osu", "# OSU MPI Broadcast Latency Test\n# Size  Avg Latency(us)\n1 2.0\n", "give --ranks"),
         ("osu", "8 1.0\n", "before a title"),
         ("osu", "# OSU MPI Latency Test\n8 1.0\n", "wanted column names first"),
-        ("osu", "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n", "found 1 numbers, wanted size, mean"),
-        ("imb", "# Benchmarking Bcast\n#bytes #repetitions t_avg[usec]\n8 1 1.0\n", "give --ranks"),
-        ("imb", "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_avg[usec]\n8 1\n", "wanted #bytes"),
+        ("osu", "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n", "found 1 numbers, wanted size, latency"),
+        ("imb", "# Benchmarking Bcast\n#bytes #repetitions t_max[usec]\n8 1 1.0\n", "give --ranks"),
+        ("imb", "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n8 1\n", "wanted #bytes"),
+        ("imb", "# Benchmarking Reduce_scatter\n# #processes = 4\n#bytes t_max[usec]\n8 1\n", "does not tell"),
+        ("reprompi", "test nrep count runtime_sec\nMPI_Reduce_scatter_block 0 4 1e-6\n", "give --ranks"),
         ("reprompi", "test nrep count seconds\nMPI_Bcast 0 1 1\n", "found no column runtime_sec"),
         ("reprompi", "test nrep count runtime_sec\nMPI_Bcast 0 1\n", "found 3 cells, wanted"),
         ("mpiblib", "#msg time wtick reps ci\n1 1 1 1 1\n", "give --operation"),
@@ -142,6 +144,7 @@ def test_what_is_missing_is_said(name, text, said, tmp_path):
         ("seconds=t:hours", "found the unit 'hours'"),
         ("ranks=p:us", "ranks has no unit"),
         ("seconds=nowhere", "found no column 'nowhere'"),
+        ("seconds=ranks", "found '2' without a unit; say which, e.g. --column seconds=ranks:us"),
     ],
 )
 def test_columns_of_a_table_are_named_rightly(column, said, tmp_path):
@@ -180,6 +183,72 @@ def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
         read_times(FORMATS[name], [tmp_path / "nowhere"], Given(**SAMPLES[name].given))
 
 
+@pytest.mark.parametrize(
+    ("version", "size"),  # from the sources of IMB: recvcounts are shares of #bytes, or #bytes each
+    [
+        ("Intel (R) MPI Benchmarks 4.1, MPI-1 part    ", 64),
+        ("Intel (R) MPI Benchmarks 2018 Update 1, MPI-1 part    ", 64),
+        ("Intel(R) MPI Benchmarks 2018, MPI-1 part", 64),
+        ("Intel(R) MPI Benchmarks 2019, MPI-1 part", 64),
+        ("Intel(R) MPI Benchmarks 2019 Update 1, MPI-1 part", 256),
+        ("Intel(R) MPI Benchmarks 2019 Update 6, MPI-1 part", 256),
+        ("Intel(R) MPI Benchmarks 2021.1, MPI-1 part", 256),
+        ("Intel(R) MPI Benchmarks 2021.11, MPI-1 part (GPU)", 256),
+    ],
+)
+def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
+    block = (
+        "# Benchmarking {}\n# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n64 9 1 3 2\n\n"
+    )
+    names = ("Reduce_scatter", "Reduce_scatter_block", "Reduce", "Allgather")
+    found = read("imb", tmp_path, f"#    {version}\n" + "".join(map(block.format, names)))
+    assert [time.bytes for time in found.times] == [size, 256, 64, 64]
+    assert [time.seconds for time in found.times] == pytest.approx([3e-6] * 4)
+
+
+def test_a_count_of_reprompi_is_what_each_rank_gets(tmp_path):
+    """From its sources: both reduce-scatters get the count for every rank; a reduction's count is the vector."""
+    names = ("Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Allgather", "Gather")
+    rows = "".join(f"MPI_{name} 0 10 1e-6\n" for name in names)
+    found = read("reprompi", tmp_path, f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}")
+    assert [time.bytes for time in found.times] == [320, 320, 80, 80, 80]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
+    """MPI_Bcast of 0 bytes returns at once; a ping-pong of 0 bytes, and one's own code, do not."""
+    texts = {
+        "osu": "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)\n0 0.03\n8 1.0\n",
+        "imb": "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n0 9 0.03\n8 9 1.0\n",
+        "reprompi": "#@nprocs=4\ntest nrep count runtime_sec\nMPI_Bcast 0 0 3e-8\nMPI_Bcast 0 8 1e-6\n",
+        "mpiblib": "#msg time wtick reps ci\n0 3e-8 1 1 1\n8 1e-6 1 1 1\n",
+        "skampi": 'begin result "MPI_Bcast"\nprocs= 4 0 0.03 0 1 1\nprocs= 4 8 1.0 0 1 1\nend result\n',
+        "pico": "collective,algorithm,nodes,ranks_per_node,bytes,median_s\n"
+        "gather,default,4,1,2,3e-8\ngather,default,4,1,32,1e-6\n",
+        "csv": "operation,seconds,ranks,bytes\nbcast,3e-8,4,0\nbcast,1e-6,4,8\n",
+    }
+    given = {"osu": {"ranks": 4}, "mpiblib": {"ranks": 4, "operation": "bcast"}}.get(name, {})
+    found = read(name, tmp_path, texts[name], **given)
+    assert [(time.bytes, time.seconds) for time in found.times] == [(8, pytest.approx(1e-6))]
+    assert list(found.left_out.values()) == [1]
+    assert next(iter(found.left_out)).endswith(" of 0 bytes")
+
+
+def test_a_collective_of_osu_has_ended_when_the_last_rank_has(tmp_path):
+    head = "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)"
+    for more, cells, wanted in (
+        ("", "", (1e-6, "mean over the ranks")),
+        ("  P50 Tail Lat(us)", "2.0", (2e-6, "median of the ranks' mean")),
+        (
+            "  Min Latency(us)  Max Latency(us)  Iterations  P50 Tail Lat(us)",
+            "0.5 3.0 9 2.0",
+            (3e-6, "mean of the slowest rank"),
+        ),
+    ):
+        found = read("osu", tmp_path, f"{head}{more}\n8 1.0 {cells}\n", ranks=4)
+        assert [(time.seconds, time.statistic) for time in found.times] == [(pytest.approx(wanted[0]), wanted[1])]
+
+
 def test_a_process_a_row_means_the_slowest(tmp_path):
     text = "test process nrep count runtime_sec\n" + "".join(
         f"MPI_Bcast {process} {nrep} 4 {1e-6 * (1 + process + 10 * nrep):.9f}\n"
@@ -190,7 +259,7 @@ def test_a_process_a_row_means_the_slowest(tmp_path):
     assert [time.seconds for time in found.times] == pytest.approx([2e-6, 12e-6])
 
 
-@given(rows=st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))
+@given(rows=st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))
 def test_what_is_written_is_read(rows, tmp_path_factory):
     """Sizes, and times in hundredths of a microsecond, as the tool rounds them."""
     body = "".join(f"{size:<10}{hundredths / 100:>20.2f}\n" for size, hundredths in rows)

@@ -42,7 +42,7 @@ TREES = ("flat:5", "flat:33", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4
 
 
 def loggp(L, o, g, G):
-    return values_of("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}e-9", f"gamma={GAMMA}"])
+    return values_of("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"])
 
 
 def both(wanted, machine):
@@ -188,7 +188,7 @@ def test_time_that_is_given_is_exported():
 
 
 def test_the_simulator_is_told_the_values():
-    gamma, arguments = from_set(values_of("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1e-9"]))
+    gamma, arguments = from_set(values_of("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"]))
     assert gamma == 1e-9
     assert "-L 2500 -o 1000 -g 1000 -G 6 -O 0 -S 65536" in arguments
     assert "-S 2147483647" in from_set(loggp(1, 1, 1, 1))[1]

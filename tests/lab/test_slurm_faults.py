@@ -18,7 +18,7 @@ platform: lab
 families: [pram]
 library: false
 measure: {sync: barrier, precision: 0.01%, min_samples: 6, max_samples: 1e6, seconds: 0.25, passes: 1, warmup: 1,
-  timeout: 3}
+  timeout: 3 s}
 matrix:
   - axes: {operation: [bcast, reduce], algorithm: [linear, binomial], bytes: [1, 8, 64, 512], ranks: RANKS}
     zips: {placement: {ranks_per_node: [1]}}
@@ -40,7 +40,7 @@ def limited(tmp_path_factory):
     """A batch whose ranks hang until the job's minute is over; the other tests need not wait for it."""
     with running_slurm() as slurm:
         project = make_project(slurm, tmp_path_factory.mktemp("limited"))
-        project.write(SLOW.replace("RANKS", "2").replace("timeout: 3", "timeout: 10min"))
+        project.write(SLOW.replace("RANKS", "2").replace("timeout: 3 s", "timeout: 10min"))
         batch = project.plan.batches[-1]
         job = project.submit(batch, "--time=1")
         until(lambda: len(project.measured(batch)) > 3)

@@ -22,12 +22,12 @@ class Measure(Part):
     )
     min_samples: count(1, 1_000_000) = Field(10, description="fewest samples of a point")
     max_samples: count(1, 1_000_000) = Field(500, description="most samples of a point")
-    seconds: quantity(units.parse_seconds, "2 s") = Field(2.0, description="time budget of one point")
+    seconds: quantity(units.parse_number_of_seconds, "2 s") = Field(2.0, description="time budget of one point")
     passes: count(1, 100) = Field(
         3, description="rounds over all cases of a batch, which share the budgets; how far they agree widens intervals"
     )
     warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample that are thrown away")
-    timeout: quantity(units.parse_seconds, "1 min") = Field(
+    timeout: quantity(units.parse_seconds, "1 min", bare=False) = Field(
         60.0, description="how much longer than its budget a point may take before it is given up; simulated: ten times"
     )
 
@@ -39,7 +39,7 @@ class Measure(Part):
 
 
 class Batching(Part):
-    budget: quantity(units.parse_seconds, "8 h") = Field(
+    budget: quantity(units.parse_seconds, "8 h", bare=False) = Field(
         8 * 3600.0, description="most time of one batch, which is one job; what is left then is not measured"
     )
     smaller: fields.FLAG = Field(

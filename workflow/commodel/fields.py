@@ -120,15 +120,15 @@ def one_of(*names: str) -> Any:
     return kind(parse, enum=list(names))
 
 
-def quantity(parse: Parse, example: str) -> Any:
-    """A number with or without a unit. Above zero, since nothing can be measured in no time or to no error."""
+def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
+    """A number with a unit, or `bare` too. Above zero, since nothing can be measured in no time or to no error."""
 
     def above_zero(value: Any) -> float:
         if not (number := parse(value)):
             raise UserError(f"found {shown(value)}, wanted more than 0")
         return number
 
-    return kind(above_zero, of=float, type=["number", "string"], examples=[example])
+    return kind(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
 
 
 def names_or(everything: str) -> Any:

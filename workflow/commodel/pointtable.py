@@ -16,7 +16,7 @@ from commodel.points import Setting, make_point
 from commodel.projectfiles import check_inside
 from commodel.records import LIBRARY, Point
 from commodel.tables import cell, read_rows
-from commodel.units import parse_bytes, parse_count, parse_seconds
+from commodel.units import parse_bytes, parse_count, parse_number_of_seconds
 
 
 def _own(spec: str) -> str:
@@ -52,7 +52,7 @@ def read_points(path: Path) -> Measured:
             continue
         try:
             point = make_point(Setting.unlimited(), _combination(row))
-            seconds = cell(row, "seconds", parse_seconds)
+            seconds = cell(row, "seconds", parse_number_of_seconds)
             if not seconds:
                 raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
         except UserError as error:

@@ -29,7 +29,7 @@ _QUANTITY = re.compile(
 )
 
 SIZE = "a size such as 4096, 64KiB or 1 MB"
-TIME = "a time such as 2.5us or 0.1"
+TIME = "a time such as 2.5us or 0.1 s"
 FRACTION = "a fraction such as 2% or 0.02"
 COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
 RANGE = "{from, to, factor} or {from, to, step}"
@@ -63,10 +63,26 @@ def parse_bytes(value: object) -> int:
 
 
 def parse_seconds(value: object) -> float:
+    """A time with its unit: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit."""
+    if bare := bare_number(value):
+        text = one_line(_written(value), 40)
+        near = f"{text}s" if bare < Decimal("0.001") else f"{text}us or {text}s"
+        raise UserError(f"found {shown(value)}, wanted a unit with it, such as {near}")
+    return parse_number_of_seconds(value)
+
+
+def parse_number_of_seconds(value: object) -> float:
+    """As `parse_seconds`, where the name of the key or column says that a number alone is seconds."""
     number = _quantity(value, TIME_UNITS, TIME)
     if number > MAX_SECONDS:
         raise UserError(f"found {shown(value)}, wanted at most {MAX_SECONDS:g} s")
     return float(number)
+
+
+def bare_number(value: object) -> Decimal | None:
+    """The number, where a quantity is one without a unit."""
+    match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_written(value))
+    return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
 
 def parse_fraction(value: object) -> float:
@@ -95,9 +111,7 @@ def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decima
     """Number times unit, never negative, never endless. Decimal keeps 1.1 kB at 1100 bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UserError(f"found {shown(value)}, wanted {wanted}")
-    if isinstance(value, int) and abs(value) > 10**30:  # str() of thousands of digits raises
-        raise UserError(f"found {shown(value)}, wanted {wanted}")
-    match = _QUANTITY.fullmatch(str(value).strip())
+    match = _QUANTITY.fullmatch(_written(value))
     if match is None:
         raise UserError(f"found {shown(value)}, wanted {wanted}")
     sign, number, unit = match.groups()
@@ -109,6 +123,11 @@ def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decima
         raise UserError(f"found {shown(value)}, wanted {wanted}, not negative")
     scale = units[unit] if unit else 1
     return Decimal(number) * (scale if isinstance(scale, Decimal) else Decimal(str(scale)))
+
+
+def _written(value: object) -> str:
+    """Empty for what is beyond every quantity: str() of thousands of digits raises."""
+    return "" if isinstance(value, int) and abs(value) > 10**30 else str(value).strip()
 
 
 def format_bytes(count: int) -> str:

@@ -10,13 +10,14 @@ from commodel.advice.ground import Evidence
 from commodel.compare import TEXT
 from commodel.config import find, load_platform
 from commodel.errors import UserError
+from commodel.families import read_set
 from commodel.points import Setting
-from commodel.tables import read_parameters, read_table
+from commodel.tables import read_table
 
 
 def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
     """Sets from files; without a platform there is room for everything, one rank a node."""
-    sets = [read_parameters(path) for path in files]
+    sets = [read_set(path) for path in files]
     doubles = {one.family for one in sets if sum(other.family == one.family for other in sets) > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
@@ -34,7 +35,7 @@ def of_platform(platform: str, results: Path, experiment: str | None = None) -> 
         of = f" of experiment '{experiment}'" if experiment else ""
         raise UserError(f"found no fitted values{of} on platform '{platform}'; {known}")
     folder = folders[-1]
-    sets = [read_parameters(path) for path in sorted(folder.glob("*.yaml"))]
+    sets = [read_set(path) for path in sorted(folder.glob("*.yaml"))]
     return Evidence(sets, setting(platform), held_out(folder.parents[1], platform)), folder.parents[1]
 
 

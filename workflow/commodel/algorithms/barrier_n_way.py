@@ -12,8 +12,7 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     ways = whole_number(argument) if argument else 2
     rounds, distance = [], 1
     while distance < ranks:
-        far = distance * np.arange(1, ways + 1)
-        far = far[far < ranks]
+        far = distance * np.arange(1, min(ways, (ranks - 1) // distance) + 1)
         source = np.repeat(np.arange(ranks), len(far))
         rounds.append(phase(0, source, (source + np.tile(far, ranks)) % ranks, 0))
         distance *= ways + 1

@@ -7,6 +7,7 @@ import click
 from commodel.algorithms import choices
 from commodel.errors import UserError
 from commodel.matrix import MAX_COMBINATIONS
+from commodel.operations import OPERATIONS
 from commodel.operations import operation as operation_named
 from commodel.patterns import schedule
 from commodel.points import Setting, make_point
@@ -17,7 +18,7 @@ from commodel.units import expand, parse_bytes, parse_count
 
 def pattern_options(command: Callable) -> Callable:
     options = (
-        click.option("--operation", help="bcast, reduce, gather, allreduce, allgather or barrier."),
+        click.option("--operation", help=f"{', '.join(list(OPERATIONS)[:-1])} or {list(OPERATIONS)[-1]}."),
         click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
         click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
         click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),

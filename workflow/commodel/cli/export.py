@@ -8,11 +8,12 @@ from commodel import compare
 from commodel.cli._output import emit
 from commodel.cli._points import one_schedule, pattern_options
 from commodel.collect import TEXT
+from commodel.families import read_set
 from commodel.interchange import extrap, goal, mrnet, rules, simgrid
-from commodel.tables import read_parameters, read_table
+from commodel.tables import read_table
 from commodel.topologies import tree
 from commodel.treetext import mrnet as mrnet_text
-from commodel.units import parse_count, parse_number
+from commodel.units import parse_count, parse_seconds
 
 PATH = click.Path(path_type=Path)
 OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
@@ -26,12 +27,12 @@ def export() -> None:
 @export.command(name="goal")
 @pattern_options
 @click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: gamma, and the simulator's arguments as a comment.")
-@click.option("--gamma", help="Seconds per byte of reduce and copy work.")
+@click.option("--gamma", help="Time per byte of reduce and copy work, e.g. 0.3ns.")
 @click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", help="Unit of time; default ns.")
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
-    """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its parameters,
-    which a comment of the file has if --params is given.
+    """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its
+    parameters, which a comment of the file has if --params is given.
 
     It gives the price of LogGP to the unit where g is at least o and no message comes before its receiver is ready for
     it. Elsewhere its conventions are others than those of `commodel predict`:
@@ -47,8 +48,8 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
     """
     schedule = one_schedule(**pattern)
-    known, arguments = goal.from_set(read_parameters(params), unit) if params else (None, "")
-    per_byte = parse_number(gamma) if gamma else known
+    known, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
+    per_byte = parse_seconds(gamma) if gamma else known
     if goal.untimed(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
     emit(goal.goal(schedule, per_byte, unit, arguments), out)
@@ -79,7 +80,7 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 @click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     """A simulated platform, from a parameter set of LogGP or Hockney."""
-    simgrid.write(read_parameters(params), parse_count(nodes, 2), out)
+    simgrid.write(read_set(params), parse_count(nodes, 2), out)
 
 
 @export.command(name="rules")

@@ -6,8 +6,7 @@ import textwrap
 import click
 
 from commodel.cli._output import show, style_option, table
-from commodel.families import Family, Parameter, family, family_names
-from commodel.tables import read_parameters
+from commodel.families import Family, Parameter, family, family_names, read_set
 from commodel.toolchain import ROOT
 from commodel.units import format_bytes
 
@@ -55,7 +54,7 @@ def about(entry: Family) -> dict[str, object]:
 def published(entry: Family) -> list[tuple[str, str]]:
     """Files of values that papers print, and where from."""
     folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
-    return [(str(path.relative_to(ROOT)), read_parameters(path).source) for path in sorted(folder.glob("*.yaml"))]
+    return [(str(path.relative_to(ROOT)), read_set(path).source) for path in sorted(folder.glob("*.yaml"))]
 
 
 def sheet(entry: Family) -> str:
@@ -81,7 +80,7 @@ def sheet(entry: Family) -> str:
     lines += [f"setting    {name}: {' or '.join(allowed)}" for name, allowed in (entry.settings or {}).items()]
     lines += ["", table(parameters)] if parameters else ["", "no parameters"]
     for path, source in published(entry):
-        ends = read_parameters(ROOT / path).bytes_range
+        ends = read_set(ROOT / path).bytes_range
         reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
         lines += ["", f"published  {path}", f"           {source}{reach}"]
     return "\n".join(lines)

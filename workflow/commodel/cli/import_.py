@@ -18,7 +18,7 @@ SET = click.option("-o", "--out", type=click.Path(path_type=Path), required=True
 ASKED = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
-    "layout": click.option("--layout", default="", help="block:Q or cyclic:Q, where the file does not say."),
+    "layout": click.option("--layout", default="", help="Such as block:2, where the file does not say."),
     "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
     "columns": click.option(
         "--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="E.g. seconds=time:us."
@@ -43,9 +43,10 @@ def _table(entry: Format) -> click.Command:
         found = read_times(entry, files, Given(**given, ranks=parse_count(ranks, 2) if ranks else 0))
         write_text(out, as_csv([asdict(time) for time in found.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in found.times))
-        click.echo(f"{out}: {len(found.times)} times of {operations}")
+        statistics = ", ".join(dict.fromkeys(time.statistic for time in found.times))
+        click.echo(f"{out}: {len(found.times)} times of {operations} ({statistics})")
         if found.left_out:
-            click.echo(f"commodel: left out what is not known here: {left_out(found)}", err=True)
+            click.echo(f"commodel: left out what cannot be used: {left_out(found)}", err=True)
 
     for name in reversed(("algorithm", "ranks", "layout", *entry.asks)):
         command = ASKED[name](command)

@@ -9,13 +9,13 @@ from commodel.cli._points import pattern_options, points
 from commodel.config import find, load_platform
 from commodel.errors import UserError
 from commodel.families import family as family_named
-from commodel.families import given
+from commodel.families import given, read_set
 from commodel.plan import load_plan
 from commodel.points import Setting
 from commodel.predict import predict as price
 from commodel.predict import table as priced
 from commodel.records import ParameterSet, Prediction
-from commodel.tables import read_parameters, write_table
+from commodel.tables import write_table
 from commodel.units import format_bytes, format_seconds
 
 
@@ -68,7 +68,7 @@ def predict(family, params, settings, platform, pipelined, plan_file, out, style
 
 
 def _read(family: str, path: Path) -> ParameterSet:
-    parameters = read_parameters(path)
+    parameters = read_set(path)
     if parameters.family != family:
         raise UserError(f"found parameters of family '{parameters.family}', wanted {family}", file=path)
     return parameters

@@ -8,11 +8,11 @@ from commodel import pricing
 from commodel.cli._snakemake import command, wait
 from commodel.config import find, load_experiment, load_platform
 from commodel.errors import UserError
+from commodel.families import read_set
 from commodel.points import Setting
 from commodel.pricelist import part as part_of
 from commodel.pricelist import shapes
 from commodel.streams import check_suffix, piece, schema, write_stream
-from commodel.tables import read_parameters
 
 
 @click.command()
@@ -49,7 +49,7 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
         setting = Setting.of(file.stem, load_platform(file))
     wanted = shapes(load_experiment(path), setting)
     chosen = part_of(wanted, *fraction) if fraction else wanted
-    sets = {str(file): read_parameters(file) for file in params}
+    sets = {str(file): read_set(file) for file in params}
     types = schema(pricing.COLUMNS)
     rows = write_stream(out, types, (piece(columns, types) for columns in pricing.price(chosen, sets, draws)))
     click.echo(f"{out}: {rows:,} prices of {sum(len(shape.sizes) for shape in chosen):,} points", err=True)

@@ -8,7 +8,7 @@ from commodel.advice.windows import gather_bounds
 from commodel.cli._jobs import MOST
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.tables import read_parameters
+from commodel.families import read_set
 from commodel.units import expand, parse_bytes, parse_count
 
 
@@ -23,7 +23,7 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     \b
     commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
     """
-    parameters = read_parameters(params)
+    parameters = read_set(params)
     if parameters.family != "cluster":
         raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
     counts = expand(ranks, lambda text: parse_count(text, 2))

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, one_line, suggest
 from commodel.fitting import Fitted, Observed
 from commodel.functions import FORM_NAMES, FORMS, KNOT, PIECEWISE, TABLE, coefficient_unit, takes, text
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.regression import mean
 from commodel.schedule import Schedule
+from commodel.tables import read_parameters
 from commodel.units import parse_bytes, parse_number, parse_seconds
 from commodel.values import Values
+from commodel.yamltext import read as read_yaml
 
 
 @dataclass(frozen=True)
@@ -152,12 +155,36 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
             raise UserError(f"found {key} twice")
         texts[key] = value
     forms = forms_of(entry, texts)
-    numbers = {
-        key: _number(value, unit(entry, key, forms), by_name[key.partition(".")[0]]) for key, value in texts.items()
-    }
+    numbers = {}
+    for key, value in texts.items():
+        try:
+            numbers[key] = _number(value, unit(entry, key, forms), by_name[key.partition(".")[0]])
+        except UserError as error:
+            raise UserError(error.found, key=key) from None
     values = {key: Estimate(number, unit(entry, key, forms), number, number) for key, number in numbers.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
     complete(entry, Values.exact(parameters))
+    return parameters
+
+
+def read_set(path: Path) -> ParameterSet:
+    """A parameter set from a file, its values in the units that their family has: a number of another unit, or of one
+    that is not named, is refused, not taken for seconds."""
+    parameters = read_parameters(path)
+    entry = family(parameters.family)
+    names = {parameter.name for parameter in entry.parameters}
+    if set(parameters.forms.values()) - set(FORM_NAMES):
+        return parameters  # `complete` says what is wrong with it
+    for key, estimate in parameters.values.items():
+        wanted = unit(entry, key, parameters.forms) if key.partition(".")[0] in names else estimate.unit
+        if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
+            continue
+        if estimate.unit:
+            message = f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
+        else:
+            message = f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
+        line = read_yaml(path).line(("parameters", key))
+        raise UserError(message, file=path, line=line, key=f"parameters.{key}")
     return parameters
 
 

@@ -25,6 +25,7 @@ from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 MAX_FILE = 256 * MIB
 NAMED = 12  # of what was left out, in a message
 ONE_MESSAGE = ("bcast", "linear", 2)
+SLOWEST = "mean of the slowest rank"  # statistics; for a collective's end the nearest that tools print
 MPI_NAMES = {  # as tools write them, lower case and without separators
     "bcast": "bcast",
     "broadcast": "bcast",
@@ -73,8 +74,12 @@ class Found:
     left_out: Counter = field(default_factory=Counter)
 
     def take(self, place: "Place", name: str, way: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
-        """One row of a collective; `way` is its algorithm, or empty where the library chose."""
+        """One row of a collective; `way` is its algorithm, or empty where the library chose. A library that has
+        0 bytes to move returns at once: no sample of anything."""
         operation = MPI_NAMES.get(plain(name), "")
+        if operation and operation != "barrier" and not size and way in ("", LIBRARY):
+            self.left_out[f"{name} of 0 bytes"] += 1
+            return
         way = place.given.algorithm or way or LIBRARY
         if operation not in OPERATIONS or (way != LIBRARY and not _known(operation, way)):
             self.left_out[name if way == LIBRARY else f"{name} {way}"] += 1

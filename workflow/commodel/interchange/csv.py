@@ -1,7 +1,8 @@
 """Any CSV table of measured collectives, a row a time: which column is what is said as NAME=COLUMN or NAME=COLUMN:UNIT.
 
 Names are operation, algorithm, layout, ranks, bytes, seconds, statistic; a column called like that needs no saying.
-Cells may have units of their own. The operation `pingpong` is a full round trip, and is halved.
+Cells may have units of their own; times in a column of another name than `seconds` need one. The operation `pingpong`
+is a full round trip, and is halved.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ from commodel.interchange import Format, Found, Given, Place
 from commodel.operations import operation
 from commodel.records import LIBRARY
 from commodel.tables import cell, read_rows
-from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bytes, parse_count, parse_seconds
+from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
 
 NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
@@ -27,8 +28,13 @@ def times(path: Path, given: Given) -> Found:
         texts = {}
         for name in NAMES:
             column, unit = columns.get(name, (name, ""))
-            texts[name] = row.get(column, "") + (unit if row.get(column, "")[-1:].isdigit() else "")
+            unit = unit or ("s" if name == column == "seconds" else "")
+            texts[name] = row.get(column, "") + (unit if bare_number(row.get(column, "")) is not None else "")
         try:
+            if bare_number(texts["seconds"]):
+                column = columns["seconds"][0]
+                said = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
+                raise UserError(said, key=column)
             _take(found, Place(path, number, given, layout=texts["layout"]), texts)
         except UserError as error:
             if error.message.startswith(f"{path}:"):

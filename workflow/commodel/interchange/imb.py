@@ -1,26 +1,39 @@
 """Text output of the Intel MPI Benchmarks: a block a benchmark and number of processes, microseconds.
 
-Sizes are a block for gather, allgather, scatter and alltoall, and the whole vector for the reductions, as here.
-PingPong prints half a round trip. Of the times of a row the mean over the processes is taken.
+Of a row t_max is taken, the mean over the repetitions of the rank for which it is largest: an operation has ended when
+the last rank has. PingPong prints half a round trip. Sizes are a block for gather, allgather, scatter and alltoall and
+the whole vector for the reductions, as here, but those of Reduce_scatter are the vector up to version 2019 (and in
+IMB-MPI1 of src_c, which calls itself 2018 ever since), and from 2019 Update 1 on one block, as Reduce_scatter_block's
+always are.
 """
 
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, Found, Given, Place, lines
+from commodel.interchange import SLOWEST, Format, Found, Given, Place, lines, plain
 
+VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b")
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
 HEAD = re.compile(r"\s*#(?:bytes|repetitions)\b")
-BYTES, MEAN, HALF = "#bytes", "t_avg[usec]", "t[usec]"
+BYTES, LAST, HALF = "#bytes", "t_max[usec]", "t[usec]"
+CUT_SHORT = {"out-of-mem.;", "int-overflow;", "time-out.;"}
+ONE_BLOCK_SINCE = (2019, 1)
+Version = tuple[int, int] | None
 
 
 def times(path: Path, given: Given) -> Found:
     found, name, ranks, columns = Found(), "", 0, []
+    version: Version = None
     for number, line in lines(path):
         place = Place(path, number, given)
-        if match := NAME.match(line):
+        if match := VERSION.match(line):
+            version = int(match[1]), int(match[3] or match[2] or 0)
+        elif match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
+            if name.startswith("Multi-"):  # groups of ranks at once: no time of an operation alone
+                found.left_out[name] += 1
+                name = ""
         elif match := PROCESSES.match(line):
             ranks = int(match[1])
         elif HEAD.match(line):
@@ -29,24 +42,29 @@ def times(path: Path, given: Given) -> Found:
             columns = columns if line.lstrip().startswith("#-") else []  # a block ends at its first other line
         elif columns and name:
             cells = line.split()
+            if CUT_SHORT & set(cells):
+                found.left_out[f"{name} that IMB gave up"] += 1
+                continue
             if len(cells) < len(columns):
                 if not cells[0].isdigit():
-                    continue  # a line about a run that was cut short
+                    continue
                 raise place.error(f"found {len(cells)} numbers, wanted {' '.join(columns)}")
-            _take(found, place, name, ranks, dict(zip(columns, cells, strict=False)))
+            _take(found, place, name, ranks, version, dict(zip(columns, cells, strict=False)))
     return found
 
 
-def _take(found: Found, place: Place, name: str, ranks: int, row: dict[str, str]) -> None:
+def _take(found: Found, place: Place, name: str, ranks: int, version: Version, row: dict[str, str]) -> None:
     size = place.whole(row[BYTES]) if BYTES in row else 0
     if name.lower() == "pingpong" and HALF in row:
         found.take_message(place, size, place.number(row[HALF]) * 1e-6, "mean")
-    elif MEAN in row:
-        seconds = place.number(row[MEAN]) * 1e-6
-        if seconds or size:  # what has nothing to send is printed as 0.00
-            found.take(place, name, "", ranks, size, seconds, "mean")
-    else:
+    elif LAST not in row:
         found.left_out[name] += 1
+    elif plain(name) == "reducescatter" and version is None:
+        found.left_out[f"{name} of a version that the file does not tell, so that its sizes have two meanings"] += 1
+    else:
+        if plain(name) == "reducescatterblock" or (plain(name) == "reducescatter" and version >= ONE_BLOCK_SINCE):
+            size *= place.given.ranks or ranks or 1
+        found.take(place, name, "", ranks, size, place.number(row[LAST]) * 1e-6, SLOWEST)
 
 
 FORMAT = Format("imb", "the Intel MPI Benchmarks", times)

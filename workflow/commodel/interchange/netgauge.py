@@ -25,7 +25,13 @@ def parameters(path: Path) -> ParameterSet:
     first = min(rows, key=lambda row: row["s"])
     fitted = [row for row in rows if isfinite(row["g"] + row["G"]) and row["g"] >= 0 and row["G"] >= 0]
     if not fitted:
-        raise UserError(f"found {len(rows)} sizes, none with numbers for g and G", file=path)
+        negative = sum(isfinite(row["g"] + row["G"]) for row in rows)
+        why = (
+            f"{negative} have a negative one: the line falls, so the times are too noisy"
+            if negative
+            else "none has both"
+        )
+        raise UserError(f"found {len(rows)} sizes, none with a g and G of at least 0; {why}", file=path)
     last = max(fitted, key=lambda row: row["s"])
     rest = first["L"] - first["o_s"] - first["o_r"]
     size = f"{first['s']:g} B"
@@ -33,7 +39,7 @@ def parameters(path: Path) -> ParameterSet:
     L = _exact(max(rest, 0.0), "s", note if rest > 0 else f"{note}, which is not above 0", known=rest > 0)
     line = f"a line through the sizes up to {last['s']:g} B"
     if skipped := len(rows) - len(fitted):
-        line += f"; {skipped} of {len(rows)} rows have no g and G"
+        line += f"; {skipped} of {len(rows)} rows have none, or a negative one"
     values = {
         "L": L,
         "o_s": _exact(first["o_s"], "s", f"of {size}"),

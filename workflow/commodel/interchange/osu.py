@@ -1,20 +1,23 @@
 """Text output of the OSU microbenchmarks: a title, a line of column names, then a size and times in microseconds a row.
 
 The title names the operation; the number of ranks is not in it. Sizes are a block for gather, allgather, scatter and
-alltoall, and the whole vector for reduce-scatter, as here. The latency test prints half a round trip.
+alltoall, and the whole vector for the reductions, reduce-scatter too, as here. Of a collective the maximum over the
+ranks is taken where it is printed (`-f`), since an operation has ended when the last rank has; else the median or mean
+of the ranks' average. The latency test prints half a round trip.
 """
 
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, Found, Given, Place, lines
+from commodel.interchange import SLOWEST, Format, Found, Given, Place, lines
 
 TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
 LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
 MESSAGE = "latency"
 COLUMN = re.compile(r"(?P<size>Size)|(?P<way>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
-STATISTICS = {"": "mean", "avg": "mean", "p50": "median"}
+STATISTICS = {"max": SLOWEST, "p50": "median of the ranks' mean", "avg": "mean over the ranks"}  # the best first
+ONE_WAY = {"p50": "median", "latency": "mean", "avg": "mean"}
 
 
 def times(path: Path, given: Given) -> Found:
@@ -43,24 +46,25 @@ def times(path: Path, given: Given) -> Found:
 
 
 def _columns(line: str) -> list[str]:
-    """size, mean, median, … in the order of the line."""
+    """size, latency, avg, max, p50, … in the order of the line."""
     names = []
     for match in COLUMN.finditer(line.lstrip(" #")):
         word = (match["way"] or "").lower()
-        names.append("size" if match["size"] else match["other"] or STATISTICS.get(word, word))
+        names.append("size" if match["size"] else match["other"] or word or "latency")
     return names
 
 
 def _take(found: Found, place: Place, name: str, row: dict[str, str]) -> None:
-    statistic = "median" if "median" in row else "mean"
-    if statistic not in row:
+    statistics = ONE_WAY if name == MESSAGE else STATISTICS
+    column = next((column for column in statistics if column in row), None)
+    if column is None:
         raise place.error("found no column of average latency")
     size = place.whole(row["size"]) if "size" in row else 0
-    seconds = place.number(row[statistic]) * 1e-6
+    seconds = place.number(row[column]) * 1e-6
     if name == MESSAGE:
-        found.take_message(place, size, seconds, statistic)
+        found.take_message(place, size, seconds, statistics[column])
     else:
-        found.take(place, name, "", 0, size, seconds, statistic)
+        found.take(place, name, "", 0, size, seconds, statistics[column])
 
 
 FORMAT = Format("osu", "the OSU microbenchmarks", times)

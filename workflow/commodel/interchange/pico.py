@@ -37,6 +37,9 @@ def times(path: Path, given: Given) -> Found:
         place = Place(path, number, given, layout=layout, called=row["algorithm"])
         ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
         if row["collective"] in WHOLE and ranks:
+            if size < ranks:  # less than a byte for each
+                found.left_out[f"{row['collective']} of 0 bytes"] += 1
+                continue
             size //= ranks
         name = ORIGIN.sub("", row["algorithm"])
         way = NAMES.get(name, name.replace("_", "-"))

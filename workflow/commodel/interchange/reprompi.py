@@ -1,7 +1,8 @@
 """Text output of ReproMPI: `#@key=value` lines, column names, then a row a sample, or a row a case if summarised.
 
-Seconds; `count` is in elements of `datatype_extent_bytes` each, those of one rank. Where every process has its row, a
-sample took as long as its slowest process.
+Seconds; `count` is in elements of `datatype_extent_bytes` each: a block for gather, allgather, scatter and alltoall, as
+here, and for both reduce-scatters too, whose vector is as many blocks as there are ranks. Where every process has its
+row, a sample took as long as its slowest process.
 """
 
 from pathlib import Path
@@ -39,8 +40,8 @@ def times(path: Path, given: Given) -> Found:
     for place, row, seconds, statistic in samples.values():
         size = place.whole(row["count"]) * place.whole(about.get("datatype_extent_bytes") or "1")
         ranks = place.whole(about.get("nprocs") or "0")
-        if plain(row["test"]) == "reducescatterblock":  # its count is what each rank gets
-            size *= given.ranks or ranks
+        if plain(row["test"]) in ("reducescatter", "reducescatterblock"):
+            size *= given.ranks or ranks or 1
         found.take(place, row["test"], "", ranks, size, seconds, statistic)
     return found
 

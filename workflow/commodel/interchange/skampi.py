@@ -1,7 +1,8 @@
 """Text output of SKaMPI 5: `begin result "NAME"` … `end result "NAME"`, a row a setting, microseconds.
 
-A row is what was varied (`procs= 8`), the bytes of a message, the mean, its standard error, how many measurements there
-were, and the time of each process. A ping-pong is a full round trip here, and is halved.
+A row is what was varied (`procs= 8`), the bytes of a message (of a block, or of the whole vector where it reduces, as
+here), the mean, its standard error, how many measurements there were, and the time of each process. A ping-pong is a
+full round trip here, and is halved.
 """
 
 import re

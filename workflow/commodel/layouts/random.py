@@ -2,20 +2,25 @@
 
 import numpy as np
 
+from commodel.errors import UserError
 from commodel.layouts import Layout, whole
 from commodel.units import parse_count
 
 FORM = "random:Q@SEED"
 
 
-def per_node(arguments: str) -> int:
-    return whole(arguments.partition("@")[0], FORM)
+def split(arguments: str) -> tuple[int, int]:
+    per_node, _, seed = arguments.partition("@")
+    try:
+        return whole(per_node, FORM), parse_count(seed, 0, 2**63 - 1)
+    except UserError:
+        raise UserError(f"found 'random:{arguments}', wanted {FORM}, a whole number of 0 or more as seed") from None
 
 
 def place(arguments: str, ranks: int) -> np.ndarray:
-    seed = parse_count(arguments.partition("@")[2], 0, 2**63 - 1)
+    per_node, seed = split(arguments)
     numbers = np.random.Generator(np.random.PCG64(seed))
-    return numbers.permutation(np.arange(ranks) // per_node(arguments))
+    return numbers.permutation(np.arange(ranks) // per_node)
 
 
 LAYOUT = Layout(
@@ -23,6 +28,6 @@ LAYOUT = Layout(
     form=FORM,
     title="ranks are shuffled over the nodes, Q on each",
     place=place,
-    per_node=per_node,
+    per_node=lambda arguments: split(arguments)[0],
     by_spec=False,
 )

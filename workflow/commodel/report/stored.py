@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel import collect, compare, distributions
-from commodel.families import family, meanings
+from commodel.families import family, meanings, read_set
 from commodel.plan import load_plan
 from commodel.provenance import versions
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.shape import Report
-from commodel.tables import read_json, read_parameters, read_table
+from commodel.tables import read_json, read_table
 from commodel.traces import Traces, attempts, digests, texts
 from commodel.unmeasured import read_unmeasured
 
@@ -48,7 +48,7 @@ def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | Non
     return build(
         read_table(folder / "comparison.csv", compare.TEXT),
         [
-            read_parameters(folder / "fitted" / platform / f"{name}.yaml")
+            read_set(folder / "fitted" / platform / f"{name}.yaml")
             for platform in plan.platforms
             for name in plan.families
         ],

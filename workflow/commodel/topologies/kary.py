@@ -4,12 +4,16 @@ from commodel.errors import UserError
 from commodel.topologies import Topology
 from commodel.tree import Tree, by_levels, whole_numbers
 
+FORM = "kary:FANOUT^HEIGHT"
+
 
 def build(text: str) -> Tree:
-    numbers = whole_numbers(text, "^", "kary:FANOUT^HEIGHT")
-    if len(numbers) != 2 or numbers[1] > 64 * (numbers[0] == 1) + 24:
-        raise UserError(f"found 'kary:{text}', wanted kary:FANOUT^HEIGHT of a tree that fits in memory")
+    numbers = whole_numbers(text, "^", FORM)
+    if len(numbers) != 2:
+        raise UserError(f"found 'kary:{text}', wanted {FORM}")
+    if numbers[1] > 64 * (numbers[0] == 1) + 24:
+        raise UserError(f"found 'kary:{text}', wanted {FORM} of a tree that fits in memory")
     return by_levels([numbers[0]] * numbers[1])
 
 
-TOPOLOGY = Topology(name="kary", form="kary:FANOUT^HEIGHT", title="full tree of one fan-out", build=build)
+TOPOLOGY = Topology(name="kary", form=FORM, title="full tree of one fan-out", build=build)

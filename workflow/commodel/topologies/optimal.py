@@ -1,5 +1,6 @@
-"""The tree over which a broadcast is optimal for given L, o and g of LogP, times such as 5us (Karp, Sahay, Santos and
-Schauser, SPAA 1993): a message is there L + 2·o after its start, and the next may start max(g, o) later."""
+"""The tree over which a broadcast is optimal for given L, o and g of LogP (Karp, Sahay, Santos and Schauser, SPAA
+1993): a message is there L + 2·o after its start, and the next may start max(g, o) later. Times such as 5us, or
+three numbers: only their ratios count."""
 
 from fractions import Fraction
 
@@ -7,7 +8,7 @@ from commodel.errors import UserError
 from commodel.soonest import soonest
 from commodel.topologies import Topology
 from commodel.tree import Tree, sized
-from commodel.units import parse_seconds
+from commodel.units import bare_number, parse_number, parse_seconds
 
 FORM = "optimal:L,o,g@NODES"
 
@@ -17,7 +18,8 @@ def build(text: str) -> Tree:
     times = written.split(",")
     if len(times) != 3:
         raise UserError(f"found 'optimal:{text}', wanted {FORM} with times such as 5us")
-    L, o, g = (Fraction(str(parse_seconds(time.strip()))) for time in times)
+    alone = all(bare_number(time) is not None for time in times)
+    L, o, g = (Fraction(str((parse_number if alone else parse_seconds)(time.strip()))) for time in times)
     if not L + 2 * o:
         raise UserError(f"found 'optimal:{text}', wanted L or o above 0")
     return soonest(nodes, L + 2 * o, max(g, o))

@@ -3,6 +3,7 @@ The same seed gives the same tree."""
 
 import numpy as np
 
+from commodel.errors import UserError
 from commodel.topologies import Topology
 from commodel.tree import Tree, check_size, one_number
 from commodel.units import parse_count
@@ -14,7 +15,11 @@ def build(text: str) -> Tree:
     written, _, seed = text.partition("@")
     nodes = one_number(written, FORM)
     check_size(nodes)
-    numbers = np.random.Generator(np.random.PCG64(parse_count(seed, 0, 2**63 - 1)))
+    try:
+        start = parse_count(seed, 0, 2**63 - 1)
+    except UserError:
+        raise UserError(f"found 'random:{text}', wanted {FORM}, a whole number of 0 or more as seed") from None
+    numbers = np.random.Generator(np.random.PCG64(start))
     return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
 
 
