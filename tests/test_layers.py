@@ -5,8 +5,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
-    -1: "errors process",
-    0: "textfiles",
+    -2: "errors",
+    -1: "safepaths",
+    0: "process results textfiles",
     1: "safecells sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+
+from commodel.safepaths import AnyPath
 
 LOOK = 0.5  # seconds between two looks at what is running
 GRACE = 10  # seconds to end after SIGTERM: srun kills its step in that time, also on other nodes
 
 
-def run(argv: list[str], log: Path, watch: Callable[[], str] = lambda: "") -> tuple[int, str]:
+def run(argv: list[str], log: AnyPath, watch: Callable[[], str] = lambda: "") -> tuple[int, str]:
     """Runs a launcher in a session of its own, so that Ctrl-C, a termination and `watch` reach every rank; and so that
     the launcher is terminated even if this process is killed outright. `watch` is asked again and again whether to go
     on: what it says is why not. Returns the launcher's code, and that word, empty if it ended by itself."""
@@ -25,7 +26,7 @@ def run(argv: list[str], log: Path, watch: Callable[[], str] = lambda: "") -> tu
             stdout=stream,
             stderr=stream,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
-            cwd=log.parent,
+            cwd=log.parent.resolve(),
             start_new_session=True,
             preexec_fn=_die_with_parent,
         )

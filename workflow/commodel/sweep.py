@@ -7,13 +7,14 @@ others nothing. What goes wrong before any case began is no case's fault, and en
 import re
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
 from commodel.errors import UserError, one_line
 from commodel.process import run
+from commodel.safepaths import AnyPath
 from commodel.starts import Rig, Start, prepare
+from commodel.textfiles import MIB, open_file
 from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
 
 # How a complaint looks: of the native programs, else of the launcher under them.
@@ -26,6 +27,7 @@ SAID = (
 # Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
 TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 EXIT_USER = 2  # of the programs, where the launcher passes it on
+LONGEST_LOG = 64 * MIB
 BLOCK = 4096  # bytes: where less is free, the disk is full
 FULL = "No space left on device"
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
@@ -94,24 +96,30 @@ def _sampled_before(rig: Rig, number: int) -> set[str]:
     return set().union(*(unmeasured.finished(rig.pass_folder(earlier))[0] for earlier in range(number)))
 
 
-def _innocent(log: Path, code: int, case: str) -> bool:
+def _innocent(log: AnyPath, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
-    text = log.read_text(encoding="utf-8", errors="replace")
+    text = _printed(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or _full(log)
 
 
-def _full(log: Path) -> bool:
-    return shutil.disk_usage(log.parent).free < BLOCK
+def _full(log: AnyPath) -> bool:
+    return shutil.disk_usage(log.parent.resolve()).free < BLOCK
 
 
-def complaint(log: Path) -> str:
+def _printed(log: AnyPath) -> str:
+    """What a start printed, of a very long text the beginning."""
+    with open_file(log) as stream:
+        return stream.read(LONGEST_LOG).decode(errors="replace")
+
+
+def complaint(log: AnyPath) -> str:
     """What went wrong with a start, in one line: the program's own words first."""
-    text = log.read_text(encoding="utf-8", errors="replace")
+    text = _printed(log)
     lines = [line for line in text.splitlines() if line.strip()] or [FULL if _full(log) else "it printed nothing"]
     return one_line(next((line for pattern in SAID for line in lines if pattern.search(line)), lines[-1]))
 
 
-def _failure(start: Start, code: int, why: str, lost: int, said: str, log: Path) -> str:
+def _failure(start: Start, code: int, why: str, lost: int, said: str, log: AnyPath) -> str:
     ended = "ran out of time" if why in (STARTING, TIMEOUT) else f"ended with code {code}"
     return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {said} (log: {log})"

@@ -15,6 +15,8 @@ from commodel.report.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.received import Formula, received, rows
 from commodel.report.stored import ANONYMOUS, stored
 from commodel.report.xlsx import write_xlsx
+from commodel.results import Results
+from commodel.safepaths import AnyPath
 from commodel.traces import digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
@@ -33,7 +35,7 @@ class Finding:
     detail: str = ""
 
 
-def verify(path: Path, folder: Path) -> tuple[list[Finding], str]:
+def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """What is the same, differs or is missing, and a remark on what was not looked at."""
     with received(path) as book:
         said = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
@@ -69,9 +71,9 @@ def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
     return found
 
 
-def files(said: Mapping[str, str], folder: Path) -> Iterator[Finding]:
+def files(said: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """By name. No name from the workbook is looked for: it may be any path."""
-    there = digests(load_plan(folder / "plan.json"), folder)
+    there = digests(load_plan(Results.of(folder).plan), folder)
     for name in dict.fromkeys([*there, *said]):
         if name not in there:
             yield Finding(MISSING, one_line(name, 200), "not in the results")
