@@ -22,7 +22,7 @@ except UserError as error:
 except OSError as error:
     raise WorkflowError(f"{error.filename}: {error.strerror}")
 
-PLAN = CAMPAIGN.plan
+PLAN, RESULTS = CAMPAIGN.plan, CAMPAIGN.results
 BATCHES = {batch.name: batch for batch in PLAN.batches}
 E = PLAN.experiment
 
@@ -45,7 +45,7 @@ rule all:
     default_target: True
     input:
         [] if FINISH else [str(CAMPAIGN.done(batch)) for batch in PLAN.batches],
-        f"results/{E}/comparison.csv",
+        str(RESULTS.table("comparison")),
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",
 

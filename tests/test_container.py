@@ -1,11 +1,12 @@
 """What becomes of a command that runs in an image, and what a platform file may say about one."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
-from commodel.config import load_platform
+from commodel.config import TRUSTED, load_platform
 from commodel.container import Image, image_digest, inside
 from commodel.errors import UserError
 from commodel.launchers import Job, launcher
@@ -97,7 +98,20 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
     [
         ("{image: no.sif}", "container.image: .*no.sif cannot be read: No such file"),
         ("{image: ../it.sif}", "container.image: found '../it.sif', wanted a file below the project"),
-        ("{image: out/it.sif}", "container.image: found a link that leaves the project, wanted an absolute path"),
+        (
+            "{image: out/it.sif}",
+            "container.image: found 'out/it.sif', which is a link that leaves .*TRUSTED=/.*/outside[0-9]+$",
+        ),
+        (
+            "{image: /it.sif}",
+            "container.image: found '/it.sif', which is in no folder that you trust; .*: export COMMODEL_TRUSTED=/",
+        ),
+        (
+            "{image: it.sif, model: bind, mpi: /opt/mpi}",
+            "container.mpi: found '/opt/mpi', which is in no .*TRUSTED=/opt/mpi$",
+        ),
+        ("{image: it.sif, bind: [/a, /b]}", r"container.bind\[0\]: found '/a', which is in no folder"),
+        ("{image: pipe}", "container.image: .*pipe: cannot be read: found a pipe or a device, wanted a file"),
         ("{image: --help}", "container.image: found '--help'"),
         ("{image: 'it.sif;true'}", "container.image: found 'it.sif;true'"),
         ("{image: 'docker://it'}", "container.image: found 'docker://it'"),
@@ -109,12 +123,28 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
         ("{image: it.sif, options: --cleanenv}", "container.options: found an unknown key"),
     ],
 )
-def test_a_mistake_has_its_place_in_the_platform_file(container, said, project, tmp_path_factory):
+def test_a_mistake_has_its_place_in_the_platform_file(container, said, project, tmp_path_factory, monkeypatch):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "it.sif").write_bytes(b"an image")
     (project / "out").symlink_to(outside)
+    os.mkfifo(project / "pipe")
+    monkeypatch.delenv(TRUSTED, raising=False)
     with pytest.raises(UserError, match=rf"platform.yaml:4: {said}"):
         platform(project, container)
+
+
+def test_what_the_user_trusts_may_be_taken_from_anywhere(project, tmp_path_factory, monkeypatch):
+    """Also through a link: it is where that leads that counts."""
+    outside = tmp_path_factory.mktemp("apps")
+    (outside / "it.sif").write_bytes(b"an image")
+    (outside / "mpi").mkdir()
+    (project / "out").symlink_to(outside)
+    monkeypatch.setenv(TRUSTED, f"relative:/nowhere:{outside}")
+    for image in (outside / "it.sif", "out/it.sif"):
+        made = platform(project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}")
+        assert made.image.file == project / image
+    with pytest.raises(UserError, match="which is in no folder that you trust"):
+        platform(project, f"{{image: it.sif, bind: [{outside}-2]}}")
 
 
 def test_what_is_simulated_needs_no_image_of_its_own(project):

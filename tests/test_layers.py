@@ -5,10 +5,11 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
 LEVELS = {
-    -1: "errors mpikinds process",
-    0: "lastwords textfiles",
+    -2: "errors mpikinds",
+    -1: "safepaths",
+    0: "process results textfiles",
     1: "watching safecells sources holding registry units expressions yamltext toolchain tree records schedule",
-    2: "container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
+    2: "lastwords container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "controller experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",

@@ -56,7 +56,7 @@ def attempt(began: float, **settings) -> dict:
 def leave(campaign, index: int, attempts=(), samples=0, done=False, turn=1, in_passes=()):
     """What a driver leaves of a batch: raw files of its first cases, files of passes over the first of the others."""
     batch = campaign.plan.batches[index]
-    folder = campaign.done(batch).parent
+    folder = campaign.folder / "raw" / batch.name
     folder.mkdir(parents=True)
     for case in batch.ids[:samples]:
         (folder / f"{case}.csv").write_text("")

@@ -140,3 +140,19 @@ def test_a_world_of_one_is_told_from_too_few_ranks(real, tmp_path):
     plan = tmp_path / "placement"
     plan.write_text("0\n1\n")
     refused(real(1, "pingpong", "id,bytes\na,8", "--placement", plan), "each of the 2 processes", "rank 0 of 1")
+
+
+def test_nothing_is_written_through_links(real, tmp_path):
+    """The folder for samples may be anybody's."""
+    away, samples = tmp_path / "away", tmp_path / "samples"
+    away.write_text("precious")
+    samples.mkdir()
+    for name in (".a.tmp", "..now.tmp", ".now", ".meta.json.tmp"):
+        (samples / name).symlink_to(away)
+    done = real(2, "pingpong", "id,bytes\na,8", "--meta", samples / "meta.json")
+    assert done.code == 0, done.err
+    assert sorted(path.name for path in samples.iterdir()) == ["a.csv", "meta.json"]
+    assert away.read_text() == "precious"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
+    refused(real(2, "pingpong", "id,bytes\na,8", out="linked"), "linked: found no folder or a link, wanted a folder")

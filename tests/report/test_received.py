@@ -1,5 +1,6 @@
 """A workbook that a stranger sends: read as it is, or refused in one line."""
 
+import os
 import zipfile
 
 import openpyxl
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from commodel.cli.report import report as verb
 from commodel.errors import UserError
+from commodel.report import received as received_module
 from commodel.report.received import received, rows
 
 
@@ -37,6 +39,8 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><x>&b;</x>'
         ("xl/styles.xml", b" " * (65 << 20)),
         ("xl/workbook.xml", b"<workbook"),
         ("[Content_Types].xml", b""),
+        ("xl/sharedStrings.xml", b"<sst>" + 1_000_001 * b"<si/>" + b"</sst>"),
+        ("xl/sharedStrings.xml", b"<x:sst>" + 1_000_001 * b"<x:si></x:si>" + b"</x:sst>"),
     ],
 )
 def test_hostile_parts_are_refused_in_one_line(path, folder, name, data):
@@ -45,6 +49,30 @@ def test_hostile_parts_are_refused_in_one_line(path, folder, name, data):
     assert run.exit_code == 2
     assert run.output.count("\n") == 1
     assert "trees.xlsx" in run.output
+
+
+def test_the_sum_of_many_parts_is_bounded(path, folder, monkeypatch):
+    """None of them is large."""
+    monkeypatch.setattr(received_module, "MOST_IN_ALL", {"xl/worksheets/": 64 << 20, "": 8 << 20})
+    for name in ("xl/worksheets/x", "xl/drawings/x"):
+        pack(path, parts_of(path) | {f"{name}{number}.xml": bytes(3 << 20) for number in range(30)})
+        run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
+        assert (run.exit_code, run.output.count("\n")) == (2, 1)
+        assert "found parts of " in run.output
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "hole"])
+def test_what_is_no_file_is_no_workbook(kind, tmp_path, folder):
+    path = tmp_path / "x.xlsx"
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "folder": path.mkdir,
+        "hole": lambda: (path.touch(), os.truncate(path, 1 << 40)),
+    }[kind]()
+    run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
+    assert (run.exit_code, run.output.count("\n")) == (2, 1)
+    assert "wanted a file" in run.output or "found more than 1024 MiB" in run.output
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06" + bytes(18)])

@@ -9,16 +9,16 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
+from commodel.results import STATE
+from commodel.safepaths import AnyPath
 from commodel.tables import MAX_FILE, write_json
 from commodel.textfiles import read_text
 
-STATE = "state.json"
 DONE = "done"  # the outcome of an attempt that leaves nothing to do
 SILENT = "died without a word"
 DAMAGED = f"{STATE} is damaged: what it told of this attempt and those before is lost"
@@ -90,7 +90,7 @@ class Story:
 FORM = TypeAdapter(Story)
 
 
-def read_story(folder: Path) -> Story:
+def read_story(folder: AnyPath) -> Story:
     """The story of the batch of a folder; without attempts where none began."""
     path = folder / STATE
     try:
@@ -107,7 +107,7 @@ def read_story(folder: Path) -> Story:
 class OwnAttempt:
     """This process's attempt, which is added to the story of its folder when something is written."""
 
-    def __init__(self, folder: Path, seconds: float | None, commit: str):
+    def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
         self.before = list(read_story(folder).attempts)
         now = round(time.time(), 1)

@@ -12,6 +12,8 @@ from commodel.errors import UserError
 from commodel.holding import hold
 from commodel.plan import load_plan, refresh
 from commodel.records import Batch, Plan
+from commodel.results import Results
+from commodel.safepaths import AnyPath, SafePath
 from commodel.unmeasured import unmark, why_unmeasured
 
 RUN = "another run of this experiment"
@@ -20,12 +22,16 @@ RUN = "another run of this experiment"
 @dataclass(frozen=True)
 class Campaign:
     plan: Plan
-    folder: Path  # results/<experiment>, relative to the project's
+    folder: AnyPath  # results/<experiment>, relative to the project's
     hold: TextIO | None = None  # what keeps others out, as long as it is open
     refusal: str = ""  # why nothing may be run here
 
-    def done(self, batch: Batch) -> Path:
-        return self.folder / "raw" / batch.name / "done"
+    @property
+    def results(self) -> Results:
+        return Results.of(self.folder)
+
+    def done(self, batch: Batch) -> SafePath:
+        return self.results.done(batch.name)
 
     @property
     def finished(self) -> list[Batch]:
@@ -36,8 +42,8 @@ class Campaign:
         return [batch for batch in self.plan.batches if not self.done(batch).exists()]
 
 
-def results(experiment: str) -> Path:
-    return Path("results") / find("experiment", experiment).stem
+def results(experiment: str) -> SafePath:
+    return SafePath(Path("results") / find("experiment", experiment).stem)
 
 
 def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
@@ -46,11 +52,11 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
     an experiment edited meanwhile is the next run's matter."""
     folder = results(experiment)
     if not leading:
-        return Campaign(load_plan(folder / "plan.json"), folder)
+        return Campaign(load_plan(Results(folder).plan), folder)
     try:
         stream = hold(folder, RUN)
     except UserError as error:
-        return Campaign(load_plan(folder / "plan.json"), folder, refusal=error.message)
+        return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
     return Campaign(refresh(experiment, Path.cwd(), only), folder, stream)
 
 

@@ -1,7 +1,6 @@
 """Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,10 @@ import pandas as pd
 from commodel.attempts import read_story
 from commodel.errors import UserError
 from commodel.layouts import nodes_of_case
-from commodel.rawfiles import DamagedError, raw_file, read_samples
+from commodel.rawfiles import SUFFIXES, DamagedError, raw_file, read_samples
 from commodel.records import Batch, Plan
+from commodel.results import DONE
+from commodel.safepaths import AnyPath
 from commodel.stats import median_interval, worst_stop
 from commodel.unmeasured import UNFINISHED, table_of, why_unmeasured
 
@@ -33,7 +34,7 @@ ASIDE = ".damaged"
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
 
 
-def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
     `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
     found: list[dict] = []  # of each case
@@ -73,14 +74,14 @@ def collect(plan: Plan, raw: Path, unfinished: bool = False) -> tuple[pd.DataFra
     return observations if counted else observations.drop(columns="count"), table_of(lacking)
 
 
-def _put_aside(path: Path) -> None:
+def _put_aside(path: AnyPath) -> None:
     """A damaged file is kept for whoever wants to know; its batch is not done any more."""
     path.replace(path.with_name(f"{path.name}{ASIDE}"))
-    (path.parent / "done").unlink(missing_ok=True)
+    (path.parent / DONE).unlink(missing_ok=True)
 
 
-def _why(folder: Path, case: str) -> dict[str, str]:
-    aside = any(folder.glob(f"{case}*{ASIDE}"))
+def _why(folder: AnyPath, case: str) -> dict[str, str]:
+    aside = any((folder / f"{case}{suffix}{ASIDE}").exists() for suffix in SUFFIXES)
     end = "its raw file was damaged and moved aside" if aside else read_story(folder).end
     status, reason = why_unmeasured(folder, case) or (UNFINISHED, end)
     return {"status": status, "reason": reason}

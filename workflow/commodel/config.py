@@ -5,6 +5,7 @@
 
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from commodel.simnetwork import read_network
 from commodel.units import shown
 from commodel.yamltext import Document
 
+TRUSTED = "COMMODEL_TRUSTED"  # environment: folders, between colons, that images and libraries may be taken from
 NAMED_FILE = re.compile(fields.NAME_PATTERN)
 Model = TypeVar("Model", Experiment, Platform)
 
@@ -66,14 +68,32 @@ def load_platform(file: str | Path) -> Platform:
 def _image(platform: Platform) -> Image:
     wanted, project = platform.container, Path.cwd()
     file = project / wanted.image
-    if not wanted.image.startswith("/") and not file.resolve().is_relative_to(project.resolve()):
-        raise platform.error(("container", "image"), "found a link that leaves the project, wanted an absolute path")
+    own = () if wanted.image.startswith("/") else (project,)
+    _check_trusted(platform, ("container", "image"), wanted.image, own)
+    if wanted.mpi:
+        _check_trusted(platform, ("container", "mpi"), wanted.mpi)
+    for number, folder in enumerate(wanted.bind):
+        _check_trusted(platform, ("container", "bind", number), folder)
     try:
         found = image_digest(file)
     except OSError as error:
         message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
         raise platform.error(("container", "image"), message) from None
+    except UserError as error:
+        raise platform.error(("container", "image"), error.message) from None
     return Image(file, found, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
+
+
+def _check_trusted(platform: Platform, place: tuple, path: str, own: tuple[Path, ...] = ()) -> None:
+    """An image is a program, and a folder of libraries is part of one. A platform file may have come by mail: it names
+    them only where the user has said that they may be taken from."""
+    folders = [*own, *(Path(name) for name in os.environ.get(TRUSTED, "").split(":") if name.startswith("/"))]
+    real = Path(path).resolve()
+    if not any(real.is_relative_to(folder.resolve()) for folder in folders):
+        leads = "is a link that leaves the project" if own else "is in no folder that you trust"
+        advised = real.parent if real.is_file() else real
+        message = f"found {shown(path)}, which {leads}; if it may be used: export {TRUSTED}={advised}"
+        raise platform.error(place, message)
 
 
 def _validated(model: type[Model], document: Document) -> Model:

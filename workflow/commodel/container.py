@@ -14,6 +14,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, one_line
 from commodel.mpikinds import mismatch
+from commodel.textfiles import open_file
 from commodel.toolchain import find, native_digest, version
 
 RUNTIMES = ("apptainer", "singularity")
@@ -45,7 +46,7 @@ def image_digest(file: Path) -> str:
 
 @lru_cache
 def _sha256(file: Path, size: int, changed: int) -> str:
-    with file.open("rb") as stream:
+    with open_file(file) as stream:
         return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
 
 

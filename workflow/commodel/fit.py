@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from commodel.errors import UserError
+from commodel.errors import UserError, suggest
 from commodel.families import Family, family, unit
 from commodel.fitting import CaseSamples, Fitted, Observed, estimate
 from commodel.leftout import left_out
@@ -39,6 +39,8 @@ def _setting(value: object) -> object:
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
     """A family's parameters on a platform. Where the data do not suffice, a set without values that says what lacks."""
     entry = family(name)
+    if platform not in plan.platforms:
+        raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     where = plan.platforms[platform]
     evidence = observed(observations, platform, plan.seed, where["types"])
     try:

@@ -12,10 +12,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TextIO
 
 from commodel.errors import UserError, one_line
+from commodel.safepaths import AnyPath
 
 FILE = ".holder"
 PATIENCE = 1.0  # seconds: who only looks whether a folder is held holds it for a moment, too
@@ -23,18 +23,18 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def held(folder: Path, what: str) -> Iterator[None]:
+def held(folder: AnyPath, what: str) -> Iterator[None]:
     """Holds a folder while a block runs, or says who holds it."""
     with hold(folder, what):
         yield
 
 
-def hold(folder: Path, what: str) -> TextIO:
+def hold(folder: AnyPath, what: str) -> TextIO:
     """Holds a folder until the file returned is closed. The kernel closes it even after a kill -9."""
     folder.mkdir(parents=True, exist_ok=True)
     stream = (folder / FILE).open("a+", encoding="utf-8")
     try:
-        if not _locked(stream, fcntl.LOCK_EX, PATIENCE):
+        if not _locked(stream, fcntl.LOCK_EX, PATIENCE, folder):
             raise UserError(f"{what} is at work already: {_written(stream)}", file=folder)
         stream.seek(0)
         stream.truncate()
@@ -46,16 +46,16 @@ def hold(folder: Path, what: str) -> TextIO:
     return stream
 
 
-def holder(folder: Path) -> str:
+def holder(folder: AnyPath) -> str:
     """Who holds a folder, as far as locks tell; empty: nobody. Needs no right to write there."""
     try:
         with (folder / FILE).open(encoding="utf-8") as stream:
-            return "" if _locked(stream, fcntl.LOCK_SH, 0) else _written(stream)
+            return "" if _locked(stream, fcntl.LOCK_SH, 0, folder) else _written(stream)
     except FileNotFoundError:
         return ""
 
 
-def _locked(stream: TextIO, kind: int, patience: float) -> bool:
+def _locked(stream: TextIO, kind: int, patience: float, folder: AnyPath) -> bool:
     until = time.monotonic() + patience
     while True:
         try:
@@ -69,7 +69,6 @@ def _locked(stream: TextIO, kind: int, patience: float) -> bool:
             if error.errno not in NO_LOCKS:
                 raise
             if kind == fcntl.LOCK_EX:
-                folder = os.path.dirname(stream.name)
                 print(f"commodel: {folder}: no locks here: take care that nobody else works in it", file=sys.stderr)
             return True
 

@@ -3,9 +3,10 @@ starts them, which come wrapped, in frames, and among much advice."""
 
 import re
 import shutil
-from pathlib import Path
 
 from commodel.errors import one_line
+from commodel.safepaths import AnyPath
+from commodel.textfiles import MIB, open_file
 
 OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is not the case that is wrong
 # Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
@@ -28,17 +29,24 @@ HOLLOW = re.compile(
 )
 GOES_ON = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # how the next line of a wrapped sentence begins
 STACK = re.compile(r"\w+\(\d+\)\.*: *")  # how MPICH's calls begin, the innermost one last
+LONGEST = 64 * MIB  # of a log: what comes after it is not looked at
 BLOCK = 4096  # bytes: where less is free, the disk is full
 FULL = "No space left on device"
 
 
-def full(log: Path) -> bool:
-    return shutil.disk_usage(log.parent).free < BLOCK
+def full(log: AnyPath) -> bool:
+    return shutil.disk_usage(log.parent.resolve()).free < BLOCK
 
 
-def last_words(log: Path) -> str:
+def printed(log: AnyPath) -> str:
+    """What a start printed."""
+    with open_file(log) as stream:
+        return stream.read(LONGEST).decode(errors="replace")
+
+
+def last_words(log: AnyPath) -> str:
     """What went wrong with a start."""
-    said = sentences(log.read_text(encoding="utf-8", errors="replace")) or [FULL if full(log) else "it printed nothing"]
+    said = sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
     return one_line(next((text for kind in TELLING for text in said if kind.search(text)), said[0]))
 
 

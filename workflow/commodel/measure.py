@@ -4,12 +4,10 @@ A case whose raw file is there is not measured again, nor a pass whose samples a
 goes on where it stopped.
 """
 
-import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from commodel import container, rawfiles, unmeasured
 from commodel.attempts import DONE, OwnAttempt
@@ -22,6 +20,8 @@ from commodel.launchers import launcher
 from commodel.process import end_on_termination
 from commodel.provenance import commit, provenance
 from commodel.records import Batch, Plan
+from commodel.results import PROVENANCE, SAMPLES, files
+from commodel.safepaths import AnyPath, SafePath
 from commodel.starts import Rig, Start, starts_of
 from commodel.sweep import Sweep, sweep
 from commodel.tables import write_json
@@ -34,8 +34,9 @@ MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that
 MARGIN_SHARE = 0.1  # of a short limit
 
 
-def measure(plan: Plan, batch: Batch, folder: Path, progress: Progress) -> int:
+def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> int:
     """Measures what is missing of a batch into `folder`; returns how many cases that was."""
+    folder = SafePath.at(folder)
     settings = plan.platforms[batch.platform]
     platform = load_platform(settings["file"])
     if platform.digest != settings["digest"]:
@@ -83,8 +84,10 @@ def _inside(rig: Rig) -> tuple[str, ...]:
 def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
     deadline = _deadline(batch)
     folder, work, ids = rig.folder, rig.work, set(batch.ids)
-    shutil.rmtree(work, ignore_errors=True)  # left by a batch that was killed
-    work.mkdir(parents=True)
+    work.remove_tree()  # left by a batch that was killed
+    work.mkdir()
+    for number in range(rig.passes):
+        rig.pass_folder(number).mkdir()
     if rig.platform.image:
         rig = replace(rig, inside=_inside(rig))
     _heed_the_dead(rig, attempt)
@@ -98,8 +101,8 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
         _mark_rest(rig, ids, attempt)
     _require_samples(folder, ids)
     for number in range(rig.passes):
-        shutil.rmtree(rig.pass_folder(number), ignore_errors=True)
-    shutil.rmtree(work)
+        rig.pass_folder(number).remove_tree()
+    work.remove_tree()
     measured, marked = unmeasured.finished(folder)
     progress(_summary(rig, batch.name, len(ids & measured - before), len(ids & marked), bool(missing)))
     return len(ids & measured - before)
@@ -109,8 +112,9 @@ def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) 
     """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
     if missing or not attempt.after_all_was_done:
         attempt.write()
-    if missing or not (rig.folder / "provenance.json").exists():
-        write_json(rig.folder / "provenance.json", provenance(rig.plan, batch))
+    about = rig.folder / PROVENANCE
+    if missing or not about.exists():
+        write_json(about, provenance(rig.plan, batch))
 
 
 def _summary(rig: Rig, name: str, measured: int, lacking: int, missing: bool) -> str:
@@ -153,8 +157,8 @@ def _heed_the_dead(rig: Rig, attempt: OwnAttempt) -> None:
     died is not tried a third time."""
     for number in range(rig.passes):
         samples = rig.pass_folder(number)
-        for path in samples.glob("[!.]*.csv"):
-            if not rawfiles.is_whole(path):
+        for path in files(samples):
+            if SAMPLES.fullmatch(path.name) and not rawfiles.is_whole(path):
                 path.unlink()
         if case := case_at(samples):
             if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
@@ -181,7 +185,7 @@ def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:
         unmeasured.mark(rig.folder, case, unmeasured.BUDGET, reason, attempt.number)
 
 
-def _require_samples(folder: Path, ids: set[str]) -> None:
+def _require_samples(folder: SafePath, ids: set[str]) -> None:
     """A batch in which everything failed says more about the place than about its cases: none is marked for it."""
     measured, marked = unmeasured.finished(folder)
     why = {case: unmeasured.why_unmeasured(folder, case) for case in sorted(ids & marked)}

@@ -1,9 +1,12 @@
 """Experiment to plan: the matrix becomes points, points and probe cases become batches, one batch one allocation."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from commodel import __version__
 from commodel.allocation import constraint
@@ -11,7 +14,7 @@ from commodel.batches import batches
 from commodel.build import programs
 from commodel.config import find, load_experiment, load_platform
 from commodel.errors import UserError
-from commodel.experiments import Block, Experiment
+from commodel.experiments import Block, Experiment, Measure
 from commodel.families import family, family_names
 from commodel.launchers import Launcher, launcher
 from commodel.matrix import check_size, combinations, place_of
@@ -20,8 +23,12 @@ from commodel.points import Setting, library_beside, make_point
 from commodel.probes import probe
 from commodel.projectfiles import check_inside
 from commodel.records import Batch, Plan, Point
-from commodel.tables import read_json, write_text
+from commodel.results import Results
+from commodel.safepaths import AnyPath, SafePath
+from commodel.tables import MAX_FILE, read_json, write_text
+from commodel.textfiles import read_text
 from commodel.toolchain import ROOT
+from commodel.yamltext import key_name
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 
@@ -146,38 +153,48 @@ def refresh(name: str, root: Path, only: str | None = None) -> Plan:
     """Plans, and writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch,
     whose age tells the workflow that a batch has new points, and the files that the plan was made from."""
     plan = make_plan(name, root, only)
-    folder = root / "results" / plan.experiment
-    files = {folder / "batches" / f"{batch.name}.txt": "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= {folder / place: text for place, text in inputs(plan, find("experiment", name, root)).items()}
-    files[folder / "plan.json"] = json.dumps(plan.as_json(), indent=1) + "\n"
+    results = Results.of(root / "results" / plan.experiment)
+    results.check()
+    files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
+    files |= inputs(plan, find("experiment", name, root), results)
+    files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
             write_text(path, text)
-    for path in set(folder.glob("inputs/*/*")) - set(files):
+    for path in set(results.inputs()) - set(files):
         path.unlink()  # of a platform that the experiment no longer has
     return plan
 
 
-def inputs(plan: Plan, experiment: Path) -> dict[str, str]:
+def inputs(plan: Plan, experiment: Path, results: Results) -> dict[SafePath, str]:
     """The experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
-    sources = {f"experiments/{experiment.name}": experiment}
+    sources = {results.input("experiments", experiment.name): experiment}
     for settings in plan.platforms.values():
         file = Path(settings["file"])
         network = load_platform(file).simgrid_file
-        sources |= {f"platforms/{path.name}": path for path in (file, network) if path}
-    return {f"inputs/{name}": path.read_text(encoding="utf-8", errors="replace") for name, path in sources.items()}
+        sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
+    return {place: read_text(path, MAX_FILE, "a smaller file", strict=False) for place, path in sources.items()}
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: AnyPath) -> Plan:
     try:
         plan = Plan.from_json(read_json(path))
         for spec in {name for point in plan.points for name in (point.topology, point.layout)}:
             check_inside(spec)
-        return plan
+        return replace(plan, measure=_measure(plan.measure))
     except UserError as error:
         raise UserError(error.message.removeprefix(f"{path}: "), file=path) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
+
+
+def _measure(settings: Mapping[str, object]) -> dict[str, object]:
+    try:
+        return Measure.model_validate(settings).model_dump()
+    except ValidationError as errors:
+        first = errors.errors(include_url=False)[0]
+        said = first["ctx"]["message"] if first["type"] == "refused" else first["msg"]
+        raise UserError(said, key=key_name(("measure", *first["loc"]))) from None
 
 
 def constraint_of(plan: Plan, batch: str) -> str:

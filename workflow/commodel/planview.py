@@ -59,9 +59,9 @@ def totals(plan: Plan) -> list[str]:
 
 def write_plan_workbook(plan: Plan, path: Path) -> None:
     """Points and batches as two filtered sheets."""
-    with whole(path) as temporary:
+    with whole(path) as stream:
         options = {"strings_to_formulas": False, "strings_to_urls": False}
-        with xlsxwriter.Workbook(str(temporary), options) as book:
+        with xlsxwriter.Workbook(stream, options) as book:
             bold = book.add_format({"bold": True})
             for title, rows in (("Points", point_rows(plan)), ("Batches", batch_rows(plan))):
                 sheet = book.add_worksheet(title)

@@ -1,11 +1,10 @@
 """Schedules as files: what the native player reads, and the plain table of messages that `commodel schedule` prints."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from commodel.operations import Operation
+from commodel.safepaths import AnyPath
 from commodel.schedule import KINDS, Schedule
 from commodel.tables import write_table
 
@@ -16,7 +15,7 @@ def messages(schedule: Schedule) -> pd.DataFrame:
     return pd.DataFrame({name: getattr(schedule, name) for name in ("step", "src", "dst", "bytes")})
 
 
-def write_play(path: Path, schedule: Schedule, operation: Operation, size: int) -> None:
+def write_play(path: AnyPath, schedule: Schedule, operation: Operation, size: int) -> None:
     """A step's messages in order, then its local work; at the end, for an operation that combines, where the exact
     result must be. `runs` tells what a message holds, as ADDRESS+LENGTH;…"""
     work = schedule.work

@@ -7,14 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+
+from commodel.safepaths import AnyPath
 
 LOOK = 0.5  # seconds between two looks at what is running
 GRACE = 10  # seconds to end after SIGTERM: srun kills its step in that time, also on other nodes
 
 
 def run(
-    argv: list[str], log: Path, watch: Callable[[], str] = lambda: "", settings: Mapping[str, str] | None = None
+    argv: list[str], log: AnyPath, watch: Callable[[], str] = lambda: "", settings: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
     """Runs a launcher in a session of its own, so that Ctrl-C, a termination and `watch` reach every rank; and so that
     the launcher is terminated even if this process is killed outright. `watch` is asked again and again whether to go
@@ -28,7 +29,7 @@ def run(
             stdout=stream,
             stderr=stream,
             env={**(settings or {}), **os.environ, "OMP_NUM_THREADS": "1"},
-            cwd=log.parent,
+            cwd=log.parent.resolve(),
             start_new_session=True,
             preexec_fn=_die_with_parent,
         )

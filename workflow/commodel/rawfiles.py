@@ -5,16 +5,18 @@ or has a flipped bit is damaged. The name of a file tells whether any of its sam
 """
 
 import zlib
-from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.safepaths import AnyPath
 from commodel.stats import STOPS
-from commodel.tables import write_text
+from commodel.tables import MAX_FILE, write_text
+from commodel.textfiles import read_bytes
 
 HEADERS = ("id,sample,seconds,skew,valid,stop", "id,sample,seconds,skew,valid,stop,count")  # as programs write them
 LATE_SUFFIX = ".late.csv"  # in place of .csv where a rank started late in every sample
+SUFFIXES = (".csv", LATE_SUFFIX)
 VALID = HEADERS[0].split(",").index("valid")
 JOINED = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
 
@@ -23,10 +25,10 @@ class DamagedError(UserError):
     """A raw file that is not what was written."""
 
 
-def is_whole(path: Path) -> bool:
+def is_whole(path: AnyPath) -> bool:
     """Whether a program's file of one pass is worth joining: what a crash of the machine leaves often is not."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(path)
     except UnicodeDecodeError:
         return False
     header, *lines = text.splitlines() or [""]
@@ -41,15 +43,15 @@ def is_whole(path: Path) -> bool:
     )
 
 
-def raw_file(folder: Path, case: str) -> Path | None:
+def raw_file(folder: AnyPath, case: str) -> AnyPath | None:
     """The raw file of a case, if it has one."""
-    paths = (folder / f"{case}{suffix}" for suffix in (".csv", LATE_SUFFIX))
+    paths = (folder / f"{case}{suffix}" for suffix in SUFFIXES)
     return next((path for path in paths if path.exists()), None)
 
 
-def join(passes: dict[int, Path], folder: Path, case: str) -> None:
+def join(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
     """One raw file of a case from those of its passes, with a column that tells them apart."""
-    found = {number: path.read_text(encoding="utf-8").splitlines() for number, path in passes.items()}
+    found = {number: _text(path).splitlines() for number, path in passes.items()}
     header = next(iter(found.values()))[0]
     total = sum(len(lines) - 1 for lines in found.values())
     joined, suffix = [JOINED[HEADERS.index(header)]], LATE_SUFFIX
@@ -63,15 +65,19 @@ def join(passes: dict[int, Path], folder: Path, case: str) -> None:
     write_text(folder / f"{case}{suffix}", "\n".join(joined) + "\n")
 
 
+def _text(path: AnyPath) -> str:
+    return read_bytes(path, MAX_FILE, "the samples of one case").decode()
+
+
 def checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def read_samples(path: Path, case: str) -> list[dict]:
+def read_samples(path: AnyPath, case: str) -> list[dict]:
     """The samples of a case; DamagedError, with the line, if the file is not as it was written."""
     number = 0
     try:
-        lines = path.read_bytes().decode().split("\n")
+        lines = _text(path).split("\n")
         if lines[0] not in JOINED:
             raise ValueError("an unknown header")
         if lines.pop() != "":

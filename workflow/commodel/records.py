@@ -11,6 +11,10 @@ from commodel.errors import UserError, one_line, suggest
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 PLAIN = {str: str, int: int, float: int | float, bool: bool, Mapping[str, object]: Mapping}  # types of fields
 MOST = 2**63  # of any number in a plan
+WANTED = {str: "text", int: "a whole number", bool: "true or false", Mapping: "a mapping"}
+PLATFORM = {"file": str, "title": str, "launcher": str, "simulated": bool, "digest": str, "nodes": int, "cores": int}
+NEEDED = {"file", "launcher", "simulated", "digest"}  # of these
+CONTAINER = {"image", "digest", "model", "native"}
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
 
@@ -170,15 +174,45 @@ class Plan:
         )
         lists = {"families": tuple(data["families"]), "probes": {k: tuple(v) for k, v in data["probes"].items()}}
         found = typed(cls, data | lists | {"batches": batches})
-        for name in (found.experiment, *found.platforms, *(batch.name for batch in batches)):
-            if not FOLDER.fullmatch(name):
-                raise ValueError(f"'{name}' is no name of a folder")
+        names = {"experiment": [found.experiment], "platforms": found.platforms, "families": found.families}
+        names |= {"batches": [batch.name for batch in batches], "probes": found.probes}
+        for key, entries in names.items():
+            for name in entries:
+                if not isinstance(name, str) or not FOLDER.fullmatch(name):
+                    raise UserError(f"found '{one_line(name, 60)}', wanted a name", key=key)
+        for name, about in found.platforms.items():
+            _check_platform(f"platforms.{name}", about)
         for batch in batches:
-            if not found.platforms[batch.platform].keys() >= {"file", "launcher", "simulated", "digest"}:
-                raise ValueError(f"platform {batch.platform} lacks something")
+            if batch.platform not in found.platforms:
+                raise UserError(f"found no platform '{one_line(batch.platform, 60)}'", key=f"batches.{batch.name}")
             if not batch.ids:
-                raise ValueError(f"batch {batch.name} is empty")
+                raise UserError("found no cases in it", key=f"batches.{batch.name}")
+            for case in batch.cases:
+                if not all(isinstance(value, str | int | float) for value in case.settings.values()):
+                    raise UserError("found a setting that is neither text nor number", key=f"batches.{batch.name}")
+                if not all(isinstance(node, int) and node >= 0 for node in case.where):
+                    raise UserError("found a node that is no whole number", key=f"batches.{batch.name}")
         return found
+
+
+def _check_platform(key: str, about: object) -> None:
+    """What a plan says of a platform: all that it must, and each of its type."""
+    if not isinstance(about, Mapping):
+        raise UserError(f"found '{one_line(about, 60)}', wanted a mapping", key=key)
+    for name in NEEDED - about.keys():
+        raise UserError(f"found no key '{name}'", key=key)
+    parts = [(key, about, PLATFORM), (f"{key}.types", about.get("types", {}), int)]
+    parts += [(f"{key}.container", about.get("container", {}), str)]
+    for place, part, kinds in parts:
+        if not isinstance(part, Mapping):
+            raise UserError(f"found '{one_line(part, 60)}', wanted a mapping", key=place)
+        for name, value in part.items():
+            kind = kinds.get(name, object) if isinstance(kinds, dict) else kinds
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+                found = f"found '{one_line(value, 60)}', wanted {WANTED[kind]}"
+                raise UserError(found, key=f"{place}.{one_line(name, 60)}")
+    if about.get("container") and about["container"].keys() != CONTAINER:
+        raise UserError(f"wanted the keys {', '.join(sorted(CONTAINER))}", key=f"{key}.container")
 
 
 def typed(kind: type, data: Mapping[str, object]):

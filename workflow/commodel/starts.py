@@ -22,6 +22,8 @@ from commodel.platforms import Platform
 from commodel.playfile import write_play
 from commodel.probes import probe
 from commodel.records import Batch, Case, Plan, Point, digest
+from commodel.results import WORK, pass_name
+from commodel.safepaths import AnyPath, SafePath
 from commodel.tables import write_text
 from commodel.toolchain import ROOT
 
@@ -67,17 +69,17 @@ class Rig:
     how: Launcher
     starter: str
     names: tuple[str, ...]  # of the nodes, where they are known
-    folder: Path
+    folder: SafePath
     passes: int
     inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
 
     @property
-    def work(self) -> Path:
+    def work(self) -> SafePath:
         """Where programs start, and what they read and print; gone when the batch is done."""
-        return self.folder / ".work"
+        return self.folder / WORK
 
-    def pass_folder(self, number: int) -> Path:
-        return self.folder / f".pass-{number + 1}"
+    def pass_folder(self, number: int) -> SafePath:
+        return self.folder / pass_name(number)
 
     def hosts_of(self, start: Start) -> list[str]:
         """What the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere else."""
@@ -85,11 +87,11 @@ class Rig:
             return []
         return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
 
-    def log(self, start: Start) -> Path:
+    def log(self, start: Start) -> SafePath:
         return self.work / f"{start.name}.log"
 
 
-def starts_of(batch: Batch, work: Path) -> Iterator[Start]:
+def starts_of(batch: Batch, work: AnyPath) -> Iterator[Start]:
     """What has to be started for a batch, whether it has been measured or not."""
 
     def of_case(case: Case) -> tuple:
@@ -108,7 +110,7 @@ def starts_of(batch: Batch, work: Path) -> Iterator[Start]:
             yield Start("library", ranks, layout, (), tuple(own))
 
 
-def _play_row(point: Point, work: Path) -> dict[str, object]:
+def _play_row(point: Point, work: AnyPath) -> dict[str, object]:
     return {"id": point.id, "schedule": work / f"{point.id}.play", "point": point}
 
 
@@ -124,7 +126,8 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    folder = PROGRAMS if rig.inside else os.path.relpath(programs(ROOT, how.toolchain), work)
+    here = work.resolve()
+    folder = PROGRAMS if rig.inside else os.path.relpath(programs(ROOT, how.toolchain), here)
     job = Job(
         platform=platform,
         starter=rig.starter,
@@ -133,12 +136,12 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         arguments=_arguments(rig, start, number),
         nodes=start.nodes,
         names=rig.names,
-        network=Path(os.path.relpath(platform.simgrid_file, work)) if platform.simgrid_file else None,
+        network=Path(os.path.relpath(platform.simgrid_file.resolve(), here)) if platform.simgrid_file else None,
         hostfile=Path(f"{start.name}.hosts"),
     )
     write_text(work / f"{start.name}.placement", job.placement)
     if how.hostfile:
-        write_text(work / job.hostfile, job.hosts)
+        write_text(work / job.hostfile.name, job.hosts)
     return job
 
 
@@ -147,8 +150,8 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
     settings = rig.plan.measure
     arguments = {
         "--cases": f"{start.name}.cases",
-        "--out": os.path.relpath(rig.pass_folder(number), rig.work),
-        "--meta": os.path.relpath(rig.folder / f"{start.name}.json", rig.work),
+        "--out": f"../{rig.pass_folder(number).name}",
+        "--meta": f"../{start.name}.json",
         "--placement": f"{start.name}.placement",
         "--sync": settings["sync"],
         "--precision": settings["precision"],

@@ -3,17 +3,17 @@
 It needs no word from the processes at work, so it can be read on any node that sees the folder.
 """
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from commodel import forecast, unmeasured
 from commodel.attempts import DONE, Attempt, Story, read_story
 from commodel.campaign import Campaign
 from commodel.forecast import Estimates, Span, Work
 from commodel.records import Batch
+from commodel.results import SAMPLES, pass_name
+from commodel.safepaths import SafePath
 
 WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
 QUIET = 180.0  # seconds without a sign of life; a driver gives one every few seconds
@@ -130,7 +130,7 @@ class Reader:
         turns = []
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
             passes = self.campaign.plan.passes(batch.platform)
-            turns = [_written(folder / f".pass-{number + 1}") for number in range(passes)]
+            turns = [_written(folder / pass_name(number)) for number in range(passes)]
         here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
@@ -146,7 +146,7 @@ class Reader:
             turn=f"pass {story.turn} of {len(turns)}" if len(turns) > 1 else "",
         )
 
-    def _files(self, batch: Batch, folder: Path) -> tuple[frozenset[str], dict[str, str]]:
+    def _files(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
         """Of a batch's cases: which have samples, and why others have none."""
         try:
             changed = folder.stat().st_mtime_ns
@@ -165,11 +165,10 @@ def _silence(story: Story, now: float) -> float:
     return now - max(story.written, story.last.updated) if story.last else 0.0
 
 
-def _written(folder: Path) -> dict[str, float]:
+def _written(folder: SafePath) -> dict[str, float]:
     """Of the cases that a pass has samples of, when they were written."""
     try:
-        files = [entry for entry in os.scandir(folder) if entry.name.endswith(".csv") and entry.name[0] != "."]
-        return {entry.name.removesuffix(".csv"): entry.stat().st_mtime for entry in files}
+        return {name.removesuffix(".csv"): time for name, time in folder.changed().items() if SAMPLES.fullmatch(name)}
     except FileNotFoundError:  # not begun, or joined this very moment
         return {}
 

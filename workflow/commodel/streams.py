@@ -6,6 +6,7 @@ What is written does not depend on how it came in pieces: rows are gathered into
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from commodel.errors import UserError
 from commodel.safecells import guarded
 from commodel.tables import whole
+from commodel.textfiles import open_file
 
 GROUP = 100_000  # rows
 TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
@@ -45,7 +47,7 @@ def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> in
     """Writes a table that comes in pieces, whole or not at all. How many rows it has."""
     check_suffix(path)
     rows = 0
-    with whole(path) as temporary, _writer(path.suffix, temporary, types) as write:
+    with whole(path) as stream, _writer(path.suffix, stream, types) as write:
         for group in _groups(pieces, types):
             write(group)
             rows += len(group)
@@ -73,14 +75,13 @@ def _groups(pieces: Iterable[pa.Table], types: pa.Schema) -> Iterator[pa.Table]:
 
 
 @contextmanager
-def _writer(suffix: str, path: Path, types: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def _writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     if suffix == ".parquet":
-        with pq.ParquetWriter(path, types) as writer:
+        with pq.ParquetWriter(stream, types) as writer:
             yield lambda table: writer.write_table(table.combine_chunks(), row_group_size=GROUP)
         return
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
-        yield lambda table: guarded(table.to_pandas()).to_csv(stream, index=False, header=False, lineterminator="\n")
+    types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
+    yield lambda table: guarded(table.to_pandas()).to_csv(stream, index=False, header=False, lineterminator="\n")
 
 
 def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
@@ -101,6 +102,6 @@ def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(open_file(path))
     except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
         raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None

@@ -6,14 +6,14 @@ others nothing. What goes wrong before any case began is no case's fault, and en
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
 from commodel.controller import away
 from commodel.errors import UserError
-from commodel.lastwords import OWN, TAKEN, full, last_words
+from commodel.lastwords import OWN, TAKEN, full, last_words, printed
 from commodel.process import run
+from commodel.safepaths import AnyPath
 from commodel.starts import Rig, Start, prepare
 from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
 
@@ -52,7 +52,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
             return False
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
         not_started = 0 if case or advanced else not_started + 1
-        if 0 < not_started < IN_A_ROW and away(_text(this.rig.log(start))):
+        if 0 < not_started < IN_A_ROW and away(printed(this.rig.log(start))):
             continue  # Slurm has answered again by now
         said = last_words(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
@@ -88,17 +88,13 @@ def _sampled_before(rig: Rig, number: int) -> set[str]:
     return set().union(*(unmeasured.finished(rig.pass_folder(earlier))[0] for earlier in range(number)))
 
 
-def _innocent(log: Path, code: int, case: str) -> bool:
+def _innocent(log: AnyPath, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
-    text = _text(log)
+    text = printed(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
 
 
-def _text(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
-
-
-def _failure(start: Start, code: int, why: str, lost: int, said: str, log: Path) -> str:
+def _failure(start: Start, code: int, why: str, lost: int, said: str, log: AnyPath) -> str:
     ended = "ran out of time" if why in (STARTING, TIMEOUT) else f"ended with code {code}"
     return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {said} (log: {log})"

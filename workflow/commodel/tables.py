@@ -5,64 +5,60 @@ A file appears under its final name whole or not at all.
 
 import csv
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from math import isfinite
-from pathlib import Path
+from typing import IO
 
 import pandas as pd
 import yaml
 
-from commodel.errors import UserError
+from commodel.errors import UserError, one_line
 from commodel.records import Curve, Estimate, ParameterSet
 from commodel.safecells import guarded
-from commodel.textfiles import MIB, open_file, read_lines, read_text
+from commodel.safepaths import AnyPath, SafePath
+from commodel.textfiles import MIB, bounded, read_lines, read_text
 from commodel.units import parse_count
 from commodel.yamltext import read as read_yaml
 
 MAX_FILE = 512 * MIB
+MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
 
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.unlink(missing_ok=True)
-        temporary.touch(exist_ok=False)  # never through a link that lies there
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def whole(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
+    """A file that takes its name when the block ends well. It takes the place of a link, and writes through none."""
+    return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).whole()
 
 
-def write_text(path: Path, text: str) -> None:
-    with whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def write_text(path: AnyPath, text: str) -> None:
+    with whole(path) as stream:
+        stream.write(text.encode())
 
 
-def write_json(path: Path, data: object) -> None:
+def write_json(path: AnyPath, data: object) -> None:
     write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n")
 
 
-def read_json(path: Path):
+def read_json(path: AnyPath) -> dict[str, object]:
+    """A file with a JSON object, which all of ours are."""
     try:
-        return json.loads(read_text(path, MAX_FILE, "a smaller file"))
+        found = json.loads(read_text(path, MAX_FILE, "a smaller file"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"cannot read: {error}", file=path) from None
+    if not isinstance(found, dict):
+        raise UserError(f"found {one_line(found, 60)}, wanted an object", file=path)
+    return found
 
 
-def write_table(path: Path, frame: pd.DataFrame) -> None:
-    with whole(path) as temporary:
-        guarded(frame).to_csv(temporary, index=False)
+def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
+    with whole(path) as stream:
+        guarded(frame).to_csv(stream, index=False)
 
 
-def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
+def read_table(path: AnyPath, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     """A CSV table; `text_columns` stay text where they are empty or look like numbers."""
     try:
-        with open_file(path) as stream:
+        with bounded(path, MAX_TABLE, "a smaller table") as stream:
             frame = pd.read_csv(stream, dtype=dict.fromkeys(text_columns, str))
     except ValueError as error:
         raise UserError(f"cannot read the table: {error}", file=path) from None
@@ -72,7 +68,7 @@ def read_table(path: Path, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     return frame
 
 
-def read_rows(path: Path, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+def read_rows(path: AnyPath, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns."""
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
@@ -105,7 +101,7 @@ def cell(row: dict[str, str], column: str, parse: Callable):
         raise UserError(error.found, key=column) from None
 
 
-def write_parameters(path: Path, parameters: ParameterSet) -> None:
+def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
     write_text(path, parameters_text(parameters))
 
 
@@ -144,7 +140,7 @@ def _curve_fields(curve: Curve) -> dict:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
 
 
-def read_parameters(path: Path) -> ParameterSet:
+def read_parameters(path: AnyPath) -> ParameterSet:
     """A parameter set from a file that commodel or a person wrote; an interval may be left out."""
     document = read_yaml(path)
     data = document.data

@@ -7,18 +7,21 @@ import io
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
 
 from commodel.errors import UserError
+from commodel.safepaths import AnyPath, SafePath
 
 MIB = 1 << 20
 LONGEST_LINE = MIB
 MOST_LINES = 2_000_000
 
 
-def open_file(path: str | Path) -> io.BufferedReader:
+def open_file(path: str | AnyPath) -> io.BufferedReader:
     """An ordinary file. A pipe would keep us waiting for ever, a device would never end."""
     try:
+        if isinstance(path, SafePath):
+            return path.open("rb")
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
         raise UserError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
@@ -30,24 +33,38 @@ def open_file(path: str | Path) -> io.BufferedReader:
     return os.fdopen(number, "rb")
 
 
-def read_bytes(path: str | Path, limit: int, wanted: str) -> bytes:
+@contextmanager
+def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.BufferedReader]:
+    """An ordinary file that is not larger than that, however little of it is on the disk."""
     with open_file(path) as stream:
+        if os.fstat(stream.fileno()).st_size > limit:
+            raise _too_large(path, limit, wanted)
+        yield stream
+
+
+def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
+    with bounded(path, limit, wanted) as stream:
         found = stream.read(limit + 1)
-    if len(found) > limit:
-        size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
-        raise UserError(f"found more than {size}, wanted {wanted}", file=path)
+    if len(found) > limit:  # it has grown
+        raise _too_large(path, limit, wanted)
     return found
 
 
-def read_text(path: str | Path, limit: int, wanted: str) -> str:
+def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
+    size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
+    return UserError(f"found more than {size}, wanted {wanted}", file=path)
+
+
+def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
+    """All of a file. Not strict: what is not UTF-8 is replaced."""
     found = read_bytes(path, limit, wanted)
     try:
-        return found.decode("utf-8-sig")
+        return found.decode("utf-8-sig", errors="strict" if strict else "replace")
     except UnicodeDecodeError as error:
         raise UserError("not UTF-8 text", file=path, line=found.count(b"\n", 0, error.start) + 1) from None
 
 
-def read_lines(path: str | Path, limit: int, wanted: str, *, strict: bool = True) -> Iterator[tuple[int, str]]:
+def read_lines(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> Iterator[tuple[int, str]]:
     """Lines with their numbers and without their ends, one in memory at a time. Not strict: what is not UTF-8 is
     replaced, where only names can hold it."""
     used = number = 0

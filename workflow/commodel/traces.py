@@ -4,12 +4,14 @@ the texts that it was planned from. A report prints them, and `commodel report -
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from commodel.attempts import STATE, read_story
+from commodel.attempts import read_story
 from commodel.records import Batch, Plan
-
-TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
+from commodel.results import Results
+from commodel.safepaths import AnyPath, SafePath
+from commodel.simnetwork import MAX_FILE
+from commodel.tables import MAX_TABLE
+from commodel.textfiles import bounded, read_text
 
 
 @dataclass(frozen=True)
@@ -25,33 +27,25 @@ class Traces:
 NO_TRACES = Traces()
 
 
-def digests(plan: Plan, folder: Path) -> dict[str, str]:
+def digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     """SHA-256 of each file of the results, by its name below `folder`. Raw files have one digest a batch: that of the
     list of their digests and names, as sha256sum prints it."""
-    names = ["plan.json", *(path.relative_to(folder).as_posix() for path in sorted(folder.glob("inputs/*/*")))]
-    names += [f"{name}.csv" for name in TABLES]
-    names += [f"fitted/{platform}/{family}.yaml" for platform in plan.platforms for family in plan.families]
-    names += [f"predictions/{family}.csv" for family in plan.families]
-    found = {name: _sha256(folder / name) for name in names if (folder / name).is_file()}
+    results = Results.of(folder)
+    stages = results.stages(plan.platforms, plan.families)
+    found = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
     for batch in plan.batches:
-        raw = sorted(path for path in (folder / "raw" / batch.name).glob("*.*") if _measured(path))
-        if raw:
+        if raw := results.measured(batch.name):
             listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
             found[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
     return found
 
 
-def _measured(path: Path) -> bool:
-    """The attempts' file changes with every one of them: it is no part of what was measured."""
-    return path.suffix in (".csv", ".json") and path.name != STATE and not path.name.startswith(".")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
+def _sha256(path: SafePath) -> str:
+    with bounded(path, MAX_TABLE, "a smaller file") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def attempts(batch: Batch, raw: Path) -> Iterator[dict[str, object]]:
+def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
     """What the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
     told = read_story(raw / batch.name).attempts
     for number, attempt in enumerate(told, 1):
@@ -62,10 +56,9 @@ def attempts(batch: Batch, raw: Path) -> Iterator[dict[str, object]]:
         yield about | {"outcome": outcome}
 
 
-def texts(folder: Path) -> dict[str, str]:
+def texts(folder: AnyPath) -> dict[str, str]:
     """The experiment first, then its platforms."""
-    paths = sorted(folder.glob("inputs/*/*"))
     return {
-        path.relative_to(folder / "inputs").as_posix(): path.read_text(encoding="utf-8", errors="replace")
-        for path in paths
+        f"{path.parent.name}/{path.name}": read_text(path, MAX_FILE, "an experiment or a platform", strict=False)
+        for path in Results.of(folder).inputs()
     }

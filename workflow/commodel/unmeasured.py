@@ -5,12 +5,12 @@ which none is valid. Whoever wants it tried again removes its marks.
 """
 
 import datetime
-from pathlib import Path
 
 import pandas as pd
 
 from commodel.errors import UserError, one_line
 from commodel.rawfiles import LATE_SUFFIX
+from commodel.safepaths import AnyPath
 from commodel.tables import read_json, read_table, write_json
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
@@ -21,22 +21,22 @@ COLUMNS = (*ABOUT, *COUNTS, "status", "reason")
 TEXTS = tuple(name for name in COLUMNS if name not in (*COUNTS, "simulated"))
 
 
-def marker(folder: Path, case: str) -> Path:
+def marker(folder: AnyPath, case: str) -> AnyPath:
     return folder / f"{case}{SUFFIX}"
 
 
-def mark(folder: Path, case: str, status: str, reason: str, attempt: int) -> None:
+def mark(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     found = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
     write_json(marker(folder, case), found)
 
 
-def unmark(folder: Path, case: str) -> None:
+def unmark(folder: AnyPath, case: str) -> None:
     for suffix in (SUFFIX, LATE_SUFFIX):
         (folder / f"{case}{suffix}").unlink(missing_ok=True)
 
 
-def why_unmeasured(folder: Path, case: str) -> tuple[str, str] | None:
+def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
     """Status and reason of a case that was given up. A case that has valid samples was measured after all."""
     path = marker(folder, case)
     if (folder / f"{case}.csv").exists():
@@ -52,9 +52,9 @@ def why_unmeasured(folder: Path, case: str) -> tuple[str, str] | None:
         return CRASH, "the file that says why is damaged"
 
 
-def finished(folder: Path) -> tuple[set[str], set[str]]:
+def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
     """The cases of a folder that are measured, and those that were given up."""
-    names = {path.name for path in folder.glob("*")} if folder.exists() else set()
+    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     marked = {name.removesuffix(end) for end in (SUFFIX, LATE_SUFFIX) for name in names if name.endswith(end)}
     measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)}
     return measured, marked - measured
@@ -66,7 +66,7 @@ def table_of(rows: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
 
 
-def read_unmeasured(path: Path) -> pd.DataFrame | None:
+def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
     """The table that `collect` left; nothing where an older commodel collected."""
     if not path.exists():
         return None

@@ -10,20 +10,24 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from commodel.safepaths import AnyPath
+
 STARTING, TIMEOUT, BUDGET = "starting", "timeout", "budget"
+LONGEST_NAME = 300  # bytes
 START_LIMIT = 300.0  # seconds from the start of a program to its first case
 STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campaign is being stopped
 
 
-def case_at(folder: Path) -> str:
+def case_at(folder: AnyPath) -> str:
     """The case that the program of a folder is at, or was when it died; empty before the first and after the last."""
     try:
-        return (folder / ".now").read_text(encoding="utf-8").strip()
+        with (folder / ".now").open("rb") as stream:
+            return stream.read(LONGEST_NAME).decode().strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return ""
 
 
-def forget_case(folder: Path) -> None:
+def forget_case(folder: AnyPath) -> None:
     (folder / ".now").unlink(missing_ok=True)
 
 
@@ -37,7 +41,7 @@ def heed_stop() -> None:
 class Watch:
     """Asked every now and then by what waits for the program; says why the program has to be stopped, if it has to."""
 
-    def __init__(self, folder: Path, limit: float, deadline: float, sign_of_life: Callable[[], None]):
+    def __init__(self, folder: AnyPath, limit: float, deadline: float, sign_of_life: Callable[[], None]):
         self.folder, self.limit, self.deadline, self.sign_of_life = folder, limit, deadline, sign_of_life
         self.case, self.began, self.since = "", False, time.monotonic()
 

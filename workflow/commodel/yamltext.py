@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from commodel.errors import UserError, one_line
+from commodel.safepaths import SafePath
 from commodel.textfiles import read_text
 
 MAX_FILE = 1 << 20
@@ -30,7 +31,7 @@ Path_ = tuple[str | int, ...]
 class Document:
     """What a file says, and where."""
 
-    file: Path
+    file: Path | SafePath
     data: object
     lines: dict[Path_, int] = field(repr=False)
 
@@ -66,14 +67,13 @@ def key_name(path: Path_) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def read(file: str | Path) -> Document:
-    file = Path(file)
+def read(file: str | Path | SafePath) -> Document:
     return parse(read_text(file, MAX_FILE, "a small YAML file"), file)
 
 
-def parse(text: str, file: str | Path) -> Document:
+def parse(text: str, file: str | Path | SafePath) -> Document:
     """The same, from text that is already at hand; `file` is only its name."""
-    file = Path(file)
+    file = Path(file) if isinstance(file, str) else file
     reader = _Reader(file, yaml.parse(text, Loader=Loader))
     try:
         return Document(file, reader.document(), reader.lines)
@@ -88,7 +88,7 @@ def parse(text: str, file: str | Path) -> Document:
 class _Reader:
     """One pass over the events of one document. A class, because lines, anchors and the count grow together."""
 
-    def __init__(self, file: Path, events: Iterator[yaml.Event]):
+    def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]):
         self.file = file
         self.events = events
         self.lines: dict[Path_, int] = {}

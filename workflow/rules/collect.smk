@@ -10,15 +10,15 @@ rule collect:
         left=[
             str(path)
             for batch in CAMPAIGN.unfinished
-            if FINISH and (path := CAMPAIGN.done(batch).parent / "state.json").exists()
+            if FINISH and (path := RESULTS.state(batch.name)).exists()
         ],
-        plan=f"results/{E}/plan.json",
+        plan=str(RESULTS.plan),
         code=sources("collect", "distributions"),
     output:
-        observations=f"results/{E}/observations.csv",
-        summary=f"results/{E}/summary.csv",
-        distributions=f"results/{E}/distributions.csv",
-        unmeasured=f"results/{E}/unmeasured.csv",
+        observations=str(RESULTS.table("observations")),
+        summary=str(RESULTS.table("summary")),
+        distributions=str(RESULTS.table("distributions")),
+        unmeasured=str(RESULTS.table("unmeasured")),
     retries: 0  # a damaged raw file is moved aside: its batch has to be measured first
     params:
         unfinished="--unfinished" if FINISH else "",

@@ -1,10 +1,10 @@
 rule fit:
     input:
-        observations=f"results/{E}/observations.csv",
-        plan=f"results/{E}/plan.json",
+        observations=str(RESULTS.table("observations")),
+        plan=str(RESULTS.plan),
         code=lambda wildcards: sources("fit", f"families.{wildcards.family}"),
     output:
-        f"results/{E}/fitted/{{platform}}/{{family}}.yaml",
+        str(RESULTS.fitted("{platform}", "{family}")),
     message:
         "fitting {wildcards.family} on {wildcards.platform}"
     shell:

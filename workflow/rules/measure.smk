@@ -6,11 +6,11 @@ from commodel.plan import constraint_of, launcher_of, programs_of
 # same, and would not collect what a job measured after the run that wanted it was killed.
 rule measure:
     input:
-        plan=ancient(f"results/{E}/plan.json"),
+        plan=ancient(str(RESULTS.plan)),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
-        cases=f"results/{E}/batches/{{batch}}.txt",
+        cases=str(RESULTS.cases("{batch}")),
     output:
-        f"results/{E}/raw/{{batch}}/done",
+        str(RESULTS.done("{batch}")),
     threads: lambda wildcards: workflow.cores if launcher_of(PLAN, wildcards.batch).busy else 1
     resources:
         mpi="srun",

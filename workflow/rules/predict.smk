@@ -1,13 +1,13 @@
 rule predict:
     input:
-        sets=expand(f"results/{E}/fitted/{{platform}}/{{{{family}}}}.yaml", platform=PLAN.platforms),
-        plan=f"results/{E}/plan.json",
+        sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
+        plan=str(RESULTS.plan),
         code=lambda wildcards: sources("predict", f"families.{wildcards.family}"),
         patterns=[
             path for kind in ("algorithms", "topologies", "layouts") for path in sorted(PACKAGE.glob(f"{kind}/*.py"))
         ],
     output:
-        f"results/{E}/predictions/{{family}}.csv",
+        str(RESULTS.predictions("{family}")),
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
     message:
@@ -18,14 +18,14 @@ rule predict:
 
 rule compare:
     input:
-        f"results/{E}/observations.csv",
-        f"results/{E}/unmeasured.csv",
-        expand(f"results/{E}/predictions/{{family}}.csv", family=PLAN.families),
-        plan=f"results/{E}/plan.json",
+        str(RESULTS.table("observations")),
+        str(RESULTS.table("unmeasured")),
+        [str(RESULTS.predictions(family)) for family in PLAN.families],
+        plan=str(RESULTS.plan),
         code=sources("compare"),
     output:
-        f"results/{E}/comparison.csv",
+        str(RESULTS.table("comparison")),
     message:
         "comparing predictions with measurements"
     shell:
-        "{COMMODEL} compare --in results/{E} --out {output}"
+        "{COMMODEL} compare --in {RESULTS.folder} --out {output}"

@@ -7,6 +7,7 @@ from shlex import quote
 
 from commodel.errors import UserError
 from commodel.holding import hold
+from commodel.safepaths import SafePath
 from commodel.sources import sources
 from snakemake.exceptions import WorkflowError
 
@@ -19,7 +20,7 @@ HELD = []
 
 onstart:
     try:
-        HELD.append(hold(Path(f"{OUT}.parts"), "another run that prices into it"))
+        HELD.append(hold(SafePath(Path(f"{OUT}.parts")), "another run that prices into it"))
     except UserError as error:
         raise WorkflowError(error.message)
 

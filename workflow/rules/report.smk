@@ -1,11 +1,11 @@
 rule report:
     input:
-        f"results/{E}/comparison.csv",
-        f"results/{E}/summary.csv",
-        f"results/{E}/distributions.csv",
-        f"results/{E}/unmeasured.csv",
-        expand(f"results/{E}/fitted/{{platform}}/{{family}}.yaml", platform=PLAN.platforms, family=PLAN.families),
-        texts=sorted(str(path) for path in Path(f"results/{E}/inputs").glob("*/*")),
+        str(RESULTS.table("comparison")),
+        str(RESULTS.table("summary")),
+        str(RESULTS.table("distributions")),
+        str(RESULTS.table("unmeasured")),
+        [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
+        texts=[str(path) for path in RESULTS.inputs()],
         code=sources("report.stored", "report.html", "report.xlsx"),
     output:
         f"reports/{E}/{E}.xlsx",
@@ -13,4 +13,4 @@ rule report:
     message:
         "writing the workbook and the page"
     shell:
-        "{COMMODEL} report --in results/{E} --out reports/{E} > /dev/null"
+        "{COMMODEL} report --in {RESULTS.folder} --out reports/{E} > /dev/null"

@@ -12,6 +12,7 @@ from commodel.config import find, load_platform
 from commodel.errors import UserError
 from commodel.families import read_set
 from commodel.points import Setting
+from commodel.results import Results
 from commodel.tables import read_table
 
 
@@ -27,26 +28,33 @@ def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
 def of_platform(platform: str, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
     """What was fitted and measured there, and in which folder of results: of the experiment given, else of the one that
     was compared last."""
-    folders = sorted(results.glob(f"{experiment or '*'}/fitted/{platform}"), key=_compared)
+    found = _fitted(results, platform)
+    folders = sorted((one for one in found if experiment in (None, one.folder.name)), key=_compared)
     if not folders:
         setting(platform)  # a platform that is none is said so
-        ran = sorted(path.parents[1].name for path in results.glob(f"*/fitted/{platform}"))
+        ran = [one.folder.name for one in found]
         known = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
         of = f" of experiment '{experiment}'" if experiment else ""
         raise UserError(f"found no fitted values{of} on platform '{platform}'; {known}")
-    folder = folders[-1]
-    sets = [read_set(path) for path in sorted(folder.glob("*.yaml"))]
-    return Evidence(sets, setting(platform), held_out(folder.parents[1], platform)), folder.parents[1]
+    chosen = folders[-1]
+    sets = [read_set(path) for path in chosen.sets(platform)]
+    return Evidence(sets, setting(platform), held_out(chosen, platform)), chosen.folder.root
 
 
-def _compared(folder: Path) -> float:
-    table = folder.parents[1] / "comparison.csv"
+def _fitted(results: Path, platform: str) -> list[Results]:
+    """The results that have values of a platform."""
+    found = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
+    return [one for one in found if platform in one.platforms()]
+
+
+def _compared(results: Results) -> float:
+    table = results.table("comparison")
     return table.stat().st_mtime if table.exists() else 0.0
 
 
-def held_out(folder: Path, platform: str) -> pd.DataFrame:
+def held_out(results: Results, platform: str) -> pd.DataFrame:
     """The points of a platform that were measured and that no fit has seen; none where nothing has been compared."""
-    table = folder / "comparison.csv"
+    table = results.table("comparison")
     if not table.exists():
         return pd.DataFrame()
     rows = read_table(table, TEXT)
@@ -60,7 +68,7 @@ def setting(platform: str) -> Setting:
 
 def only_platform(experiment: str, results: Path) -> str:
     """The platform of an experiment's results, where there is but one."""
-    found = sorted(path.name for path in (results / experiment).glob("fitted/*"))
+    found = Results.of(results / experiment).platforms()
     if len(found) != 1:
         raise UserError(
             f"found results of {experiment} on {', '.join(found) or 'no platform'}; say which by --platform"

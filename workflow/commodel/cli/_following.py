@@ -19,7 +19,7 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
     signal had ended it."""
     line, reader = Line(quiet), Reader(campaign)
     complaints = Complaints(line.above)
-    log = campaign.folder / f"{name}.log"
+    log = campaign.results.log(name)
 
     def tick() -> None:
         try:

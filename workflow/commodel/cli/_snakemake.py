@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from commodel.errors import UserError
+from commodel.safepaths import AnyPath
 from commodel.toolchain import ROOT
 from commodel.watching import STOP_FILE
 
@@ -53,12 +55,12 @@ def wait(command: list[str]) -> int:
             continue
 
 
-def follow(command: list[str], log: Path, told: Callable[[str], None], tick: Callable[[], None]) -> tuple[int, int]:
+def follow(command: list[str], log: AnyPath, told: Callable[[str], None], tick: Callable[[], None]) -> tuple[int, int]:
     """Runs Snakemake in a process group of its own, keeps in `log` all that it and jobs of this machine print, hands on
     each line, and calls `tick` now and then. However this process is asked to stop, Snakemake is asked as by Ctrl-C: it
     cancels its jobs, and what they say to that is kept only. Jobs that only start then find a file that stops them.
     Returns Snakemake's code, and the signal that stopped it or 0."""
-    stop_file = log.absolute().with_suffix(".stop")
+    stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
     with log.open("wb", buffering=0) as kept:
         process = subprocess.Popen(
@@ -66,7 +68,7 @@ def follow(command: list[str], log: Path, told: Callable[[str], None], tick: Cal
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {STOP_FILE: str(stop_file)},
+            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file))},
             process_group=0,
         )
         with process, _passed_on(process, stop_file) as stopped:
@@ -109,7 +111,7 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
 
 
 @contextmanager
-def _passed_on(process: subprocess.Popen, stop_file: Path) -> Iterator[list[int]]:
+def _passed_on(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[list[int]]:
     """While it lasts, what should stop this process stops that one's group; what was ignored (nohup) still is. Only
     once: a second Ctrl-C would end the scancel that the first one has started, and leave the jobs in the queue. The
     file is there at once: that process may be gone long before the next look, and a job that it handed in not yet."""
@@ -122,7 +124,7 @@ def _passed_on(process: subprocess.Popen, stop_file: Path) -> Iterator[list[int]
         if time.monotonic() >= passed + PATIENCE and process.poll() is None:
             passed = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
-        with suppress(OSError):
+        with suppress(OSError, UserError):
             stop_file.touch()
 
     before = {number: signal.getsignal(number) for number in STOPPERS}

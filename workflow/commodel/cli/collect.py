@@ -8,6 +8,8 @@ from commodel.collect import collect as gather
 from commodel.collect import summarize_raw
 from commodel.distributions import distributions
 from commodel.plan import load_plan
+from commodel.results import Results
+from commodel.safepaths import SafePath
 from commodel.tables import write_table
 
 
@@ -18,7 +20,10 @@ from commodel.tables import write_table
 def collect(plan_file: Path, out: Path, unfinished: bool) -> None:
     """Gather all raw samples into one table, and beside it a summary of each case (summary.csv), the
     histograms of the latencies (distributions.csv), and what was not measured, and why (unmeasured.csv)."""
-    observations, lacking = gather(load_plan(plan_file), plan_file.parent / "raw", unfinished)
+    results = Results.of(plan_file.parent)
+    plan = load_plan(SafePath.given(plan_file, plan_file.parent))
+    observations, lacking = gather(plan, results.all_raw, unfinished)
+    out = SafePath.given(out, plan_file.parent)
     write_table(out.with_name("unmeasured.csv"), lacking)
     write_table(out.with_name("summary.csv"), summarize_raw(observations))
     write_table(out.with_name("distributions.csv"), distributions(observations))

@@ -10,6 +10,7 @@ from commodel.collect import TEXT
 from commodel.errors import UserError
 from commodel.fit import fit as fit_family
 from commodel.plan import load_plan
+from commodel.safepaths import SafePath
 from commodel.tables import read_table, write_parameters
 
 
@@ -55,8 +56,10 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
         raise UserError(f"{'--hold-out' if where else 'more than one --family'} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
-    found = fit_family(load_plan(plan_file), read_table(observations, TEXT), families[0], platform)
-    write_parameters(out, found)
+    results = plan_file.parent
+    plan, samples = (SafePath.given(path, results) for path in (plan_file, observations))
+    found = fit_family(load_plan(plan), read_table(samples, TEXT), families[0], platform)
+    write_parameters(SafePath.given(out, results), found)
     if not found.values:
         reason = next(iter(found.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)

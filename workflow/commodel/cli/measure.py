@@ -7,6 +7,7 @@ import click
 from commodel.cli._progress import progress
 from commodel.measure import measure as measure_batch
 from commodel.plan import load_plan
+from commodel.safepaths import SafePath
 
 
 @click.command()
@@ -18,5 +19,6 @@ from commodel.plan import load_plan
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
     """Measure what is missing of one batch; a batch that was stopped goes on where it stopped."""
-    plan = load_plan(plan_file)
-    measure_batch(plan, plan.batch(name), folder, progress(quiet))
+    results = plan_file.parent
+    plan = load_plan(SafePath.given(plan_file, results))
+    measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet))

@@ -15,6 +15,7 @@ from commodel.points import Setting
 from commodel.predict import predict as price
 from commodel.predict import table as priced
 from commodel.records import ParameterSet, Prediction
+from commodel.safepaths import AnyPath, SafePath
 from commodel.tables import write_table
 from commodel.units import format_bytes, format_seconds
 
@@ -51,7 +52,8 @@ def predict(family, params, settings, platform, pipelined, plan_file, out, style
     """
     if bool(params) == bool(settings):
         raise UserError("give --params FILE or --set NAME=VALUE, one of the two")
-    sets = [_read(family, path) for path in params] or [given(family, settings)]
+    files = [SafePath.given(path, plan_file.parent) for path in params] if plan_file else params
+    sets = [_read(family, path) for path in files] or [given(family, settings)]
     if plan_file:
         if settings:
             raise UserError("--plan takes --params, one set for each platform, not --set")
@@ -67,7 +69,7 @@ def predict(family, params, settings, platform, pipelined, plan_file, out, style
     show([_row(prediction, style) for parameters in sets for prediction in price(parameters, chosen, pipelined)], style)
 
 
-def _read(family: str, path: Path) -> ParameterSet:
+def _read(family: str, path: AnyPath) -> ParameterSet:
     parameters = read_set(path)
     if parameters.family != family:
         raise UserError(f"found parameters of family '{parameters.family}', wanted {family}", file=path)
@@ -86,12 +88,12 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     """Each platform's points with that platform's parameters."""
     if out is None:
         raise UserError("--plan needs --out")
-    plan = load_plan(plan_file)
+    plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     predictions = []
     for parameters in sets:
         mine = [point for point in plan.points if point.platform == parameters.platform]
         predictions += price(parameters, mine, strict=False)
-    write_table(out, priced(predictions))
+    write_table(SafePath.given(out, plan_file.parent), priced(predictions))
 
 
 def _row(prediction: Prediction, style: str) -> dict:

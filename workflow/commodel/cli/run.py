@@ -14,6 +14,7 @@ from commodel.config import find
 from commodel.holding import held
 from commodel.plan import make_plan, refresh
 from commodel.planview import totals
+from commodel.results import Results
 from commodel.tables import read_table
 
 
@@ -40,6 +41,7 @@ def run(
     """
     settings = {"experiment": find("experiment", experiment), "only": only}
     folder = results(experiment)
+    Results(folder).check()
     if dry_run:
         _tell(totals(make_plan(experiment, Path.cwd(), only)), quiet)
         raise SystemExit(wait([*command("Snakefile", settings, cores, profile), "--dry-run"]))
@@ -61,7 +63,7 @@ def run(
             raise SystemExit(failed)
     elif code:
         raise SystemExit(code)
-    click.echo("\n" + table(scores(read_table(folder / "comparison.csv", TEXT))) + "\n")
+    click.echo("\n" + table(scores(read_table(campaign.results.table("comparison"), TEXT))) + "\n")
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)

@@ -12,6 +12,7 @@ from commodel.cli._output import table
 from commodel.errors import UserError
 from commodel.holding import holder
 from commodel.plan import load_plan
+from commodel.results import Results
 from commodel.status import Reader, Status
 from commodel.statusview import as_data, batch_rows, platform_rows, sentence
 
@@ -30,11 +31,12 @@ def status(experiment: str, watch: bool, style: str) -> None:
     Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
     points of the matrix and those of the probes.
     """
-    folder = Path("results") / experiment
-    folder = folder if (folder / "plan.json").exists() else results(experiment)
-    if not (folder / "plan.json").exists():
+    named = Results.of(Path("results") / experiment)
+    there = named if named.plan.exists() else Results(results(experiment))
+    folder = there.folder
+    if not there.plan.exists():
         raise UserError("no plan here: nothing has been run yet", file=folder)
-    reader = Reader(Campaign(load_plan(folder / "plan.json"), folder))
+    reader = Reader(Campaign(load_plan(there.plan), folder))
     shown = ""
     while True:
         now = reader.read(holder(folder), time.time())

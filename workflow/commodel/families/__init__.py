@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from commodel.functions import FORM_NAMES, FORMS, KNOT, PIECEWISE, TABLE, coeffi
 from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.regression import mean
+from commodel.safepaths import AnyPath
 from commodel.schedule import Schedule
 from commodel.tables import read_parameters
 from commodel.units import parse_bytes, parse_number, parse_seconds
@@ -167,7 +167,7 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
     return parameters
 
 
-def read_set(path: Path) -> ParameterSet:
+def read_set(path: AnyPath) -> ParameterSet:
     """A parameter set from a file, its values in the units that their family has: a number of another unit, or of one
     that is not named, is refused, not taken for seconds."""
     parameters = read_parameters(path)

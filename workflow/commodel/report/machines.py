@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
+from commodel.results import Results
 from commodel.traces import Traces
+from commodel.units import shown
+from commodel.yamltext import Document
 from commodel.yamltext import read as read_yaml
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
@@ -31,15 +33,28 @@ def ranges(names: Iterable[str]) -> list[str]:
     return sorted(others)
 
 
-def machines(provenance: Mapping[str, dict], traces: Traces, folder: Path) -> set[str]:
+def machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
     """All that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
     names |= {host for about in provenance.values() if not about.get("simulated") for host in about["hosts"]}
-    for path in folder.glob("inputs/platforms/*.yaml"):
-        section = read_yaml(path).data.get("hosts") or {}
-        names |= {str(name) for name in section.get("names", ())}
+    for path in results.inputs():
+        if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
+            names |= {str(name) for name in _hosts(read_yaml(path))}
     return names - {""}
+
+
+def _hosts(platform: Document) -> list:
+    """The machines that a platform file names."""
+
+    def wanted(value: object, kind: type, what: str, *place: str):
+        if not isinstance(value, kind):
+            raise platform.error(place, f"found {shown(value)}, wanted {what}")
+        return value
+
+    section = wanted(platform.data, dict, "a mapping").get("hosts") or {}
+    names = wanted(section, dict, "a mapping", "hosts").get("names") or []
+    return wanted(names, list, "a list", "hosts", "names")
 
 
 def siblings(names: Iterable[str], told: Iterable[str]) -> set[str]:

@@ -6,15 +6,21 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import openpyxl
 
 from commodel.errors import UserError, one_line
+from commodel.textfiles import bounded
 
-MOST_PARTS = 5000
+MOST_PARTS = 1000
 MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
+MOST_IN_ALL = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts
+MOST_STRINGS = 1_000_000  # that cells share; a reader keeps them all
+MOST_PACKED = 1024 << 20
 CHUNK = 1 << 20
 # openpyxl's parser expands entities; no workbook needs any. Zeros are left out before looking: UTF-16 has them.
+STRING = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
 FORBIDDEN = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
 ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
 
@@ -22,17 +28,18 @@ ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""
 @contextmanager
 def received(path: Path) -> Iterator:
     """The workbook, read row by row; whatever is wrong with it is one line."""
-    try:
-        _inspect(path)
-        book = openpyxl.load_workbook(path, read_only=True, keep_links=False)
-    except UserError:
-        raise
-    except Exception as error:  # a stranger's file can break a parser in any way
-        raise _unreadable(path, error) from None
-    try:
-        yield book
-    finally:
-        book.close()
+    with bounded(path, MOST_PACKED, "a workbook") as stream:
+        try:
+            _inspect(stream, path)
+            book = openpyxl.load_workbook(stream, read_only=True, keep_links=False)
+        except UserError:
+            raise
+        except Exception as error:  # a stranger's file can break a parser in any way
+            raise _unreadable(path, error) from None
+        try:
+            yield book
+        finally:
+            book.close()
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:
@@ -40,28 +47,40 @@ def _unreadable(path: Path, error: Exception) -> UserError:
     return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
 
 
-def _inspect(path: Path) -> None:
+def _inspect(stream: IO[bytes], path: Path) -> None:
     """Sizes are those that the archive states, and no part can be unpacked to more than it states."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(stream) as archive:
         parts = archive.infolist()
         if len(parts) > MOST_PARTS:
             raise UserError(f"found {len(parts)} parts in it, wanted a workbook, at most {MOST_PARTS}", file=path)
+        total, strings = dict.fromkeys(MOST_IN_ALL, 0), 0
         for part in parts:
-            most = next(size for prefix, size in MOST_BYTES.items() if part.filename.startswith(prefix))
-            if part.file_size > most:
-                size = f"{part.file_size >> 20} MiB"
-                raise UserError(f"found a part of {size} in it, wanted at most {most >> 20} MiB", file=path)
-            with archive.open(part) as stream:
-                _without_entities(stream, path)
+            kind = next(prefix for prefix in MOST_BYTES if part.filename.startswith(prefix))
+            total[kind] += part.file_size
+            for size, most, what in (
+                (part.file_size, MOST_BYTES[kind], "a part"),
+                (total[kind], MOST_IN_ALL[kind], "parts"),
+            ):
+                if size > most:
+                    found = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
+                    raise UserError(found, file=path)
+        for part in parts:
+            with archive.open(part) as content:
+                strings += _strings(content, path)
+            if strings > MOST_STRINGS:
+                raise UserError(f"found more than {MOST_STRINGS:,} strings in it, wanted a report", file=path)
 
 
-def _without_entities(stream, path: Path) -> None:
-    before, first = b"", True
+def _strings(stream: IO[bytes], path: Path) -> int:
+    """How many shared strings there are in a part, which has no entities."""
+    before, first, count = b"", True, 0
     while chunk := stream.read(CHUNK):
         text = before + chunk.replace(b"\0", b"")
+        count += len(STRING.findall(text))
         if FORBIDDEN.search(text) or (first and ENCODING.search(text[:500])):
             raise UserError("found a document type or an odd encoding in it, wanted a plain workbook", file=path)
         before, first = text[-16:], False
+    return count
 
 
 def rows(sheet, most_rows: int, most_columns: int, path: Path) -> Iterator[tuple]:

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from commodel import collect, compare, distributions
 from commodel.families import family, meanings, read_set
@@ -15,6 +14,8 @@ from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.shape import Report
+from commodel.results import Results
+from commodel.safepaths import AnyPath
 from commodel.tables import read_json, read_table
 from commodel.traces import Traces, attempts, digests, texts
 from commodel.unmeasured import read_unmeasured
@@ -24,15 +25,16 @@ CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the 
 ANONYMOUS = "anonymous"
 
 
-def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | None = None) -> Report:
+def stored(folder: AnyPath, anonymous: bool = False, tools: Mapping[str, str] | None = None) -> Report:
     """`anonymous` replaces the names of machines by numbers, for reports that leave the house. `tools` are the versions
     that an earlier report says it was written with; otherwise those that are here."""
-    plan = load_plan(folder / "plan.json")
-    provenance, traces = _provenance(plan, folder / "raw"), _traces(plan, folder)
-    unmeasured = read_unmeasured(folder / "unmeasured.csv")
+    results = Results.of(folder)
+    plan = load_plan(results.plan)
+    provenance, traces = _provenance(plan, results), _traces(plan, results)
+    unmeasured = read_unmeasured(results.table("unmeasured"))
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
-        names = machines(provenance, traces, folder)
+        names = machines(provenance, traces, results)
         told = [entry["outcome"] for entry in traces.attempts]
         told += [] if unmeasured is None else unmeasured["reason"].tolist()
         hide = hider(names | siblings(names, told))
@@ -46,17 +48,13 @@ def stored(folder: Path, anonymous: bool = False, tools: Mapping[str, str] | Non
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     return build(
-        read_table(folder / "comparison.csv", compare.TEXT),
-        [
-            read_set(folder / "fitted" / platform / f"{name}.yaml")
-            for platform in plan.platforms
-            for name in plan.families
-        ],
-        read_table(folder / "summary.csv", collect.TEXT),
+        read_table(results.table("comparison"), compare.TEXT),
+        [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families],
+        read_table(results.table("summary"), collect.TEXT),
         provenance,
         experiment=plan.experiment,
         title=plan.title,
-        distributions=read_table(folder / "distributions.csv", distributions.TEXT),
+        distributions=read_table(results.table("distributions"), distributions.TEXT),
         definitions=meanings(plan.families),
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,
@@ -70,19 +68,19 @@ def _about(name: str) -> dict[str, str]:
     return {key: getattr(family(name), key) for key in ("title", "citation", "equation", "ignores")}
 
 
-def _traces(plan: Plan, folder: Path) -> Traces:
-    tried = tuple(entry for batch in plan.batches for entry in attempts(batch, folder / "raw"))
-    return Traces(digests(plan, folder), tried, texts(folder), versions(("xlsxwriter", "bokeh")))
+def _traces(plan: Plan, results: Results) -> Traces:
+    tried = tuple(entry for batch in plan.batches for entry in attempts(batch, results.all_raw))
+    return Traces(digests(plan, results.folder), tried, texts(results.folder), versions(("xlsxwriter", "bokeh")))
 
 
-def _provenance(plan: Plan, raw: Path) -> dict[str, dict]:
+def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
     """Of each batch: what the driver wrote, and what its programs wrote about themselves. A batch that never ran has
     said nothing."""
     found = {}
     for batch in plan.batches:
-        path = raw / batch.name / "provenance.json"
+        path = results.provenance(batch.name)
         about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
-        programs = [read_json(path) for path in sorted((raw / batch.name).glob("*-*r-*.json"))]
+        programs = [read_json(path) for path in results.programs(batch.name)]
         for key in PROGRAM_KEYS:
             about[key] = ", ".join(sorted({str(program.get(key, "")) for program in programs}))
         for key in CLOCK_KEYS:

@@ -1,6 +1,7 @@
 """Whether a workbook is what the results say: the digests of the files that it was made from, and every cell of every
 sheet, which is what somebody might have edited."""
 
+import filecmp
 import math
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ from commodel.report.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.received import Formula, received, rows
 from commodel.report.stored import ANONYMOUS, stored
 from commodel.report.xlsx import write_xlsx
+from commodel.results import Results
+from commodel.safepaths import AnyPath
 from commodel.traces import digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
@@ -33,7 +36,7 @@ class Finding:
     detail: str = ""
 
 
-def verify(path: Path, folder: Path) -> tuple[list[Finding], str]:
+def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """What is the same, differs or is missing, and a remark on what was not looked at."""
     with received(path) as book:
         said = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
@@ -47,7 +50,7 @@ def verify(path: Path, folder: Path) -> tuple[list[Finding], str]:
         with tempfile.TemporaryDirectory() as place:
             wanted = Path(place) / "wanted.xlsx"
             write_xlsx(made, wanted)
-            if wanted.read_bytes() == path.read_bytes():
+            if filecmp.cmp(wanted, path, shallow=False):
                 return [*found, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
             with received(wanted) as other:
                 own = said["tools"].get("code_digest") == code_digest()
@@ -69,9 +72,9 @@ def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
     return found
 
 
-def files(said: Mapping[str, str], folder: Path) -> Iterator[Finding]:
+def files(said: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """By name. No name from the workbook is looked for: it may be any path."""
-    there = digests(load_plan(folder / "plan.json"), folder)
+    there = digests(load_plan(Results.of(folder).plan), folder)
     for name in dict.fromkeys([*there, *said]):
         if name not in there:
             yield Finding(MISSING, one_line(name, 200), "not in the results")

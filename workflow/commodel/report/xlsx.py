@@ -1,6 +1,7 @@
 """Writes a report as a workbook: native tables and charts, values only, byte-identical for equal reports."""
 
 from pathlib import Path
+from typing import IO
 
 import xlsxwriter
 
@@ -43,8 +44,8 @@ TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
 
 def write_xlsx(report: Report, path: str | Path) -> None:
-    with whole(Path(path)) as part:
-        book = Workbook(report, part)
+    with whole(Path(path)) as stream:
+        book = Workbook(report, stream)
         for section in report.sections:
             book.add(section)
         book.close()
@@ -53,10 +54,10 @@ def write_xlsx(report: Report, path: str | Path) -> None:
 class Workbook:
     """An open file and the formats and names already used in it."""
 
-    def __init__(self, report: Report, path: Path):
+    def __init__(self, report: Report, stream: IO[bytes]):
         options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
         self.report = report
-        self.book = xlsxwriter.Workbook(str(path), options | {"nan_inf_to_errors": False})
+        self.book = xlsxwriter.Workbook(stream, options | {"nan_inf_to_errors": False})
         self.book.set_properties({"title": report.title[:250], "created": created(report), "author": "commodel"})
         self.formats: dict[tuple, object] = {}
         self.looks: dict[tuple, object] = {}

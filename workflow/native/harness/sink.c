@@ -8,7 +8,10 @@
 
 void make_directory(const char *dir)
 {
-  if (mkdir(dir, 0777) != 0 && errno != EEXIST) user_error("%s: cannot make this folder: %s", dir, strerror(errno));
+  if (mkdir(dir, 0777) == 0) return;
+  if (errno != EEXIST) user_error("%s: cannot make this folder: %s", dir, strerror(errno));
+  struct stat about;
+  if (lstat(dir, &about) != 0 || !S_ISDIR(about.st_mode)) user_error("%s: found no folder or a link, wanted a folder", dir);
 }
 
 char *sample_path(const char *dir, const char *id)

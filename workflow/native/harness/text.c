@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,10 @@ FILE *open_partial(const char *path, char **partial)
   size_t stem = strlen(name);
   if (stem > 4 && strcmp(name + stem - 4, ".csv") == 0) stem -= 4; /* DIR/<id>.csv grows as DIR/.<id>.tmp */
   snprintf(*partial, room, "%.*s.%.*s.tmp", folder, path, (int)stem, name);
-  FILE *file = fopen(*partial, "w");
+  /* A new file each time: whoever else can write to this folder may have put a link there. */
+  remove(*partial);
+  int number = open(*partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  FILE *file = number < 0 ? NULL : fdopen(number, "w");
   if (!file) user_error("%s: cannot write: %s", *partial, strerror(errno));
   return file;
 }

@@ -1,0 +1,98 @@
+"""A project with a results folder in which every stage is done, as somebody might send it: real files of the real
+stages, but for the samples, which are made up."""
+
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from commodel import rawfiles
+from commodel.cli import main
+from commodel.plan import load_plan
+from commodel.tables import write_json
+
+PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
+EXPERIMENT = """
+platform: two-cores
+families: [hockney]
+library: false
+measure: {passes: 2}
+probe_bytes: [1, 1KiB, 64KiB]
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: [8, 1KiB]}
+"""
+PROGRAM = {"mpi": "MPICH 5.0.2", "compiler": "mpicc (gcc 12)", "flags": "-O2", "clock": "CLOCK_MONOTONIC", "hosts": []}
+FOLDER = "results/e"
+VERBS = {
+    "plan": ["plan", "e", "--write"],
+    "run": ["run", "e", "--dry-run"],
+    "measure": ["measure", "--in", f"{FOLDER}/plan.json", "--batch", "BATCH", "--out", f"{FOLDER}/raw/BATCH"],
+    "collect": ["collect", "--in", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/observations.csv"],
+    "fit": [
+        *("fit", "--in", f"{FOLDER}/observations.csv", "--plan", f"{FOLDER}/plan.json", "--family", "hockney"),
+        *("--platform", "two-cores", "--out", f"{FOLDER}/fitted/two-cores/hockney.yaml"),
+    ],
+    "predict": [
+        *("predict", "--family", "hockney", "--params", f"{FOLDER}/fitted/two-cores/hockney.yaml"),
+        *("--plan", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/predictions/hockney.csv"),
+    ],
+    "compare": ["compare", "--in", FOLDER, "--out", f"{FOLDER}/comparison.csv"],
+    "report": ["report", "--in", FOLDER, "--out", "reports/e"],
+    "anonymous": ["report", "--in", FOLDER, "--out", "reports/e", "--anonymous"],
+    "verify": ["report", "--verify", "reports/e/e.xlsx"],
+    "status": ["status", "e"],
+    "advise": [*("advise", "--platform", "two-cores", "--operation", "bcast", "--ranks", "2", "--bytes", "8")],
+}
+
+
+class Received:
+    def __init__(self, root: Path, batch: str = ""):
+        self.root, self.results, self.batch = root, root / FOLDER, batch
+
+    def copy(self, root: Path) -> "Received":
+        return Received(shutil.copytree(self.root, root), self.batch)
+
+    def invoke(self, verb: str) -> Result:
+        with chdir(self.root):
+            return CliRunner().invoke(main, [word.replace("BATCH", self.batch) for word in VERBS[verb]])
+
+    def files(self) -> dict[str, bytes]:
+        """All that there is but what tells of attempts, with its content."""
+        places = [path for top in ("results", "reports") for path in (self.root / top).rglob("*")]
+        kept = [path for path in places if path.name not in ("state.json", ".holder") and not path.is_symlink()]
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in kept if path.is_file()}
+
+
+def make_received(root: Path) -> Received:
+    made = Received(root)
+    for kind, name, text in (("platforms", "two-cores", PLATFORM), ("experiments", "e", EXPERIMENT)):
+        (root / "params" / kind).mkdir(parents=True)
+        (root / "params" / kind / f"{name}.yaml").write_text(text)
+    (made.results / "raw").mkdir(parents=True)
+    with chdir(root):
+        assert CliRunner().invoke(main, VERBS["plan"]).exit_code == 0
+    batches = load_plan(made.results / "plan.json").batches
+    made.batch = batches[0].name
+    for batch in batches:
+        write_raw(made.results / "raw" / batch.name, batch.ids)
+    for verb in ("measure", "collect", "fit", "predict", "compare", "report"):
+        done = made.invoke(verb)
+        assert done.exit_code == 0, done.output + repr(done.exception)
+    (made.results / "run.log").write_text("a log\n")
+    return made
+
+
+def write_raw(raw: Path, cases: list[str]) -> None:
+    """What measuring leaves of a batch."""
+    raw.mkdir()
+    for number, case in enumerate(cases):
+        passes = {turn: raw / f".pass-{turn}.csv" for turn in (1, 2)}
+        for turn, path in passes.items():
+            rows = [f"{case},{k},{1e-6 * (number + 1 + 0.1 * k * turn):.9e},1e-9,1,samples" for k in range(5)]
+            path.write_text("\n".join([rawfiles.HEADERS[0], *rows]) + "\n")
+        rawfiles.join(passes, raw, case)
+        for path in passes.values():
+            path.unlink()
+    write_json(raw / "player-2r-block2.json", PROGRAM)
+    (raw / "done").write_text("1\n")
