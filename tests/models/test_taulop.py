@@ -1,6 +1,7 @@
 """τ–Lop: the paper's worked SUMMA iteration, and the algebra against an obvious loop."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from commodel.errors import UserError
 from commodel.families import complete, costs, family
 from commodel.families import given as given_on_the_command_line
 from commodel.families.taulop import expression
+from commodel.fit import as_parameters
 from commodel.pairs import Pairs
 from commodel.records import Estimate, ParameterSet
 from commodel.schedule import Schedule, Work
 from commodel.values import Values
+from tests.models.synthetic import observed, truth
 
 PAPER = {"shared": "channel", "join": "yes"}
 
@@ -79,6 +82,25 @@ def test_copies_at_both_ends():
     pattern = Schedule.of(2, 0, [0], [1], [100])
     found = costs(family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False)
     assert found[0] == pytest.approx(10 + 2 * 0.1 * 100 + 100)
+
+
+def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced():
+    slow, machine = 5e-5, truth("taulop")
+
+    def ring(case):
+        odd = case["bytes"] == 1024 and case["procs"] == 4 and not case["pair"].endswith(".same")
+        return slow if odd else machine.times["ring"](case)
+
+    bent = replace(machine, times=machine.times | {"ring": ring})
+    found = as_parameters(family("taulop"), family("taulop").fit(observed(bent, "taulop")))
+    drawn = next(curve for curve in found.curves if curve.title.startswith("between") and "2 at once" in curve.title)
+    place = drawn.x.index(1024)
+    assert drawn.measured[place] == pytest.approx(slow)
+    assert drawn.fitted[place] == pytest.approx(found.values["o_1.a"].value + found.values["L_1.1024x2"].value)
+    assert drawn.fitted[place] == drawn.fitted[place + 1] < slow
+    assert "levelled" in found.values["L_1.1024x2"].note
+    assert not found.values["L_1.1024x2"].known
+    assert found.values["L_1.1024x1"].known
 
 
 def test_local_work_is_the_longest_of_each_step():

@@ -20,7 +20,7 @@ MOVE = 1e-4  # of a logarithm, for difference quotients
 STEP = {"move": MOVE, "longest": 1.5}
 RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
 LAST, LONG, BRIEF = 120, 30, 10  # steps of it: of the best, from afar and from the best
-REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # how far from the best a value is put to see what the others can make up for
+REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # from the best: where a value is put to see what others make up for
 
 
 @dataclass(frozen=True, eq=False)

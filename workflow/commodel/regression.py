@@ -14,6 +14,8 @@ from scipy.special import chdtri
 
 from commodel.functions import FORMS
 from commodel.portable import exp, expm1, log, normals
+from commodel.stats import NEGLIGIBLE
+from commodel.units import format_seconds
 
 CHANCE = 0.1  # that noise alone makes a misfit which counts as one
 ALIKE = 1e-10  # of the largest singular value: below, features are the same in these data, but for rounding
@@ -23,15 +25,27 @@ MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:
     """A function given by samples: `draws` is (1 + draws, sizes). Where noise makes it fall, it is levelled."""
-    level = _rising(draws)
+    level = rising(draws)
     return {f"{name}.{int(size)}": level[:, i] for i, size in enumerate(sizes)}
 
 
-def _rising(y: np.ndarray) -> np.ndarray:
+def moved(keys: Sequence[str], measured: np.ndarray, priced: np.ndarray) -> dict[str, str]:
+    """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
+    be told apart from their neighbours."""
+    return {
+        key: f"not told apart from its neighbours: measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
+        for key, was, taken in zip(keys, measured, priced, strict=True)
+        if abs(taken - was) > NEGLIGIBLE * max(abs(was), abs(taken))
+    }
+
+
+def rising(y: np.ndarray) -> np.ndarray:
     """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
     counts by how sure it is: one that noise has spoilt must not pull down those before it."""
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
-    weights = 1 / np.maximum(variance, 1e-12 * variance.max()) if variance.any() else np.ones(y.shape[1])
+    rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # which is all that exact simulations vary by: it must not weigh
+    least = max(rounding, 1e-12 * variance.max())
+    weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
     found = np.full_like(y, -np.inf)
     for first in range(y.shape[1]):
         part = weights[first:]

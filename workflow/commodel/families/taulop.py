@@ -16,7 +16,7 @@ from commodel.errors import UserError
 from commodel.families import Family, Parameter, local_work
 from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs, function
-from commodel.regression import sampled
+from commodel.regression import moved, sampled
 from commodel.schedule import Groups
 
 LABELS = ("message / B", "time / s")
@@ -26,7 +26,7 @@ def fit(observed):
     """L_c(m, τ) from rings of τ transfers on a channel; within a node, where a ring has at least two, τ = 1 is half a
     round trip. More transfers at once never take less time (the model's own condition)."""
     ring = observed.cases("ring")
-    values, forms, curves = {}, {}, []
+    values, forms, unknown, curves = {}, {}, {}, []
     for pair in dict.fromkeys(ring["pair"]):
         mine = ring.pick(ring["pair"] == pair)
         kind, name = (MEMORY, pair.removesuffix(f".{SAME}")) if pair.endswith(f".{SAME}") else (NETWORK, pair)
@@ -38,18 +38,22 @@ def fit(observed):
         tail = f".{name}" if observed.types else ""
         values |= {f"o_{kind}{tail}.a": o}
         forms[f"o_{kind}{tail}"] = "constant"
-        transfer = 0.0
+        transfer, share = 0.0, 2 if kind == MEMORY else 1
         for level, seconds in times.items():
-            transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / (2 if kind == MEMORY else 1), transfer)
+            transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / share, transfer)
             knots = sampled(f"L_{kind}{tail}", sizes, transfer)
-            values |= {f"{key}x{level}": draws for key, draws in knots.items()}
+            knots = {f"{key}x{level}": draws for key, draws in knots.items()}
+            values |= knots
+            priced = o[0] + share * np.array([draws[0] for draws in knots.values()])
+            unknown |= moved(list(knots), seconds[0], priced)
             title = f"{'within' if kind == MEMORY else 'between'} nodes {name}, {level} at once"
-            curves.append(sampled_curve(title, LABELS, sizes, seconds))
+            curves.append(sampled_curve(title, LABELS, sizes, seconds, priced))
         forms[f"L_{kind}{tail}"] = "table"
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     sizes = ring["bytes"]
-    return Fitted(values, (sizes.min(), sizes.max()), forms=forms, curves=tuple(curves), settings=observed.placement)
+    ends = sizes.min(), sizes.max()
+    return Fitted(values, ends, forms=forms, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
 def _by_level(ring, share):
