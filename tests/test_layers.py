@@ -8,12 +8,14 @@ LEVELS = {
     -2: "errors mpikinds",
     -1: "safepaths",
     0: "process results textfiles",
-    1: "watching safecells sources holding registry units expressions yamltext toolchain tree records schedule",
-    2: "lastwords container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
+    1: "watching safecells sources holding registry units expressions yamltext toolchain tree records schedule"
+    " portable",
+    2: "lastwords container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles"
+    " window",
     3: "controller experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
-    6: "unmeasured leftout patterns points build provenance notation reach",
+    6: "unmeasured pricesearch leftout patterns points build provenance notation reach",
     7: "starts duration collect compare distributions fit interchange predict pricelist",
     8: "forecast pointfit pointtable batches sweep planview pricing",
     9: "advice heldout plan measure",

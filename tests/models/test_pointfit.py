@@ -55,12 +55,19 @@ def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it():
 def test_loggp_from_trees_alone_does_not_know_the_gap():
     """A gap that is nearly hidden: in a tree a rank sends again only after a whole message."""
     hidden = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
-    found = fitted("loggp", hidden, points([("bcast", "binomial")])).values
+    chosen = points([("bcast", "binomial")])
+    found = fitted("loggp", hidden, chosen).values
     assert found["G"].low <= 8e-9 <= found["G"].high
-    assert found["L"].low <= 10e-6 <= found["L"].high
+    # Any of the three may be next to nothing, or all of their sum.
+    for name in ("L", "o_s", "o_r"):
+        assert not found[name].known
+        assert found[name].low < 1e-6, name
+        assert found[name].high > 13e-6, name
     assert not found["g"].known
-    assert not found["o_s"].known
-    assert not found["o_r"].known
+    # Which of the equally good values stand for the others is a rule, not where a search began.
+    elsewhere = fit_points(family("loggp"), chosen, measured(hidden, chosen), seed=2).values
+    for name, estimate in found.items():
+        assert elsewhere[name][0] == pytest.approx(estimate.value, rel=0.01), name
 
 
 def test_prices_stay_narrow_where_values_are_wide():

@@ -1,6 +1,7 @@
 """τ–Lop: the paper's worked SUMMA iteration, and the algebra against an obvious loop."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,14 @@ from commodel.errors import UserError
 from commodel.families import complete, costs, family
 from commodel.families import given as given_on_the_command_line
 from commodel.families.taulop import expression
+from commodel.fit import as_parameters
 from commodel.pairs import Pairs
+from commodel.predict import predict
 from commodel.records import Estimate, ParameterSet
 from commodel.schedule import Schedule, Work
 from commodel.values import Values
+from tests.models.synthetic import observed, truth
+from tests.patterns import point
 
 PAPER = {"shared": "channel", "join": "yes"}
 
@@ -26,12 +31,12 @@ def parameters(settings=None, **values) -> ParameterSet:
     return ParameterSet("taulop", "", "", numbers, forms=forms, settings=settings or {})
 
 
-def table(o_0, o_1, memory, network) -> dict[str, float]:
-    """Transfers linear in the size, and in how many there are from 1 to 8."""
+def table(o_0, o_1, memory, network, latency=0.0) -> dict[str, float]:
+    """Transfers linear in the size, and in how many there are from 1 to 8, beside the same latency for all."""
     found = {"o_0.0": o_0, "o_1.0": o_1}
     for level in (1, 8):
-        found |= {f"L_0.{size}x{level}": memory * size * level for size in (0, 1000)}
-        found |= {f"L_1.{size}x{level}": network * size * level for size in (0, 1000)}
+        found |= {f"L_0.{size}x{level}": latency + memory * size * level for size in (0, 1000)}
+        found |= {f"L_1.{size}x{level}": latency + network * size * level for size in (0, 1000)}
     return found
 
 
@@ -68,6 +73,26 @@ def test_two_of_different_length_share_the_channel_for_the_shorter_ones_time():
     assert found[0] == pytest.approx(10 + 2 * 40 + 60)
 
 
+@pytest.mark.parametrize("operation", ["allreduce", "reduce-scatter", "allgather"])
+def test_an_odd_byte_costs_no_latency_of_its_own(operation):
+    """Blocks of 0 and 1 bytes at 7 bytes on 8 ranks, all of 1 at 8: whatever is odd, a price does not fall."""
+    found = parameters(**table(1.0, 10.0, 0.1, 1.0, latency=30.0))
+    points = [point(operation, "ring", ranks=8, bytes=size, layout="block:2") for size in range(1, 33)]
+    prices = np.array([prediction.seconds for prediction in predict(found, points)])
+    assert np.all(np.diff(prices) >= -1e-9 * prices[1:]), prices
+    assert prices[6] <= prices[7]
+
+
+@pytest.mark.parametrize(("procs", "within"), [(2, False), (4, False), (8, False), (2, True), (4, True)])
+def test_a_ring_costs_what_it_took(procs, within):
+    """τ is counted as it was measured: an exchange between two nodes is 1 into each."""
+    machine, ranks = truth("taulop"), np.arange(procs)
+    found = as_parameters(family("taulop"), family("taulop").fit(observed(machine, "taulop")))
+    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).placed(0 * ranks if within else ranks % 2)
+    took = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
+    assert costs(family("taulop"), pattern, found, drawn=False)[0] == pytest.approx(took, rel=1e-6)
+
+
 def test_different_channels_do_not_disturb_each_other():
     """A3: the maximum."""
     pattern = Schedule.of(4, 0, [0, 1], [1, 2], [1000, 10]).placed([0, 0, 1, 1])
@@ -79,6 +104,25 @@ def test_copies_at_both_ends():
     pattern = Schedule.of(2, 0, [0], [1], [100])
     found = costs(family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False)
     assert found[0] == pytest.approx(10 + 2 * 0.1 * 100 + 100)
+
+
+def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced():
+    slow, machine = 5e-5, truth("taulop")
+
+    def ring(case):
+        odd = case["bytes"] == 1024 and case["procs"] == 4 and not case["pair"].endswith(".same")
+        return slow if odd else machine.times["ring"](case)
+
+    bent = replace(machine, times=machine.times | {"ring": ring})
+    found = as_parameters(family("taulop"), family("taulop").fit(observed(bent, "taulop")))
+    drawn = next(curve for curve in found.curves if curve.title.startswith("between") and "2 at once" in curve.title)
+    place = drawn.x.index(1024)
+    assert drawn.measured[place] == pytest.approx(slow)
+    assert drawn.fitted[place] == pytest.approx(found.values["o_1.a"].value + found.values["L_1.1024x2"].value)
+    assert drawn.fitted[place] == drawn.fitted[place + 1] < slow
+    assert "levelled" in found.values["L_1.1024x2"].note
+    assert not found.values["L_1.1024x2"].known
+    assert found.values["L_1.1024x1"].known
 
 
 def test_local_work_is_the_longest_of_each_step():
@@ -149,8 +193,9 @@ def patterns(draw):
     return Schedule.of(ranks, *np.array(rows, dtype=int).reshape(-1, 4).T).placed(node)
 
 
-def slow(pattern, everywhere, o, transfer):
-    """A message at a time: the k-th sends of all ranks go on together."""
+def slow(pattern, everywhere, o, transfer, latency):
+    """A message at a time: the k-th sends of all ranks go on together. A transfer takes `latency` and as long as its
+    bytes, in proportion to how many there are; the rest of one is what it takes more than the part that is over."""
     cost = 0.0
     for step in sorted(set(pattern.step.tolist())):
         turns, stages = defaultdict(int), defaultdict(lambda: defaultdict(list))
@@ -163,7 +208,7 @@ def slow(pattern, everywhere, o, transfer):
         for groups in stages.values():
             longest = 0.0
             for (channel, _), sizes in groups.items():
-                seconds, done = o[channel], 0
+                seconds, done = o[channel] + (2 - channel) * latency, 0
                 while sizes:
                     shortest, count = min(sizes), len(sizes)
                     seconds += (2 - channel) * transfer[channel] * (shortest - done) * count
@@ -175,7 +220,7 @@ def slow(pattern, everywhere, o, transfer):
 
 @given(patterns(), st.booleans())
 def test_the_algebra_equals_an_obvious_loop(pattern, everywhere):
-    found = parameters({"shared": "channel" if everywhere else "node"}, **table(3.0, 20.0, 0.5, 2.0))
+    found = parameters({"shared": "channel" if everywhere else "node"}, **table(3.0, 20.0, 0.5, 2.0, latency=5.0))
     values = complete(family("taulop"), Values.exact(found))
     cost = pattern.cost(family("taulop").price(pattern, values))[0]
-    assert cost == pytest.approx(slow(pattern, everywhere, (3.0, 20.0), (0.5, 2.0)))
+    assert cost == pytest.approx(slow(pattern, everywhere, (3.0, 20.0), (0.5, 2.0), 5.0))

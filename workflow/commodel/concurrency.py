@@ -22,6 +22,7 @@ class Terms:
     count: np.ndarray  # n
     channel: np.ndarray  # c
     bytes: np.ndarray  # m
+    done: np.ndarray  # of those messages, what terms before this one have carried; -1 in a group's first
     label: np.ndarray  # which pairs of types are going on, as numbers of `labels`
     labels: list[tuple[int, ...]]  # sets of them, as given
     group: np.ndarray  # first term of every group
@@ -64,7 +65,8 @@ def terms(position, channel, target, bytes, label) -> Terms:
     kept = new_group | (rest > 0)
     starts = np.cumsum(kept) - 1  # where a kept term stands among the kept
     label, labels = _going_on(label, first, lengths)
-    columns = left[kept], channel[kept], rest[kept], label[kept]
+    done = np.where(new_group, -1, before)
+    columns = left[kept], channel[kept], rest[kept], done[kept], label[kept]
     return Terms(*columns, labels, starts[first], np.flatnonzero(new_stage[first]))
 
 

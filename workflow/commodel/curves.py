@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from commodel.records import Curve
-from commodel.regression import aicc, line
+from commodel.regression import aicc, line, rising
 from commodel.stats import r_squared
 
 ROUNDING = 1e-15  # seconds: below it is nothing but the rounding of exact simulations
@@ -49,9 +49,10 @@ def line_curve(title: str, labels: tuple[str, str], x, y, a, b, form: str) -> Cu
     return curve(title, labels, x, y[0], a[0] + b[0] * x, form, 2, refit)
 
 
-def sampled_curve(title: str, labels: tuple[str, str], x, y) -> Curve:
-    """The evidence of a function given by its samples: it passes through all; each left out, it is guessed from its
-    neighbours."""
+def sampled_curve(title: str, labels: tuple[str, str], x, y, priced) -> Curve:
+    """The evidence of a function given by its samples: what was measured, and what prices take instead, which is the
+    same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
     x = np.asarray(x, dtype=float)
     form = "samples, linear in between"
-    return curve(title, labels, x, y[0], y[0], form, 0, lambda keep: np.interp(x, x[keep], y[0, keep]))
+    priced = np.where(np.isclose(priced, y[0], rtol=1e-12, atol=ROUNDING), y[0], priced)
+    return curve(title, labels, x, y[0], priced, form, 0, lambda keep: np.interp(x, x[keep], rising(y[:, keep])[0]))

@@ -1,11 +1,14 @@
 """Nonlinear least squares of many problems at once: damped Gauss-Newton (Levenberg-Marquardt) over rows.
 
-One row is one problem; all take their steps together, and those that have come to rest are not looked at again.
+One row is one problem; all take their steps together, and those that have come to rest are not looked at again. The
+arithmetic is the same on every processor (see `portable`): where residuals are, so is the end.
 """
 
 from collections.abc import Callable
 
 import numpy as np
+
+from commodel.portable import products, solve
 
 STUCK = 1e3  # damping above which no step helps
 SMALL = 1e-300  # a divisor that is not 0
@@ -50,8 +53,8 @@ def _change(residuals: Residuals, rows, theta, residual, damping, move) -> np.nd
     moved = (theta[:, None, :] + move * np.eye(count)).reshape(-1, count)
     there = residuals(np.repeat(rows, count), moved).reshape(len(rows), count, -1)
     slope = (there - residual[:, None, :]) / move  # (rows, values, cases)
-    normal = slope @ np.swapaxes(slope, 1, 2)
+    normal = products(slope)
     ridge = damping[:, None] * np.diagonal(normal, axis1=1, axis2=2)
     ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + SMALL)[:, None]  # where a direction changes nothing
-    target = slope @ residual[..., None]
-    return -np.linalg.solve(normal + ridge[..., None] * np.eye(count), target)[..., 0]
+    target = np.sum(slope * residual[:, None, :], axis=-1)
+    return -solve(normal + ridge[..., None] * np.eye(count), target)

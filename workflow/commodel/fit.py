@@ -66,7 +66,7 @@ def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
         name = key.partition(".")[0]
         doubt = unknown.get(key, unknown.get(name, ""))
         note = "; ".join(text for text in (doubt, fitted.notes.get(key, fitted.notes.get(name, ""))) if text)
-        values[key] = estimate(draws, unit(entry, key, fitted.forms), note, known=not doubt)
+        values[key] = estimate(draws, unit(entry, key, fitted.forms), note, not doubt, fitted.reach.get(key))
     return ParameterSet(
         family=entry.name,
         platform="",

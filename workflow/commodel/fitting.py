@@ -127,9 +127,12 @@ class Fitted:
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that hold more than the draws do
 
 
-def estimate(draws: np.ndarray, unit: str, note: str = "", known: bool = True) -> Estimate:
-    """The value of row 0 with the 95 % interval of the rows below it."""
-    low, high = np.percentile(draws[1:], [2.5, 97.5])
+def estimate(
+    draws: np.ndarray, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
+) -> Estimate:
+    """The value of row 0 with the 95 % interval of the rows below it, or with a wider one that is known."""
+    low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
     return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, known)

@@ -13,6 +13,7 @@ import numpy as np
 
 from commodel.descent import SMALL, descend
 from commodel.functions import evaluate
+from commodel.portable import exp, expm1, log, products
 from commodel.regression import mean, with_misfit
 
 FEWEST = {"saturating": 7, "pipeline": 4}  # different x: more than the form has coefficients that data can tell
@@ -69,22 +70,26 @@ class _Search:
         self.x, self.low, self.rises = x, x.min(), rises
         self.wide = x.max() - x.min()
         self.weights = weights / weights.sum()
-        bend = np.log([max(self.low, 1.0) - 0.98, 3 * x.max()])  # c > −0.98: prices ask for f(1) whatever was measured
+        least = max(self.low, 1.0) - 0.98  # c > −0.98: prices ask for f(1) whatever was measured
+        bend = log(np.array([least, 3 * x.max()]))
         self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
 
     def features(self, theta: np.ndarray) -> np.ndarray:
         """(…, 2, cases): 1 at x_min and falling; 0 at x_min and rising to 1."""
-        bend = np.exp(theta[..., :1])
+        bend = exp(theta[..., :1])
         falling = bend / (bend + self.x - self.low)
         if not self.rises:
             return np.stack([falling, np.zeros_like(falling)], axis=-2)
         steep = np.where(np.abs(theta[..., 1:]) < 1e-6, 1e-6, theta[..., 1:])
-        rising = np.expm1(steep * (self.x - self.low) / self.wide) / np.expm1(steep)
+        rising = expm1(steep * (self.x - self.low) / self.wide) / expm1(steep)
         return np.stack([falling, rising], axis=-2)
 
     def centred(self, columns: np.ndarray) -> np.ndarray:
         """Without the constant: a is eliminated."""
-        return columns - (columns @ self.weights)[..., None]
+        return columns - self.average(columns)
+
+    def average(self, columns: np.ndarray) -> np.ndarray:
+        return np.sum(columns * self.weights, axis=-1, keepdims=True)
 
     def fit(self, y: np.ndarray) -> np.ndarray:
         """θ of every row: the best of the grid, then the nearest minimum."""
@@ -102,11 +107,12 @@ class _Search:
         grid = np.linspace(*self.bounds[:, 0], STARTS)[:, None]
         if self.rises:
             reach = np.arcsinh(2 * STEEPEST)
-            steep = np.sinh(np.linspace(-reach, reach, STARTS)) / 2
+            steep = np.round(np.sinh(np.linspace(-reach, reach, STARTS)) / 2, 10)  # the same bits everywhere
             grid = np.array([(bend, one) for bend in grid[:, 0] for one in steep])
         features = self.centred(self.features(grid))
-        gram = (features * self.weights) @ np.swapaxes(features, 1, 2)
-        target = features @ (self.weights * self.centred(y)).T  # (grid, 2, rows)
+        gram = products(features * np.sqrt(self.weights))
+        right = self.weights * self.centred(y)
+        target = np.stack([np.sum(features * row, axis=-1) for row in right], axis=-1)  # (grid, 2, rows)
         found = _positive(gram[..., None], target)
         explained = np.sum(found * target, axis=1)
         return grid[np.argmax(explained, axis=0)]
@@ -115,29 +121,34 @@ class _Search:
         """The two coefficients of every row, (rows, 2), and their features."""
         features = self.features(theta)
         middle = self.centred(features)
-        gram = np.moveaxis((middle * self.weights) @ np.swapaxes(middle, 1, 2), 0, -1)
-        target = np.einsum("rkx,rx->kr", middle, self.weights * self.centred(y))
+        gram = np.moveaxis(products(middle * np.sqrt(self.weights)), 0, -1)
+        target = np.sum(middle * (self.weights * self.centred(y))[:, None], axis=-1).T
         return _positive(gram[None], target[None])[0].T, features
 
     def residuals(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
         found, features = self.linear(y, theta)
-        return self.centred(y - np.einsum("rk,rkx->rx", found, features)) * np.sqrt(self.weights)
+        return self.centred(y - _shape(found, features)) * np.sqrt(self.weights)
 
     def values_at(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
         found, features = self.linear(y, theta)
-        shape = np.einsum("rk,rkx->rx", found, features)
-        return shape + ((y - shape) @ self.weights)[:, None]
+        shape = _shape(found, features)
+        return shape + self.average(y - shape)
 
     def coefficients(self, y: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
         found, features = self.linear(y, theta)
-        constant = (y - np.einsum("rk,rkx->rx", found, features)) @ self.weights
-        bend = np.exp(theta[:, 0])
+        constant = self.average(y - _shape(found, features))[:, 0]
+        bend = exp(theta[:, 0])
         b = found[:, 0] * bend
         values = {"a": constant, "b": b, "c": np.where(b == 0, 0.0, bend - self.low)}
         if self.rises:
             steep = theta[:, 1]
-            values |= {"d": -found[:, 1] / np.expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
+            values |= {"d": -found[:, 1] / expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
         return values
+
+
+def _shape(found: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Σ coefficient·feature of every row, (rows, cases)."""
+    return np.sum(found[..., None] * features, axis=1)
 
 
 def _positive(gram: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -13,22 +13,39 @@ import numpy as np
 from scipy.special import chdtri
 
 from commodel.functions import FORMS
+from commodel.portable import exp, expm1, log, normals
+from commodel.stats import NEGLIGIBLE
+from commodel.units import format_seconds
 
 CHANCE = 0.1  # that noise alone makes a misfit which counts as one
+ALIKE = 1e-10  # of the largest singular value: below, features are the same in these data, but for rounding
+BETTER = 1e-6  # by how much a later form or cut must lower AICc to be taken: rounding must not choose
 MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 
 def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:
     """A function given by samples: `draws` is (1 + draws, sizes). Where noise makes it fall, it is levelled."""
-    level = _rising(draws)
+    level = rising(draws)
     return {f"{name}.{int(size)}": level[:, i] for i, size in enumerate(sizes)}
 
 
-def _rising(y: np.ndarray) -> np.ndarray:
+def moved(keys: Sequence[str], measured: np.ndarray, priced: np.ndarray) -> dict[str, str]:
+    """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
+    be told apart from their neighbours."""
+    return {
+        key: f"not told apart from its neighbours: measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
+        for key, was, taken in zip(keys, measured, priced, strict=True)
+        if abs(taken - was) > NEGLIGIBLE * max(abs(was), abs(taken))
+    }
+
+
+def rising(y: np.ndarray) -> np.ndarray:
     """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
     counts by how sure it is: one that noise has spoilt must not pull down those before it."""
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
-    weights = 1 / np.maximum(variance, 1e-12 * variance.max()) if variance.any() else np.ones(y.shape[1])
+    rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # which is all that exact simulations vary by: it must not weigh
+    least = max(rounding, 1e-12 * variance.max())
+    weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
     found = np.full_like(y, -np.inf)
     for first in range(y.shape[1]):
         part = weights[first:]
@@ -45,7 +62,7 @@ def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.nda
     scale = np.abs(columns).max(axis=0)
     scale[scale == 0] = 1.0
     root = np.sqrt(weights / np.max(weights))
-    solver = np.linalg.pinv(columns / scale * root[:, None])
+    solver = np.linalg.pinv(columns / scale * root[:, None], rcond=ALIKE)
     misfit = y[0] - columns / scale @ (solver @ (y[0] * root))
     return (with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
 
@@ -60,7 +77,7 @@ def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: i
     if total * free < noise * chdtri(free, CHANCE):
         return y  # noise alone may well do that
     share = max(0.0, 1 - noise / total)
-    signs = np.random.default_rng(MISFIT_SEED).standard_normal((len(y) - 1, cases))
+    signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
@@ -109,28 +126,29 @@ def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
     def best_b(c: float, times: np.ndarray) -> float:
-        grown = np.expm1(c * x)
+        grown = expm1(c * x)
         return np.sum(weights * grown * times) / np.sum(weights * grown**2)
 
     def loss(log_c: float, times: np.ndarray) -> float:
-        c = np.exp(log_c)
-        return np.sum(weights * (times - best_b(c, times) * np.expm1(c * x)) ** 2)
+        c = exp(log_c)
+        return np.sum(weights * (times - best_b(c, times) * expm1(c * x)) ** 2)
 
     def best(times: np.ndarray) -> tuple[float, float]:
-        c = float(np.exp(minimize_scalar(loss, bounds=bounds, args=(times,), method="bounded").x))
+        found = minimize_scalar(loss, bounds=bounds, args=(times,), method="bounded", options={"xatol": 1e-9})
+        c = float(exp(found.x))
         return best_b(c, times), c
 
-    bounds = (np.log(1e-3 / x.max()), np.log(20.0 / x.max()))
+    bounds = (log(1e-3 / x.max()), log(20.0 / x.max()))
     b, c = best(y[0])
-    draws = with_misfit(y, y[0] - b * np.expm1(c * x), weights, 2)
+    draws = with_misfit(y, y[0] - b * expm1(c * x), weights, 2)
     return np.array([(b, c), *(best(times) for times in draws[1:])])
 
 
 def choose_form(
     forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """The form with the smallest AICc on row 0, and the AICc of each; `constant`: with a constant term of its own. A
-    form with too many coefficients for the data is not considered."""
+    """The form with the smallest AICc on row 0, of equal ones the first, and the AICc of each; `constant`: with a
+    constant term of its own. A form with too many coefficients for the data is not considered."""
     scores = {}
     for form in forms:
         coefficients = shape_coefficients(form, x, y[:1], weights, constant)[0]
@@ -142,12 +160,13 @@ def choose_form(
         scores[form] = aicc(misfit, len(x), terms, np.mean(weights * y[0] ** 2))
     if not scores:
         return forms[0], {}
-    return min(scores, key=scores.get), scores
+    least = min(scores.values()) + BETTER
+    return next(form for form, score in scores.items() if score <= least), scores
 
 
 def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -> list[np.ndarray]:
     """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
-    piece has at least three sizes; the change points count as parameters."""
+    piece has at least three sizes; the change points count as parameters. Of equally good cuts the first is taken."""
     order = np.argsort(x, kind="stable")
     places = np.unique(x)
     best, chosen = np.inf, [order]
@@ -159,7 +178,7 @@ def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -
             a, b = line(x[piece], y[:1, piece], weights[piece])
             misfit += np.sum(weights[piece] * (y[0, piece] - a[0] - b[0] * x[piece]) ** 2)
         score = aicc(misfit / len(x), len(x), 3 * len(pieces), np.mean(weights * y[0] ** 2))
-        if score < best:
+        if score < best - BETTER:
             best, chosen = score, pieces
     return chosen
 

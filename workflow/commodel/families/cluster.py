@@ -12,7 +12,7 @@ from commodel.curves import curve, line_curve
 from commodel.errors import UserError
 from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.fitting import Fitted, at_common
-from commodel.regression import least_squares, mean, piecewise
+from commodel.regression import ALIKE, least_squares, mean, piecewise
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
 from commodel.schedule import KINDS
@@ -122,7 +122,7 @@ def _capacity(terms, left, weights, throughput):
         for capacity in candidates:
             columns = np.stack(terms(capacity), axis=-1) * root[:, None]
             scale = np.abs(columns).max(axis=0)
-            solver = np.linalg.pinv(columns / scale)
+            solver = np.linalg.pinv(columns / scale, rcond=ALIKE)
             rest = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
             found.append(np.sum(rest**2, axis=-1))
         return np.array(found)

@@ -12,37 +12,47 @@ import numpy as np
 from commodel.curves import curve, sampled_curve
 from commodel.families import GAMMA, Family, Parameter, local_work
 from commodel.fitting import Fitted
-from commodel.regression import sampled
+from commodel.regression import moved, sampled
 from commodel.replay import Costs, finish_times
 from commodel.roundtrips import round_trips
+from commodel.stats import NEGLIGIBLE
+from commodel.units import format_seconds
 
 LABELS = ("message / B", "time / s")
 
 
 def fit(observed):
     trips = round_trips(observed)
-    values = {}
-    # A rank that takes a message every g is not busy for longer with each: the rest of the time it waited for the data.
-    measured = {name: np.minimum(draws, trips.spacing) for name, draws in (("o_s", trips.o_s), ("o_r", trips.o_r))}
-    measured["g"] = trips.spacing
+    values, notes, unknown = {}, {}, {}
+    measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
-        values |= sampled(name, trips.size, draws)
+        # A rank that takes a message every g is not busy for longer with each: the rest of the time it waits for data.
+        capped = np.minimum(draws, trips.spacing)
+        samples = sampled(name, trips.size, capped)
+        values |= samples
+        unknown |= moved(list(samples), capped[0], _columns(values, name, trips.size)[0])
+        waits = draws[0] > (1 + NEGLIGIBLE) * capped[0]
+        notes |= {
+            f"{name}.{int(size)}": f"measured {format_seconds(seconds)}: what is beyond the gap is waiting"
+            for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True)
+        }
     o_s, o_r, g = (_columns(values, name, trips.size) for name in ("o_s", "o_r", "g"))
     gap = np.maximum(g, np.maximum(o_s, o_r))
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
-    notes, one_way = {}, L[0] + gap[0]
+    one_way = L[0] + gap[0]
     if missed := trips.misses(one_way):
         notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
     curves = (
         curve("half a round trip", LABELS, trips.size, trips.one_way[0], one_way, "L + g(m)"),
-        sampled_curve("spacing of a burst", LABELS, trips.size, trips.spacing),
-        sampled_curve("send overhead", LABELS, trips.size, measured["o_s"]),
-        sampled_curve("receive overhead", LABELS, trips.size, measured["o_r"]),
+        sampled_curve("spacing of a burst", LABELS, trips.size, trips.spacing, gap[0]),
+        sampled_curve("send overhead", LABELS, trips.size, trips.o_s, o_s[0]),
+        sampled_curve("receive overhead", LABELS, trips.size, trips.o_r, o_r[0]),
     )
     values |= {"L": L, "gamma": local_work(observed)}
     forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
-    return Fitted(values, (trips.size[0], trips.size[-1]), forms=forms, notes=notes, curves=curves)
+    sizes = trips.size[0], trips.size[-1]
+    return Fitted(values, sizes, forms=forms, notes=notes, unknown=unknown, curves=curves)
 
 
 def _columns(values, name, sizes):

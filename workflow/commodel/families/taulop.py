@@ -5,7 +5,12 @@ RDMA, or o₁(m) + 2·L₀(m, τ) + L₁(m, τ) where it is copied at both ends.
 channel into the same node (or, by a setting, on the same channel anywhere, as in the paper's SUMMA example). Sends of a
 rank in one step follow one another; steps add up. o_c is the whole time of the shortest message, not a processor's
 share of it as in LogP; what grows with the size is in L. Where messages of different length go on together (A2), the
-paper's T(m₂−m₁) reads as if the rest of the longer one paid an overhead of its own; here a message pays one.
+paper's T(m₂−m₁) reads as if the rest of the longer one paid an overhead and a latency of its own; here a message pays
+one of each, and its rest max(0, L(m₂, τ) − L(m₁, τ)).
+An exchange between two nodes counts 1 into each, because that is what τ = 1 was measured at: a ring of 2·τ processes
+dealt over two nodes has τ transfers into each, with as many coming back at the same time. So one that has the network
+to itself in one direction only may be cheaper than its price. The paper's SUMMA counts both directions together
+(`shared: channel`): tables for that have to be measured by that count.
 """
 
 import numpy as np
@@ -16,7 +21,7 @@ from commodel.errors import UserError
 from commodel.families import Family, Parameter, local_work
 from commodel.fitting import Fitted
 from commodel.pairs import SAME, Pairs, function
-from commodel.regression import sampled
+from commodel.regression import moved, sampled
 from commodel.schedule import Groups
 
 LABELS = ("message / B", "time / s")
@@ -26,7 +31,7 @@ def fit(observed):
     """L_c(m, τ) from rings of τ transfers on a channel; within a node, where a ring has at least two, τ = 1 is half a
     round trip. More transfers at once never take less time (the model's own condition)."""
     ring = observed.cases("ring")
-    values, forms, curves = {}, {}, []
+    values, forms, unknown, curves = {}, {}, {}, []
     for pair in dict.fromkeys(ring["pair"]):
         mine = ring.pick(ring["pair"] == pair)
         kind, name = (MEMORY, pair.removesuffix(f".{SAME}")) if pair.endswith(f".{SAME}") else (NETWORK, pair)
@@ -38,18 +43,22 @@ def fit(observed):
         tail = f".{name}" if observed.types else ""
         values |= {f"o_{kind}{tail}.a": o}
         forms[f"o_{kind}{tail}"] = "constant"
-        transfer = 0.0
+        transfer, share = 0.0, 2 if kind == MEMORY else 1
         for level, seconds in times.items():
-            transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / (2 if kind == MEMORY else 1), transfer)
+            transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / share, transfer)
             knots = sampled(f"L_{kind}{tail}", sizes, transfer)
-            values |= {f"{key}x{level}": draws for key, draws in knots.items()}
+            knots = {f"{key}x{level}": draws for key, draws in knots.items()}
+            values |= knots
+            priced = o[0] + share * np.array([draws[0] for draws in knots.values()])
+            unknown |= moved(list(knots), seconds[0], priced)
             title = f"{'within' if kind == MEMORY else 'between'} nodes {name}, {level} at once"
-            curves.append(sampled_curve(title, LABELS, sizes, seconds))
+            curves.append(sampled_curve(title, LABELS, sizes, seconds, priced))
         forms[f"L_{kind}{tail}"] = "table"
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     sizes = ring["bytes"]
-    return Fitted(values, (sizes.min(), sizes.max()), forms=forms, curves=tuple(curves), settings=observed.placement)
+    ends = sizes.min(), sizes.max()
+    return Fitted(values, ends, forms=forms, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
 def _by_level(ring, share):
@@ -117,20 +126,25 @@ def expression(schedule, bytes, settings, pairs) -> list[Terms]:
 
 def _seconds(found, labels, values):
     """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest counts.
-    The overhead is in a group's first term, that of its longest message: the rest of a message is not sent anew."""
+    The overhead is in a group's first term, that of its longest message: the rest of a message is not sent anew, so
+    that it lasts for what it adds to the transfer, L(m₂, τ) − L(m₁, τ)."""
     whole = np.full(len(found.bytes), -1)
     whole[found.group] = np.add.reduceat(found.bytes, found.group)
-    columns = np.stack([found.count, found.channel, found.bytes, found.label, whole])
+    columns = np.stack([found.count, found.channel, found.bytes, found.done, found.label, whole])
     kinds, which = np.unique(columns, axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
-    for number, (count, channel, size, label, message) in enumerate(kinds.T):
-        several = [
-            _transfers(values, int(channel), labels[one], float(size), int(count))
-            + (_overhead(values, int(channel), labels[one], float(message)) if message >= 0 else 0.0)
-            for one in found.labels[label]
-        ]
+    for number, (count, channel, size, done, label, message) in enumerate(kinds.T):
+        several = [_lasts(values, channel, labels[one], size, done, count, message) for one in found.labels[label]]
         seconds[..., number] = np.max(several, axis=0)
     return seconds[..., which.ravel()]
+
+
+def _lasts(values, channel, label, size, done, count, message):
+    """A term between nodes of one pair of types: its messages' first bytes with an overhead, or the rest of them."""
+    if done < 0:
+        return _transfers(values, channel, label, size, count) + _overhead(values, channel, label, message)
+    begun = _transfers(values, channel, label, done, count)
+    return np.maximum(_transfers(values, channel, label, done + size, count) - begun, 0.0)
 
 
 def _overhead(values, channel, label, size):
