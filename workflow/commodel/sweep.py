@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
-from commodel.controller import away
+from commodel.controller import refused
 from commodel.errors import UserError, one_line
 from commodel.process import run
 from commodel.starts import Rig, Start, prepare
@@ -62,8 +62,8 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
             return False
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
         not_started = 0 if case or advanced else not_started + 1
-        if 0 < not_started < IN_A_ROW and away(_text(this.rig.log(start))):
-            continue  # Slurm has answered again by now
+        if 0 < not_started < IN_A_ROW and refused(_text(this.rig.log(start))):
+            continue  # Slurm has answered again by now, and its steps are gone
         said = complaint(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case

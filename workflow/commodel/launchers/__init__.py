@@ -58,6 +58,7 @@ class Launcher:
     names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
     end: Callable[[str], None] | None = None  # ends what a start that ended badly may have left running elsewhere
     simulated: bool = False
+    in_job: bool = False  # whether it works only inside a job of a batch system
     busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
 
 
