@@ -68,13 +68,12 @@ def test_a_start_that_slurm_refused_is_known_from_others():
 def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, monkeypatch):
     """Slurm would take their nodes out of service."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr("commodel.allocation.HICCUP", -1.0)  # any answer took longer: an outage
     monkeypatch.setattr("commodel.allocation.time.sleep", lambda seconds: None)
     file = command(answers="7.0")
     folder = file.parent
     command(name="scancel")
     file.write_text('#!/bin/sh\n[ -e "$0.once" ] && echo 7.batch && exit; touch "$0.once"; echo 7.0 7.batch\n')
-    end_steps(os.fspath(folder / "srun"))
+    end_steps(os.fspath(folder / "srun"), ended=True)
     assert not (folder / "scancel.asked").exists()
 
 

@@ -38,14 +38,14 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     return by_type(names, features, wanted_types(platform, nodes))
 
 
-def end_steps(srun: str) -> None:
+def end_steps(srun: str, ended: bool = False) -> None:
     """Ends what a start has left running: srun can be killed without its ranks noticing, and a step keeps its nodes.
     One that does not end has lost its guard on some node: whatever still runs there, nothing more can be measured.
-    A controller that was away hears only now, a while later, which steps have ended meanwhile; and where Slurm cannot
-    kill what is not there any more, it takes the node out of service."""
+    A controller that was away hears only a while later which steps have `ended` meanwhile; and where Slurm cannot kill
+    what is not there any more, it takes the node out of service."""
     began = time.monotonic()
     steps = _steps(srun)
-    if time.monotonic() - began > HICCUP:  # the controller was away
+    if ended or time.monotonic() - began > HICCUP:  # the controller was away
         for _ in range(SETTLE):
             if not steps:
                 return

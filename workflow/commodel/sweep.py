@@ -54,16 +54,16 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
         code, why = run(this.rig.how.argv(job), this.rig.log(start), watch)
         unfinished = _left(this.rig, start, number).ids
+        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        not_started = 0 if case or advanced or not refused(_text(this.rig.log(start))) else not_started + 1
         if (code or why or unfinished) and this.rig.how.end:
-            this.rig.how.end(this.rig.starter)
+            this.rig.how.end(this.rig.starter, not_started > 0)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if why == BUDGET:
             return False
-        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
-        not_started = 0 if case or advanced else not_started + 1
-        if 0 < not_started < IN_A_ROW and refused(_text(this.rig.log(start))):
-            continue  # Slurm has answered again by now, and its steps are gone
+        if 0 < not_started < IN_A_ROW:
+            continue  # Slurm has answered again by now, and the steps before are gone
         said = complaint(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case

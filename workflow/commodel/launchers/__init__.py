@@ -56,7 +56,8 @@ class Launcher:
     hostfile: bool = False  # whether it reads one
     # What a batch's nodes are called, by platform, starter and number of nodes; where only the site knows, it is asked.
     names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
-    end: Callable[[str], None] | None = None  # ends what a start that ended badly may have left running elsewhere
+    # Ends what a start that ended badly may have left running elsewhere, by the starter, and whether nothing had begun.
+    end: Callable[[str, bool], None] | None = None
     simulated: bool = False
     in_job: bool = False  # whether it works only inside a job of a batch system
     busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
