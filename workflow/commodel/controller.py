@@ -54,7 +54,7 @@ def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
         return "", f"{name} timed out after {ANSWER:.0f} s"
     except OSError as error:
         return "", f"{name}: {error.strerror}"
-    said = one_line(run.stderr) or f"{name} ended with code {run.returncode}"
+    said = one_line(run.stderr.strip()) or f"{name} ended with code {run.returncode}"
     return run.stdout + (run.stderr if "--mpi=list" in arguments else ""), said if run.returncode else ""
 
 

@@ -16,7 +16,7 @@ from commodel.status import Reader
 from commodel.statusview import sentence
 
 RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
-LEFT_BEHIND = "jobs may still be in Slurm's queue, since its controller does not answer"
+LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
 
 
 def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> int:
@@ -43,7 +43,7 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
     if stopped:
         for name in names:
             if complaint := cancel(name):  # Snakemake has tried too, but may have been killed over it
-                click.echo(f"commodel: {LEFT_BEHIND} ({complaint}); when it does: scancel --name {name}", err=True)
+                click.echo(LEFT_BEHIND.format(complaint, name), err=True)
         how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         click.echo(f"commodel: stopped by {how}; what is measured is kept, and run goes on from there", err=True)
         raise SystemExit(128 + stopped)
