@@ -40,11 +40,13 @@ wildcard_constraints:
     toolchain="mpi|smpi",
 
 
-# A batch that is not done is measured also where a report has been made without it, or with what it was before.
+# A batch that is not done is measured also where a report has been made without it, or with what it was before; and the
+# samples are collected again where their table is gone, though what was made from it is there.
 rule all:
     default_target: True
     input:
         [] if FINISH else [str(CAMPAIGN.done(batch)) for batch in PLAN.batches],
+        str(RESULTS.table("observations")),
         str(RESULTS.table("comparison")),
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",

@@ -7,7 +7,7 @@ import pytest
 
 from commodel import controller
 from commodel.allocation import end_steps
-from commodel.controller import ask, away
+from commodel.controller import ask, refused
 from commodel.errors import UserError
 
 # What Slurm 22.05 prints while slurmctld is killed, or stopped.
@@ -58,10 +58,23 @@ def test_who_waits_for_the_controller_heeds_a_stop(command, monkeypatch, tmp_pat
         ask(command(KILLED))
 
 
-def test_a_start_that_failed_with_the_controller_away_is_known_from_others():
-    assert away(NO_START)
-    assert not away("srun: error: n0: task 0: Exited with exit code 1\n")
-    assert not away("pingpong.c:31: connect failed\n")
+def test_a_start_that_slurm_refused_is_known_from_others():
+    assert refused(NO_START)
+    assert refused("srun: error: Unable to create step for job 2: Memory required by task is not available\n")
+    assert not refused("srun: error: n0: task 0: Exited with exit code 1\n")
+    assert not refused("pingpong.c:31: connect failed\n")
+
+
+def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, monkeypatch):
+    """Slurm would take their nodes out of service."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr("commodel.allocation.time.sleep", lambda seconds: None)
+    file = command(answers="7.0")
+    folder = file.parent
+    command(name="scancel")
+    file.write_text('#!/bin/sh\n[ -e "$0.once" ] && echo 7.batch && exit; touch "$0.once"; echo 7.0 7.batch\n')
+    end_steps(os.fspath(folder / "srun"), ended=True)
+    assert not (folder / "scancel.asked").exists()
 
 
 def test_steps_are_looked_for_again_when_a_squeue_fails(command, monkeypatch):

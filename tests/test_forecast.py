@@ -3,7 +3,7 @@
 import pytest
 
 from commodel.duration import START
-from commodel.forecast import Work, pace, running, together, waiting
+from commodel.forecast import Work, pace, running, then, together, waiting, within
 
 
 def test_no_pace_no_forecast():
@@ -43,3 +43,14 @@ def test_batches_share_the_lanes_and_none_is_done_before_itself():
     assert together([(10, 20), None], 1) is None
     assert together([(10, 20)], 0) is None
     assert together([], 1) is None
+
+
+def test_nothing_takes_longer_than_until_it_is_ended():
+    assert within((10.0, 9e5), 600.0) == (10.0, 600.0)
+    assert within((10.0, 20.0), -5.0) == (0.0, 0.0)
+    assert within(None, 600.0) is None
+
+
+def test_what_comes_afterwards_counts():
+    assert then((10.0, 20.0), 30.0) == (25.0, 80.0)
+    assert then(None, 30.0) is None

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from commodel.errors import UserError
-from commodel.holding import held, holder
+from commodel.holding import HANDED_DOWN, held, hold, holder
 
 HOLD = "import sys, time; from pathlib import Path; from commodel.holding import held\n"
 HOLD += "with held(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
@@ -48,3 +48,30 @@ def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_said(tmp_path, 
             == 2 * f"commodel: {tmp_path}: no locks here: take care that nobody else works in it\n"
         )
     assert holder(tmp_path) == ""
+
+
+SHARE = """
+import sys, time
+from pathlib import Path
+from commodel.holding import handed_down
+stream = handed_down(Path(sys.argv[1]))
+print("shared" if stream else "not this folder", flush=True)
+time.sleep(60 if stream else 0)
+"""
+
+
+def test_a_child_shares_the_hold_until_both_are_gone(tmp_path):
+    """Nobody slips in between, and nobody is let in by the number of a file that holds something else."""
+    command = [sys.executable, "-c", SHARE]
+    with hold(tmp_path, "it") as stream:
+        given = {"env": os.environ | {HANDED_DOWN: str(stream.fileno())}, "pass_fds": [stream.fileno()]}
+        told = subprocess.run([*command, str(tmp_path.parent)], **given, capture_output=True, text=True, check=True)
+        assert told.stdout == "not this folder\n"
+        child = subprocess.Popen([*command, str(tmp_path)], **given, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "shared\n"
+    with child:
+        with pytest.raises(UserError, match=f"at work already: .+, process {child.pid}, since"), held(tmp_path, "it"):
+            pass
+        child.kill()
+    with held(tmp_path, "it"):
+        pass

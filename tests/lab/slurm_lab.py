@@ -65,6 +65,20 @@ class Slurm:
         """The node is gone as if its power were: its slurmd, and what runs on it."""
         kill([int((self.folder / f"slurmd-{node}.pid").read_text()), *self.processes(node=node)])
 
+    @contextmanager
+    def outage(self, number: signal.Signals) -> Iterator[None]:
+        """The controller is away while a block runs: killed, and started anew in the end; or stopped, and goes on. A
+        site's has more patience with nodes that it has not heard of than this one."""
+        conf = self.folder / "slurm.conf"
+        conf.write_text(conf.read_text().replace("SlurmdTimeout=10\n", "SlurmdTimeout=300\n"))
+        self("scontrol", "reconfigure")
+        process = int((self.folder / "slurmctld.pid").read_text())
+        os.kill(process, number)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT) if number == signal.SIGSTOP else self("slurmctld")
+
 
 @contextmanager
 def running_slurm() -> Iterator[Slurm]:

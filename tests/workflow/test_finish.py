@@ -137,3 +137,20 @@ def test_a_batch_that_is_not_done_any_more_is_measured_though_there_is_a_report(
     project.snakemake()
     after = project.raw_files()
     assert {name for name in after if after[name] != before[name]} == {victim.name}
+
+
+def test_damaged_raw_files_are_measured_anew_in_the_run_that_finds_them_though_there_is_a_report(project):
+    """The table that was made from them is gone, so that they are read again."""
+    project.commodel("run", "small", "-q")
+    files = {path: path.read_bytes() for path in project.folder.glob("results/small/raw/*/????????????.csv")}
+    for batch in ("8n", "16n"):
+        for path in [path for path in files if f"-{batch}-" in path.parent.name][:3]:
+            path.write_bytes(files[path][:100])
+    observations = project.folder / "results/small/observations.csv"
+    before = observations.read_bytes()
+    observations.unlink()
+    run = project.commodel("run", "small")
+    assert "6 files moved aside" in run.stderr
+    assert "did not finish" not in run.stderr
+    assert observations.read_bytes() == before  # what is simulated comes out the same
+    assert {path: path.read_bytes() for path in files} == files

@@ -9,11 +9,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from commodel.controller import answer, ask
+from commodel.controller import HICCUP, answer, ask
 from commodel.errors import UserError
 from commodel.platforms import Platform
 
 STEP_END = 15  # looks a second apart, which Slurm answers, until the ranks of a step have to be gone
+SETTLE = 120  # such looks after an outage, before any step is killed
 
 
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
@@ -37,15 +38,26 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     return by_type(names, features, wanted_types(platform, nodes))
 
 
-def end_steps(srun: str) -> None:
+def end_steps(srun: str, ended: bool = False) -> None:
     """Ends what a start has left running: srun can be killed without its ranks noticing, and a step keeps its nodes.
-    One that does not end has lost its guard on some node: whatever still runs there, nothing more can be measured."""
+    One that does not end has lost its guard on some node: whatever still runs there, nothing more can be measured.
+    A controller that was away hears only a while later which steps have `ended` meanwhile; and where Slurm cannot kill
+    what is not there any more, it takes the node out of service."""
+    began = time.monotonic()
+    steps = _steps(srun)
+    if ended or time.monotonic() - began > HICCUP:  # the controller was away
+        for _ in range(SETTLE):
+            if not steps:
+                return
+            time.sleep(1)
+            steps = _steps(srun)
     for _ in range(STEP_END):
-        if not (steps := _steps(srun)):
+        if not steps:
             return
         for step in steps:
             answer(Path(srun).parent / "scancel", "--signal=KILL", step)  # one that has ended meanwhile is refused
         time.sleep(1)
+        steps = _steps(srun)
     raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
 
 

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from commodel.config import find
 from commodel.errors import UserError
-from commodel.holding import hold
+from commodel.holding import handed_down, hold
 from commodel.plan import load_plan, refresh
 from commodel.records import Batch, Plan
 from commodel.results import Results
@@ -47,14 +47,15 @@ def results(experiment: str) -> SafePath:
 
 
 def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
-    """The campaign as the workflow sees it. The leading process holds its folder and plans; where another one does,
+    """The campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run` hands
+    it down, and plans; where another one does,
     there is its plan to look at, and a refusal. A job of the workflow never plans: a node may be slow to see files, and
     an experiment edited meanwhile is the next run's matter."""
     folder = results(experiment)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)
     try:
-        stream = hold(folder, RUN)
+        stream = handed_down(folder) or hold(folder, RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
     return Campaign(refresh(experiment, Path.cwd(), only), folder, stream)

@@ -36,9 +36,11 @@ def ask(program: str | Path, *arguments: str) -> str:
         time.sleep(AGAIN)
 
 
-def away(log: str) -> bool:
-    """Whether srun could not start anything because the controller was away, by what it printed."""
-    return any(line.startswith("srun: error: ") and AWAY.search(line) for line in log.splitlines())
+def refused(log: str) -> bool:
+    """Whether Slurm started nothing, by what srun printed: the controller was away, or has not yet heard that the step
+    before has ended, as after an outage."""
+    errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
+    return any(AWAY.search(line) or "Unable to create step" in line for line in errors)
 
 
 def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
@@ -52,7 +54,7 @@ def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
         return "", f"{name} timed out after {ANSWER:.0f} s"
     except OSError as error:
         return "", f"{name}: {error.strerror}"
-    said = one_line(run.stderr) or f"{name} ended with code {run.returncode}"
+    said = one_line(run.stderr.strip()) or f"{name} ended with code {run.returncode}"
     return run.stdout + (run.stderr if "--mpi=list" in arguments else ""), said if run.returncode else ""
 
 

@@ -80,3 +80,13 @@ def together(spans: list[Span | None], lanes: int) -> Span | None:
         return None
     low, high = (max(max(ends), sum(ends) / lanes) for ends in zip(*spans, strict=True))
     return low, high
+
+
+def within(span: Span | None, limit: float) -> Span | None:
+    """Something that is ended after so many seconds."""
+    return span and tuple(min(end, max(limit, 0.0)) for end in span)
+
+
+def then(span: Span | None, more: float) -> Span | None:
+    """With what comes afterwards, which may be off by as much as a batch."""
+    return span and (span[0] + more / UNSURE, span[1] + more * UNSURE)

@@ -18,6 +18,7 @@ from commodel.errors import UserError, one_line
 from commodel.safepaths import AnyPath
 
 FILE = ".holder"
+HANDED_DOWN = "COMMODEL_HOLDER"  # the number of the open file with which this process's parent holds a folder
 PATIENCE = 1.0  # seconds: who only looks whether a folder is held holds it for a moment, too
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
@@ -36,14 +37,33 @@ def hold(folder: AnyPath, what: str) -> TextIO:
     try:
         if not _locked(stream, fcntl.LOCK_EX, PATIENCE, folder):
             raise UserError(f"{what} is at work already: {_written(stream)}", file=folder)
-        stream.seek(0)
-        stream.truncate()
-        stream.write(f"{_user()} on {platform.node()}, process {os.getpid()}, since {time.strftime('%F %H:%M')}\n")
-        stream.flush()
+        _sign(stream)
     except BaseException:
         stream.close()
         raise
     return stream
+
+
+def handed_down(folder: AnyPath) -> TextIO | None:
+    """The hold on a folder that this process shares with its parent: nobody gets in between, nor before both are gone.
+    Nothing where the parent does not hold just this folder."""
+    number = os.environ.pop(HANDED_DOWN, "")
+    try:
+        if not os.path.samestat(os.fstat(int(number)), (folder / FILE).stat()):
+            return None
+        os.set_inheritable(int(number), False)
+        stream = open(int(number), "a+", encoding="utf-8")  # noqa: SIM115
+    except (ValueError, OSError):
+        return None
+    _sign(stream)
+    return stream
+
+
+def _sign(stream: TextIO) -> None:
+    stream.seek(0)
+    stream.truncate()
+    stream.write(f"{_user()} on {platform.node()}, process {os.getpid()}, since {time.strftime('%F %H:%M')}\n")
+    stream.flush()
 
 
 def holder(folder: AnyPath) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import xlsxwriter
 
+from commodel.duration import of_analysis
 from commodel.records import Plan
 from commodel.tables import whole
 from commodel.units import format_seconds
@@ -44,8 +45,9 @@ def totals(plan: Plan) -> list[str]:
     simulated = [name for name, platform in plan.platforms.items() if platform["simulated"]]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"about {format_seconds(whole_time)} one after the other, {node_hours:.3g} node-hours on real machines"
-        + (f", {most:.3g} at most" if real else ""),
+        f"to measure: about {format_seconds(whole_time)} one after the other,"
+        f" {node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
+        f"then to fit, price and report: roughly {format_seconds(of_analysis(plan))} of one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]

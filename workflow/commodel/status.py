@@ -3,6 +3,7 @@
 It needs no word from the processes at work, so it can be read on any node that sees the folder.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from commodel import forecast, unmeasured
 from commodel.attempts import DONE, Attempt, Story, read_story
 from commodel.campaign import Campaign
+from commodel.duration import START, of_analysis
 from commodel.forecast import Estimates, Span, Work
 from commodel.records import Batch
 from commodel.results import SAMPLES, pass_name
@@ -33,6 +35,7 @@ class Progress:
     done: Work
     ahead: Work
     turn: str  # which of its passes, where it has several
+    since: float = 0.0  # when the attempt at work had its first samples: before that it started, which is no pace
     seconds: Span | None = None  # until it is done, where that can be told
 
     @property
@@ -55,9 +58,10 @@ class Progress:
     def pace(self) -> float | None:
         """Seconds of this batch for a second of the plan's estimate."""
         if self.state == RUNNING:
-            return forecast.pace(self.last.updated - self.last.started, self.done)
+            return forecast.pace(self.last.updated - self.since, self.done)
         spent = sum(attempt.ended - attempt.started for attempt in self.attempts if attempt.ended)
-        return forecast.pace(spent, self.done) if self.state == FINISHED else None
+        whole = replace(self.done, estimate=START + self.done.estimate)
+        return forecast.pace(spent, whole) if self.state == FINISHED and self.done.estimate else None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class Status:
     batches: tuple[Progress, ...]
     at_work: str  # who holds the folder; empty: nobody
     now: float
+    analysis: float = 0.0  # seconds that fitting, pricing and reporting may take afterwards
 
     @property
     def measured(self) -> int:
@@ -94,8 +99,9 @@ class Status:
 
     @property
     def seconds(self) -> Span | None:
+        """Until the report is there."""
         spans = [batch.seconds for batch in self.batches if batch.state in (RUNNING, WAITING)]
-        return forecast.together(spans, self.count(RUNNING))
+        return forecast.then(forecast.together(spans, self.count(RUNNING)), self.analysis)
 
 
 class Reader:
@@ -104,6 +110,7 @@ class Reader:
     def __init__(self, campaign: Campaign):
         self.campaign = campaign
         self.estimates = Estimates(campaign.plan)
+        self.analysis = of_analysis(campaign.plan)
         self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
 
     def read(self, at_work: str, now: float) -> Status:
@@ -113,7 +120,7 @@ class Reader:
             if entry.pace is not None:
                 paces.setdefault(entry.batch.platform, []).append(entry.pace)
         batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in found)
-        return Status(self.campaign.plan.experiment, batches, at_work, now)
+        return Status(self.campaign.plan.experiment, batches, at_work, now, self.analysis)
 
     def _progress(self, batch: Batch, now: float) -> Progress:
         folder = self.campaign.done(batch).parent
@@ -131,7 +138,7 @@ class Reader:
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
             passes = self.campaign.plan.passes(batch.platform)
             turns = [_written(folder / pass_name(number)) for number in range(passes)]
-        here = [case for turn in turns for case in undone if turn.get(case, 0.0) >= last.started]
+        here = sorted((turn[case], case) for turn in turns for case in undone if turn.get(case, 0.0) >= last.started)
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
             batch=batch,
@@ -141,9 +148,10 @@ class Reader:
             state=state,
             attempts=story.attempts,
             silence=silence,
-            done=self.estimates.work(batch, here if turns else samples, len(turns) or 1),
+            done=self.estimates.work(batch, [case for _, case in here[1:]] if turns else samples, len(turns) or 1),
             ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
             turn=f"pass {story.turn} of {len(turns)}" if len(turns) > 1 else "",
+            since=here[0][0] if here else now,
         )
 
     def _files(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
@@ -174,6 +182,12 @@ def _written(folder: SafePath) -> dict[str, float]:
 
 
 def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> Span | None:
+    """Never longer than its time limit lets it measure."""
     if entry.state == RUNNING:
-        return forecast.running(max(now - entry.last.started, 0.0), entry.done, entry.ahead)
-    return forecast.waiting(entry.ahead, paces.get(entry.batch.platform, [])) if entry.state == WAITING else None
+        limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
+        return forecast.within(forecast.running(max(now - entry.since, 0.0), entry.done, entry.ahead), limit)
+    if entry.state == WAITING:
+        return forecast.within(
+            forecast.waiting(entry.ahead, paces.get(entry.batch.platform, [])), 60.0 * entry.batch.minutes
+        )
+    return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from commodel import unmeasured
 from commodel.attempts import OwnAttempt
-from commodel.controller import away
+from commodel.controller import refused
 from commodel.errors import UserError
 from commodel.lastwords import OWN, TAKEN, full, last_words, printed
 from commodel.process import run
@@ -44,16 +44,16 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         settings = this.rig.how.settings(os.geteuid())
         code, why = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
         unfinished = _left(this.rig, start, number).ids
+        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        not_started = 0 if case or advanced or not refused(printed(this.rig.log(start))) else not_started + 1
         if (code or why or unfinished) and this.rig.how.end:
-            this.rig.how.end(this.rig.starter)
+            this.rig.how.end(this.rig.starter, not_started > 0)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if why == BUDGET:
             return False
-        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
-        not_started = 0 if case or advanced else not_started + 1
-        if 0 < not_started < IN_A_ROW and away(printed(this.rig.log(start))):
-            continue  # Slurm has answered again by now
+        if 0 < not_started < IN_A_ROW:
+            continue  # Slurm has answered again by now, and the steps before are gone
         said = last_words(this.rig.log(start))
         if _innocent(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case

@@ -1,5 +1,6 @@
 """Runs a campaign's workflow, and tells meanwhile how far it is and what jobs complain about, on one terminal."""
 
+import re
 import signal
 import time
 
@@ -9,9 +10,13 @@ from commodel.campaign import Campaign
 from commodel.cli import _snakemake
 from commodel.cli._complaints import Complaints
 from commodel.cli._progress import Line
+from commodel.controller import cancel
 from commodel.errors import UserError
 from commodel.status import Reader
 from commodel.statusview import sentence
+
+RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
+LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
 
 
 def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> int:
@@ -27,9 +32,18 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
         except (UserError, OSError):  # a file that is damaged or gone stops no campaign
             line.clear()
 
-    code, stopped = _snakemake.follow([*command, "--quiet", "host", "reason"], log, complaints.line, tick)
+    names: list[str] = []  # of the run's jobs in Slurm's queue
+
+    def told(text: str) -> None:
+        names.extend(RUN_ID.findall(text))
+        complaints.line(text)
+
+    code, stopped = _snakemake.follow([*command, "--quiet", "host", "reason"], log, told, tick, campaign.hold)
     line.clear()
     if stopped:
+        for name in names:
+            if complaint := cancel(name):  # Snakemake has tried too, but may have been killed over it
+                click.echo(LEFT_BEHIND.format(complaint, name), err=True)
         how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         click.echo(f"commodel: stopped by {how}; what is measured is kept, and run goes on from there", err=True)
         raise SystemExit(128 + stopped)

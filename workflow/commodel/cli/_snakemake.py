@@ -10,17 +10,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
-from commodel.errors import UserError
+from platformdirs import AppDirs
+
+from commodel.errors import UserError, suggest
+from commodel.holding import HANDED_DOWN
 from commodel.safepaths import AnyPath
 from commodel.toolchain import ROOT
 from commodel.watching import STOP_FILE
 
 EVERY = 2.0  # seconds between two looks at how far it is
 PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again
+LAST = 90.0  # seconds after which it is not asked any more
 STOPPING = "commodel: stopping: jobs are being cancelled, which may take a minute"
 STOPPERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A signal that this process got."""
+
+    number: int
+    when: float  # on the clock that never steps
 
 
 def command(snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None) -> list[str]:
@@ -35,10 +49,20 @@ def command(snakefile: str, settings: Mapping[str, object], cores: int | None, p
     ]
     found += ["--workflow-profile", str(ROOT / "profiles" / "default")]
     if profile:
-        own = ROOT / "profiles" / profile
-        found += ["--profile", str(own) if own.is_dir() else profile]
+        found += ["--profile", profile_named(profile)]
     given = [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
     return [*found, "--config", *given, "--cores", str(cores or "all")]
+
+
+def profile_named(name: str) -> str:
+    """What Snakemake is told for a profile: one of this clone's, else a path, or one of the user's or the site's."""
+    if (own := ROOT / "profiles" / name).is_dir():
+        return str(own)
+    theirs = AppDirs("snakemake", "snakemake")
+    if any((Path(place) / name).exists() for place in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)):
+        return name
+    known = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
+    raise UserError(f"unknown profile '{name}'; {suggest(name, known)}")
 
 
 def _text(value: object) -> str:
@@ -55,20 +79,29 @@ def wait(command: list[str]) -> int:
             continue
 
 
-def follow(command: list[str], log: AnyPath, told: Callable[[str], None], tick: Callable[[], None]) -> tuple[int, int]:
+def follow(
+    command: list[str],
+    log: AnyPath,
+    told: Callable[[str], None],
+    tick: Callable[[], None],
+    hold: TextIO | None = None,
+) -> tuple[int, int]:
     """Runs Snakemake in a process group of its own, keeps in `log` all that it and jobs of this machine print, hands on
     each line, and calls `tick` now and then. However this process is asked to stop, Snakemake is asked as by Ctrl-C: it
     cancels its jobs, and what they say to that is kept only. Jobs that only start then find a file that stops them.
-    Returns Snakemake's code, and the signal that stopped it or 0."""
+    One that does not end is killed. It shares the `hold` on its folder. Returns Snakemake's code, and the signal that
+    stopped it or 0."""
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
+    shared = [hold.fileno()] if hold else []
     with log.open("wb", buffering=0) as kept:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file))},
+            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file)), HANDED_DOWN: "".join(map(str, shared))},
+            pass_fds=shared,
             process_group=0,
         )
         with process, _passed_on(process, stop_file) as stopped:
@@ -76,6 +109,8 @@ def follow(command: list[str], log: AnyPath, told: Callable[[str], None], tick: 
             def look() -> None:
                 if stopped:
                     told(STOPPING)
+                    if time.monotonic() - stopped[0].when > LAST and process.poll() is None:
+                        os.killpg(process.pid, signal.SIGKILL)
                 tick()
 
             for line in _lines(process, look):
@@ -83,7 +118,7 @@ def follow(command: list[str], log: AnyPath, told: Callable[[str], None], tick: 
                     kept.write(line)
                 if not stopped:
                     told(line.decode(errors="replace").rstrip("\n"))
-    return process.returncode, stopped[0] if stopped else 0
+    return process.returncode, stopped[0].number if stopped else 0
 
 
 def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
@@ -111,16 +146,16 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
 
 
 @contextmanager
-def _passed_on(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[list[int]]:
+def _passed_on(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[list[Stop]]:
     """While it lasts, what should stop this process stops that one's group; what was ignored (nohup) still is. Only
     once: a second Ctrl-C would end the scancel that the first one has started, and leave the jobs in the queue. The
     file is there at once: that process may be gone long before the next look, and a job that it handed in not yet."""
-    stopped: list[int] = []
+    stopped: list[Stop] = []
     passed = -math.inf
 
     def stop(number: int, frame: object) -> None:
         nonlocal passed
-        stopped.append(number)
+        stopped.append(Stop(number, time.monotonic()))
         if time.monotonic() >= passed + PATIENCE and process.poll() is None:
             passed = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)

@@ -64,8 +64,10 @@ class Launcher:
     names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
     # What a starter finds in its environment, by the user's number; what the user has set of it counts more.
     settings: Callable[[int], Mapping[str, str]] = lambda user: {}
-    end: Callable[[str], None] | None = None  # ends what a start that ended badly may have left running elsewhere
+    # Ends what a start that ended badly may have left running elsewhere, by the starter, and whether nothing had begun.
+    end: Callable[[str, bool], None] | None = None
     simulated: bool = False
+    in_job: bool = False  # whether it works only inside a job of a batch system
     busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
 
 

@@ -21,5 +21,6 @@ LAUNCHER = Launcher(
     hostfile=True,
     names=node_names,
     end=end_steps,
+    in_job=True,
     busy=False,
 )

@@ -1,0 +1,78 @@
+"""commodel run before Snakemake begins: what is refused, and who holds the folder meanwhile."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.errors import UserError
+from commodel.holding import held
+
+EXPERIMENT = """
+platform: PLATFORM
+families: [pram]
+library: false
+matrix: [axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}]
+"""
+PLATFORMS = {
+    "local": "launcher: local\nnodes: 1\ncores: 2\n",
+    "lab": "launcher: slurm\nnodes: 2\ncores: 1\nslurm: {mpi: pmi2}\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("SLURM_JOB_ID", "SNAKEMAKE_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for kind in ("platforms", "experiments"):
+        Path("params", kind).mkdir(parents=True)
+    for name, text in PLATFORMS.items():
+        Path(f"params/platforms/{name}.yaml").write_text(text)
+        Path(f"params/experiments/on-{name}.yaml").write_text(EXPERIMENT.replace("PLATFORM", name))
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_an_unknown_profile_is_refused_before_anything_is_done(project, more):
+    result = CliRunner().invoke(main, ["run", "on-lab", "--profile", "slrum", *more])
+    assert result.exit_code == 2
+    assert result.stderr == "commodel: unknown profile 'slrum'; did you mean 'slurm'?\n"
+    assert result.stdout == ""
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize("profile", [[], ["--profile", "local"]], ids=["none", "local"])
+def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(project, monkeypatch, profile):
+    monkeypatch.setattr("commodel.cli.run.follow", lambda *arguments: pytest.fail("Snakemake was started"))
+    result = CliRunner().invoke(main, ["run", "on-lab", *profile])
+    assert result.exit_code == 2, result.output
+    said = "platform 'lab' is measured inside Slurm jobs, which no profile hands in; "
+    assert result.stderr == f"commodel: {said}wanted: commodel run on-lab --profile slurm\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "environment"),
+    [
+        ("on-lab", ["--profile", "slurm"], {}),
+        ("on-lab", ["--profile", "params"], {}),  # a folder: the site's own
+        ("on-lab", [], {"SLURM_JOB_ID": "7"}),
+        ("on-local", [], {}),
+    ],
+)
+def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, profile, environment):
+    """A second run would truncate the log of the first."""
+    begun = []
+
+    def follow(campaign, command, log, quiet):
+        with pytest.raises(UserError, match="it is at work already"), held(campaign.folder, "it"):
+            pass
+        assert not campaign.hold.closed
+        begun.append(log)
+        return 7
+
+    monkeypatch.setattr("commodel.cli.run.follow", follow)
+    result = CliRunner(env=environment).invoke(main, ["run", name, *profile])
+    assert (result.exit_code, begun) == (7, ["run"]), result.output
+    with held(Path("results", name), "it"):
+        pass
