@@ -10,7 +10,8 @@ LEVELS = {
     1: "safecells sources holding registry units expressions yamltext toolchain tree records schedule",
     2: "container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
-    4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
+    4: "allocation streams concurrency config curves doubling pairs pipelines replay roundtrips topologies layouts "
+    "treetext",
     5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "unmeasured watching leftout patterns points build provenance notation reach",
     7: "starts duration collect compare distributions fit interchange predict pricelist",
