@@ -24,8 +24,15 @@ NAMES = {  # where it is not the same with '-' for '_'
     "linear_synch": f"linear-sync:{WHOLE_MESSAGE}",
     "binary": f"binary:{WHOLE_MESSAGE}",
     "split_binary": f"split-binary:{WHOLE_MESSAGE}",
+    "pipeline": f"chain:{WHOLE_MESSAGE}",
     "in_order": f"in-order:{WHOLE_MESSAGE}",
     "knomial": "knomial:4",  # Open MPI's radix unless told otherwise
+}
+FULL_NAMES = {  # where libraries mean different things by a name; what is none of ours is left out by its own
+    ("bcast", "binomial_ompi"): "binomial-near",
+    ("bcast", "binomial_over"): "binomial_over",
+    ("bcast", "chain_ompi"): "chain_ompi",  # several rows of ranks
+    ("allreduce", "nonoverlapping_ompi"): "nonoverlapping_ompi",  # a reduce and a bcast of Open MPI's choice
 }
 
 
@@ -38,10 +45,24 @@ def times(path: Path, given: Given) -> Found:
         ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
         if row["collective"] in WHOLE and ranks:
             size //= ranks
-        name = ORIGIN.sub("", row["algorithm"])
-        way = NAMES.get(name, name.replace("_", "-"))
-        found.take(place, row["collective"], way, ranks, size, place.number(row["median_s"]), "median")
+        found.take(
+            place,
+            row["collective"],
+            _way(row["collective"], row["algorithm"]),
+            ranks,
+            size,
+            place.number(row["median_s"]),
+            "median",
+        )
     return found
+
+
+def _way(collective: str, called: str) -> str:
+    """Our name of an algorithm, or its own where we have none."""
+    if full := FULL_NAMES.get((collective, called)):
+        return full
+    name = ORIGIN.sub("", called)
+    return NAMES.get(name, name.replace("_", "-"))
 
 
 FORMAT = Format("pico", "PICO", times)
