@@ -2,7 +2,8 @@
 
 `bytes` is the array of one rank: of gather, allgather, scatter and alltoall the whole one, which is divided by the
 number of ranks here. `default` is the library's own choice. Names of algorithms end in where they come from: `over` is
-PICO's own over point-to-point messages, `ompi` Open MPI's. Both become one algorithm; the source tells them apart.
+PICO's own over point-to-point messages, `ompi` Open MPI's. All become one algorithm where they send the same messages,
+and the source tells them apart.
 """
 
 import re
