@@ -13,7 +13,8 @@ LEVELS = {
     2: "lastwords container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles"
     " window",
     3: "controller experiments operations platforms rounds tables fitting regression values",
-    4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
+    4: "allocation streams concurrency config curves doubling pairs pipelines replay roundtrips topologies layouts"
+    " treetext",
     5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "unmeasured pricesearch leftout patterns points build provenance notation reach",
     7: "starts duration collect compare distributions fit interchange predict pricelist",

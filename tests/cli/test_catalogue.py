@@ -76,3 +76,12 @@ def test_topology_drawings():
     assert run("topology", "flat:2", "--format", "text").split("\n")[:2] == ["0", "|- 1"]
     assert run("topology", "b:2^2", "--format", "svg").startswith("<svg")
     assert "wanted at most 2,000 to draw" in run("topology", "flat:2001", "--format", "svg", code=2)
+
+
+def test_functions_of_libraries_that_send_the_same():
+    rows = json.loads(run("algorithms", "allreduce", "--libraries", "--format", "json"))
+    assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
+    named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
+    assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
+    assert "Open MPI chooses" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
+    assert "none" in run("algorithms", "barrier", "--libraries")

@@ -150,6 +150,10 @@ mn5,1,bcast,bine_lat_over,32,1,1024,5,4e-5,3e-5
 mn5,1,reduce,in_order_ompi,32,1,1024,5,5e-5,3e-5
 mn5,1,scatter,linear_nb_ompi,32,1,1024,5,6e-5,3e-5
 mn5,1,gather,linear_synch_ompi,32,1,1024,5,7e-5,3e-5
+mn5,1,bcast,binomial_mpich,32,1,1024,5,8e-5,3e-5
+mn5,1,bcast,pipeline_ompi,32,1,1024,5,9e-5,3e-5
+mn5,1,bcast,chain_ompi,32,1,1024,5,9e-5,3e-5
+mn5,1,allreduce,nonoverlapping_ompi,32,1,1024,5,9e-5,3e-5
 """
 
 CSV = """name,how,p,size,t_us,where
@@ -210,15 +214,17 @@ SAMPLES = {
     "pico": Sample(
         PICO,
         [
-            ("bcast", "binomial", "block:1", 32, 4096, 1e-5, "median"),
+            ("bcast", "binomial-near", "block:1", 32, 4096, 1e-5, "median"),
             ("gather", "linear", "block:4", 32, 128, 2e-5, "median"),
             ("allreduce", "library", "block:2", 8, 64, 3e-5, "median"),
             ("allgather", "ring", "block:1", 16, 64, 4e-5, "median"),
             ("reduce", "in-order:2GiB", "block:1", 32, 1024, 5e-5, "median"),
             ("scatter", "linear", "block:1", 32, 32, 6e-5, "median"),
             ("gather", "linear-sync:2GiB", "block:1", 32, 32, 7e-5, "median"),
+            ("bcast", "binomial", "block:1", 32, 1024, 8e-5, "median"),
+            ("bcast", "chain:2GiB", "block:1", 32, 1024, 9e-5, "median"),
         ],
-        left_out={"bcast bine-lat": 2},
+        left_out={"bcast bine-lat": 2, "bcast chain_ompi": 1, "allreduce nonoverlapping_ompi": 1},
     ),
     "csv": Sample(
         CSV,

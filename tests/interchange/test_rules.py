@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from commodel.algorithms import choices
 from commodel.errors import UserError
-from commodel.interchange.rules import ALGORITHMS, COLLECTIVES, WHOLE, Choice, Rule, read_table, rule_of, rules
+from commodel.interchange.rules import COLLECTIVES, WHOLE, Choice, Rule, has, read_table, rule_of, rules
 from commodel.segments import PIPELINED
 
-KNOWN = st.sampled_from(sorted({(name, way) for name, ways in ALGORITHMS.items() for way in ways}))
+KNOWN = st.sampled_from([(name, way) for name in sorted(COLLECTIVES) for way in choices(name) if has(name, way)])
 
 
 def read(text):
@@ -65,8 +65,9 @@ def test_every_choice_holds_from_its_size_to_the_next(choices):
 def test_a_table_by_hand():
     text = rules(
         [
-            Choice("bcast", 4, 8, "binomial"),
-            Choice("bcast", 4, 1024, "binomial"),
+            Choice("bcast", 4, 8, "binomial-near"),
+            Choice("bcast", 4, 1024, "binomial-near"),
+            Choice("bcast", 4, 2048, "binomial"),
             Choice("bcast", 4, 65536, "chain:4KiB"),
             Choice("gather", 2, 8, "linear"),
             Choice("bcast", 4, 1 << 20, "bine"),
@@ -75,9 +76,12 @@ def test_a_table_by_hand():
     assert text == (
         "2 # collectives\n"
         "7 # bcast\n2 # communicator sizes\n2 # ranks and more\n1 # message sizes\n0 0 0 0 # library\n"
-        "4 # ranks and more\n4 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
-        "8 6 0 0 # binomial\n65536 3 0 4096 # chain:4KiB\n"
-        "1048576 0 0 0 # bine: none in Open MPI, which decides itself\n"
+        "4 # ranks and more\n5 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
+        "8 6 0 0 # binomial-near\n"
+        "2048 0 0 0 # binomial: only ompi_coll_base_bcast_intra_knomial, if "
+        "coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can say, so Open MPI decides itself\n"
+        "65536 3 0 4096 # chain:4KiB\n"
+        "1048576 0 0 0 # bine: none in Open MPI, so Open MPI decides itself\n"
         "9 # gather\n1 # communicator sizes\n2 # ranks and more\n2 # message sizes\n"
         "0 0 0 0 # below the table: Open MPI decides\n16 1 0 0 # linear\n"
     )
@@ -89,7 +93,12 @@ def test_a_table_by_hand():
         ("bcast", "knomial:4", Rule(7)),
         ("bcast", "knomial:8", Rule()),
         ("bcast", "chain", Rule(3, 0, 8192)),
-        ("bcast", "binomial:64KiB", Rule(6, 0, 65536)),
+        ("bcast", "binomial", Rule()),
+        ("bcast", "binomial:64KiB", Rule()),
+        ("bcast", "binomial-near", Rule(6)),
+        ("bcast", "binomial-near:64KiB", Rule(6, 0, 65536)),
+        ("bcast", "split-binary:2GiB", Rule(4)),
+        ("allreduce", "reduce-bcast", Rule()),
         ("allreduce", "ring", Rule(4)),
         ("allreduce", "ring:1MiB", Rule(5, 0, 1 << 20)),
         ("alltoall", "bruck", Rule(3)),
@@ -136,7 +145,7 @@ def test_a_comment_cannot_end_its_line():
     assert read(text)[7] == [(2, [(0, Rule())])]
 
 
-@pytest.mark.parametrize(("name", "entry"), [(name, entry) for name in ALGORITHMS for entry in choices(name).values()])
+@pytest.mark.parametrize(("name", "entry"), [(name, entry) for name in COLLECTIVES for entry in choices(name).values()])
 def test_segments_that_go_without_saying_here_are_said_there(name, entry):
     """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
     rule = rule_of(name, "" if entry.needs_argument else entry.choice)

@@ -3,7 +3,7 @@ an odd number of ranks goes around the ring instead, as in Open MPI."""
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.algorithms.allgather_ring import build as around_the_ring
 from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
@@ -23,4 +23,10 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, swapped, held)
 
 
-ALGORITHM = Algorithm("allgather", "neighbor-exchange", "neighbours exchange the pair of blocks they got last", build)
+ALGORITHM = Algorithm(
+    "allgather",
+    "neighbor-exchange",
+    "neighbours exchange the pair of blocks they got last",
+    build,
+    like=(open_mpi("allgather_intra_neighborexchange", 5),),
+)

@@ -1,14 +1,27 @@
-"""Recursive doubling: partners at distance 1, 2, 4, … give each other all blocks they have. Ranks beyond a power of two
-hand their block to a neighbour first and get all from it at the end."""
+"""Recursive doubling: partners at distance 1, 2, 4, … give each other all blocks they have. Works for powers of two;
+any other number of ranks takes Bruck's algorithm, as in Open MPI."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, mpich, open_mpi
+from commodel.algorithms.allgather_bruck import build as bruck
+from commodel.doubling import Core
 from commodel.phases import sequence
-from commodel.rounds import Core, equal
+from commodel.rounds import equal
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    return sequence(ranks, *Core(ranks).allgather(equal(bytes, ranks)))
+    if ranks & (ranks - 1):
+        return bruck(ranks, bytes, argument)
+    return sequence(ranks, Core(ranks).double(equal(bytes, ranks)))
 
 
-ALGORITHM = Algorithm("allgather", "recursive-doubling", "partners at distance 1, 2, 4, … give all they have", build)
+ALGORITHM = Algorithm(
+    "allgather",
+    "recursive-doubling",
+    "partners at distance 1, 2, 4, … give all they have",
+    build,
+    like=(
+        open_mpi("allgather_intra_recursivedoubling", 3),
+        mpich("Allgather_intra_recursive_doubling", "powers of two only"),
+    ),
+)

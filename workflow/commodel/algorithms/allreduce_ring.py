@@ -1,22 +1,28 @@
 """Ring: P − 1 steps of reduce-scatter, then P − 1 of allgather, one P-th of the vector at a time. With a segment size
-each such share is cut, and the reduce-scatter goes round once for every segment, as Open MPI's segmented ring does."""
+each such share is cut into equal parts of about that size, and the reduce-scatter goes round once for every part, as in
+Open MPI's segmented ring."""
 
-import numpy as np
-
-from commodel.algorithms import ANY_ORDER, Algorithm
+from commodel.algorithms import ANY_ORDER, Algorithm, open_mpi
 from commodel.phases import sequence
 from commodel.rounds import ring, shares
-from commodel.schedule import Schedule
-from commodel.segments import segment_sizes
+from commodel.schedule import Schedule, check_rows
+from commodel.segments import segment_size
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     ends = shares(bytes, ranks)
-    longest = int(np.diff(ends).max())
-    segments = segment_sizes(longest, argument) if argument else np.array([longest])
-    starts = np.cumsum(segments) - segments
-    rounds = [ring(ends, combines=True, part=(start, length)) for start, length in zip(starts, segments, strict=True)]
+    parts = _parts(ranks, bytes, argument) if argument else 1
+    rounds = [ring(ends, combines=True, part=part, parts=parts) for part in range(parts)]
     return sequence(ranks, *rounds, ring(ends, ahead=1))
+
+
+def _parts(ranks: int, bytes: int, argument: str) -> int:
+    """As many as a share has whole segments; one more where more than half a segment of every share is left."""
+    once = ranks * segment_size(argument)
+    left = bytes % once
+    parts = bytes // once + (left >= ranks and left > once // 2)
+    check_rows(parts * ranks * (ranks - 1))
+    return parts if bytes >= once else 1
 
 
 ALGORITHM = Algorithm(
@@ -26,4 +32,8 @@ ALGORITHM = Algorithm(
     build,
     argument="[SEGMENT BYTES]",
     order=ANY_ORDER,
+    like=(
+        open_mpi("allreduce_intra_ring", 4, "with fewer elements than ranks it is recursive doubling"),
+        open_mpi("allreduce_intra_ring_segmented", 5),
+    ),
 )

@@ -4,7 +4,7 @@ copy of what is sent. (Unpacking is left out: a receive can place blocks itself.
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, mpich, open_mpi
 from commodel.phases import copies, phase, sequence
 from commodel.schedule import Runs, Schedule, Work, check_rows
 
@@ -33,4 +33,10 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, (travel, copies(Work.joined([before, *packing, after]))))
 
 
-ALGORITHM = Algorithm("alltoall", "bruck", "round s: blocks with bit s of their distance, 2^s further", build)
+ALGORITHM = Algorithm(
+    "alltoall",
+    "bruck",
+    "round s: blocks with bit s of their distance, 2^s further",
+    build,
+    like=(open_mpi("alltoall_intra_bruck", 3), mpich("Alltoall_intra_brucks")),
+)

@@ -1,6 +1,6 @@
 """Tree barrier, as Open MPI's `tree`: signals go up a binomial tree to rank 0 and down again."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import sequence
 from commodel.rounds import knomial, whole
 from commodel.schedule import Schedule
@@ -11,4 +11,6 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, down.backwards(), down)
 
 
-ALGORITHM = Algorithm("barrier", "binomial", "signals up a binomial tree and down again", build)
+ALGORITHM = Algorithm(
+    "barrier", "binomial", "signals up a binomial tree and down again", build, like=(open_mpi("barrier_intra_tree", 6),)
+)

@@ -3,7 +3,7 @@ other."""
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
@@ -13,4 +13,10 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, others, 0, 0), phase(0, 0, others, 0))
 
 
-ALGORITHM = Algorithm("barrier", "linear", "everyone tells rank 0, rank 0 tells everyone", build)
+ALGORITHM = Algorithm(
+    "barrier",
+    "linear",
+    "everyone tells rank 0, rank 0 tells everyone",
+    build,
+    like=(open_mpi("barrier_intra_basic_linear", 1),),
+)

@@ -1,6 +1,6 @@
 """Pipelined binary tree: segments follow each other down a tree where every rank has two children."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import segmented, sequence
 from commodel.rounds import binary, whole
 from commodel.schedule import Schedule
@@ -11,4 +11,11 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, segmented(whole(binary(ranks), bytes), segment_sizes(bytes, argument)))
 
 
-ALGORITHM = Algorithm("bcast", "binary", "segments follow each other down a binary tree", build, argument=PIPELINED)
+ALGORITHM = Algorithm(
+    "bcast",
+    "binary",
+    "segments follow each other down a binary tree",
+    build,
+    argument=PIPELINED,
+    like=(open_mpi("bcast_intra_bintree", 5),),
+)

@@ -1,16 +1,26 @@
-"""Binomial tree, nearest first: in round s every rank below 2^s sends to the rank 2^s further on."""
+"""Binomial tree, nearest first, as Open MPI's binomial: in round s every rank below 2^s sends to the rank 2^s further
+on. With a segment size the message is cut, and each segment goes down the whole tree behind the one before it."""
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
-from commodel.phases import phase, sequence
+from commodel.algorithms import Algorithm, open_mpi
+from commodel.phases import segmented, sequence
+from commodel.rounds import near_first, whole
 from commodel.schedule import Schedule
+from commodel.segments import segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    target = np.arange(1, ranks)
-    step = np.frexp(target)[1] - 1  # the highest set bit: the round in which a rank is reached
-    return sequence(ranks, phase(step, target - (1 << step), target, bytes))
+    edges = near_first(ranks)
+    sizes = segment_sizes(bytes, argument) if argument else np.array([bytes])
+    return sequence(ranks, segmented(whole(edges, bytes), sizes, apart=edges.rounds))
 
 
-ALGORITHM = Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", build)
+ALGORITHM = Algorithm(
+    "bcast",
+    "binomial-near",
+    "binomial tree, nearest rank first",
+    build,
+    argument="[SEGMENT BYTES]",
+    like=(open_mpi("bcast_intra_binomial", 6),),
+)

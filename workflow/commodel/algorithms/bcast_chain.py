@@ -3,7 +3,7 @@ pipeline; its chain has several such rows."""
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import phase, segmented, sequence
 from commodel.schedule import Schedule
 from commodel.segments import PIPELINED, segment_sizes
@@ -14,4 +14,11 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, segmented(phase(hop, hop, hop + 1, bytes), segment_sizes(bytes, argument)))
 
 
-ALGORITHM = Algorithm("bcast", "chain", "segments follow each other down a row of ranks", build, argument=PIPELINED)
+ALGORITHM = Algorithm(
+    "bcast",
+    "chain",
+    "segments follow each other down a row of ranks",
+    build,
+    argument=PIPELINED,
+    like=(open_mpi("bcast_intra_pipeline", 3),),
+)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
@@ -11,4 +11,6 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, 0, np.arange(1, ranks), bytes))
 
 
-ALGORITHM = Algorithm("bcast", "linear", "root sends to every rank in turn", build)
+ALGORITHM = Algorithm(
+    "bcast", "linear", "root sends to every rank in turn", build, like=(open_mpi("bcast_intra_basic_linear", 1),)
+)

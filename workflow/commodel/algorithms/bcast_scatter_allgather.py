@@ -1,14 +1,22 @@
-"""Scatter down a binomial tree, then allgather by recursive doubling: van de Geijn's broadcast of long messages."""
+"""Scatter down a binomial tree, then allgather by recursive doubling: van de Geijn's broadcast of long messages. Blocks
+are rounded up, so that the last ones are short or empty."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import FEW, Algorithm, mpich, open_mpi
+from commodel.doubling import doubling
 from commodel.phases import sequence
-from commodel.rounds import Core, scatter, shares
+from commodel.rounds import rounded_up, scatter
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    ends, core = shares(bytes, ranks), Core(ranks)
-    return sequence(ranks, scatter(ends), *core.allgather(ends))
+    ends = rounded_up(bytes, ranks)
+    return sequence(ranks, scatter(ends), doubling(ends))
 
 
-ALGORITHM = Algorithm("bcast", "scatter-allgather", "binomial scatter, then allgather by recursive doubling", build)
+ALGORITHM = Algorithm(
+    "bcast",
+    "scatter-allgather",
+    "binomial scatter, then allgather by recursive doubling",
+    build,
+    like=(open_mpi("bcast_intra_scatter_allgather", 8, FEW), mpich("Bcast_intra_scatter_recursive_doubling_allgather")),
+)

@@ -1,14 +1,21 @@
-"""Scatter down a binomial tree, then allgather around the ring."""
+"""Scatter down a binomial tree, then allgather around the ring. Blocks are rounded up, so that the last ones are short
+or empty."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import FEW, Algorithm, mpich, open_mpi
 from commodel.phases import sequence
-from commodel.rounds import ring, scatter, shares
+from commodel.rounds import ring, rounded_up, scatter
 from commodel.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    ends = shares(bytes, ranks)
+    ends = rounded_up(bytes, ranks)
     return sequence(ranks, scatter(ends), ring(ends))
 
 
-ALGORITHM = Algorithm("bcast", "scatter-allgather-ring", "binomial scatter, then allgather around the ring", build)
+ALGORITHM = Algorithm(
+    "bcast",
+    "scatter-allgather-ring",
+    "binomial scatter, then allgather around the ring",
+    build,
+    like=(open_mpi("bcast_intra_scatter_allgather_ring", 9, FEW), mpich("Bcast_intra_scatter_ring_allgather")),
+)

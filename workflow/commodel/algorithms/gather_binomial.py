@@ -1,6 +1,6 @@
 """Binomial tree: blocks are joined on the way, so that a message carries its sender's whole subtree."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, mpich, open_mpi
 from commodel.phases import sequence
 from commodel.rounds import equal, scatter
 from commodel.schedule import Schedule
@@ -10,4 +10,10 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, scatter(equal(bytes, ranks)).backwards(), root=0)
 
 
-ALGORITHM = Algorithm("gather", "binomial", "binomial tree, blocks joined on the way", build)
+ALGORITHM = Algorithm(
+    "gather",
+    "binomial",
+    "binomial tree, blocks joined on the way",
+    build,
+    like=(open_mpi("gather_intra_binomial", 2), mpich("Gather_intra_binomial")),
+)

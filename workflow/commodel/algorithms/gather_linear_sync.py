@@ -3,7 +3,7 @@ of its block when it is asked and the rest while the next is being asked."""
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 from commodel.units import parse_bytes
@@ -15,12 +15,16 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     first = min(parse_bytes(argument) if argument else FIRST, bytes)
     source = np.arange(1, ranks)
     asking = phase(2 * (source - 1), 0, source, 0)
-    parts = [phase(2 * source - 1, source, 0, first, lambda: source * bytes)]
-    if bytes > first:
-        parts.append(phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first))
-    return sequence(ranks, (asking, *parts), root=0)
+    begun = phase(2 * source - 1, source, 0, first, lambda: source * bytes)
+    ended = phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first)  # sent where it is empty, too
+    return sequence(ranks, (asking, begun, ended), root=0)
 
 
 ALGORITHM = Algorithm(
-    "gather", "linear-sync", "the root asks one rank after the other", build, argument="[FIRST BYTES, else 1 KiB]"
+    "gather",
+    "linear-sync",
+    "the root asks one rank after the other",
+    build,
+    argument="[FIRST BYTES, else 1 KiB]",
+    like=(open_mpi("gather_intra_linear_sync", 3),),
 )

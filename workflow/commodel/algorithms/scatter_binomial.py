@@ -1,6 +1,6 @@
 """Binomial tree, farthest first: a message carries the blocks of its receiver's whole subtree."""
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, mpich, open_mpi
 from commodel.phases import sequence
 from commodel.rounds import equal, scatter
 from commodel.schedule import Schedule
@@ -10,4 +10,10 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, scatter(equal(bytes, ranks)))
 
 
-ALGORITHM = Algorithm("scatter", "binomial", "binomial tree, blocks parted on the way", build)
+ALGORITHM = Algorithm(
+    "scatter",
+    "binomial",
+    "binomial tree, blocks parted on the way",
+    build,
+    like=(open_mpi("scatter_intra_binomial", 2), mpich("Scatter_intra_binomial")),
+)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.algorithms import Algorithm
+from commodel.algorithms import Algorithm, open_mpi
 from commodel.phases import phase, sequence
 from commodel.schedule import Schedule
 
@@ -12,4 +12,6 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, 0, target, bytes, lambda: target * bytes))
 
 
-ALGORITHM = Algorithm("scatter", "linear", "root sends to every rank in turn", build)
+ALGORITHM = Algorithm(
+    "scatter", "linear", "root sends to every rank in turn", build, like=(open_mpi("scatter_intra_basic_linear", 1),)
+)

@@ -10,12 +10,25 @@ from commodel.registry import discover
 
 @click.command()
 @click.argument("operation", required=False)
+@click.option("--libraries", is_flag=True, help="Functions of Open MPI and MPICH that send the same messages.")
 @style_option
-def algorithms(operation: str | None, style: str) -> None:
+def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     """List the algorithms, all or those of one OPERATION, as --algorithm takes them."""
     wanted = operation_named(operation) if operation else None
     entries = sorted(discover("algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
-    show([row(entry) for entry in entries if wanted in (None, entry.operation)], style)
+    entries = [entry for entry in entries if wanted in (None, entry.operation)]
+    show([line for entry in entries for line in (alike(entry) if libraries else [row(entry)])], style)
+
+
+def alike(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
+    """A row for every function of a library; one that names none where there is none."""
+    named = row(entry)
+    known = [(routine.library, routine.function, routine.differs) for routine in getattr(entry, "like", ())]
+    return [
+        {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}
+        | {"differs": differs}
+        for library, function, differs in known or [("none", "", "")]
+    ]
 
 
 def row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:

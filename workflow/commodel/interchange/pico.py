@@ -2,7 +2,8 @@
 
 `bytes` is the array of one rank: of gather, allgather, scatter and alltoall the whole one, which is divided by the
 number of ranks here. `default` is the library's own choice. Names of algorithms end in where they come from: `over` is
-PICO's own over point-to-point messages, `ompi` Open MPI's. Both become one algorithm; the source tells them apart.
+PICO's own over point-to-point messages, `ompi` Open MPI's. All become one algorithm where they send the same messages,
+and the source tells them apart.
 """
 
 import re
@@ -24,8 +25,15 @@ NAMES = {  # where it is not the same with '-' for '_'
     "linear_synch": f"linear-sync:{WHOLE_MESSAGE}",
     "binary": f"binary:{WHOLE_MESSAGE}",
     "split_binary": f"split-binary:{WHOLE_MESSAGE}",
+    "pipeline": f"chain:{WHOLE_MESSAGE}",
     "in_order": f"in-order:{WHOLE_MESSAGE}",
     "knomial": "knomial:4",  # Open MPI's radix unless told otherwise
+}
+FULL_NAMES = {  # where libraries mean different things by a name; what is none of ours is left out by its own
+    ("bcast", "binomial_ompi"): "binomial-near",
+    ("bcast", "binomial_over"): "binomial_over",
+    ("bcast", "chain_ompi"): "chain_ompi",  # several rows of ranks
+    ("allreduce", "nonoverlapping_ompi"): "nonoverlapping_ompi",  # a reduce and a bcast of Open MPI's choice
 }
 
 
@@ -41,10 +49,24 @@ def times(path: Path, given: Given) -> Found:
                 found.left_out[f"{row['collective']} of 0 bytes"] += 1
                 continue
             size //= ranks
-        name = ORIGIN.sub("", row["algorithm"])
-        way = NAMES.get(name, name.replace("_", "-"))
-        found.take(place, row["collective"], way, ranks, size, place.number(row["median_s"]), "median")
+        found.take(
+            place,
+            row["collective"],
+            _way(row["collective"], row["algorithm"]),
+            ranks,
+            size,
+            place.number(row["median_s"]),
+            "median",
+        )
     return found
+
+
+def _way(collective: str, called: str) -> str:
+    """Our name of an algorithm, or its own where we have none."""
+    if full := FULL_NAMES.get((collective, called)):
+        return full
+    name = ORIGIN.sub("", called)
+    return NAMES.get(name, name.replace("_", "-"))
 
 
 FORMAT = Format("pico", "PICO", times)

@@ -3,7 +3,8 @@
 Numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size, and in
 it from its message size, upwards to the next one. The first communicator size holds for all below it, too, so one more
 stands before it: below the table Open MPI decides, which is algorithm 0. Its message size is the whole result of
-gather, allgather, scatter and alltoall. What Open MPI has no algorithm for becomes 0 too, and a comment says so.
+gather, allgather, scatter and alltoall. What Open MPI has no algorithm for, or none that a rule can start, becomes 0
+too, and a comment says so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.algorithms import choices
+from commodel.algorithms import OPEN_MPI, Routine, choices
 from commodel.algorithms.gather_linear_sync import FIRST
 from commodel.errors import UserError, one_line
 from commodel.interchange import Format
 from commodel.operations import operation
 from commodel.records import LIBRARY
-from commodel.segments import DEFAULT_SEGMENT, PIPELINED
+from commodel.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.stats import NEGLIGIBLE
 from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count
@@ -35,40 +36,9 @@ COLLECTIVES = {
     "scatter": 15,
 }
 WHOLE = ("allgather", "alltoall", "gather", "scatter")
-ALGORITHMS = {
-    "allgather": {"bruck": 2, "recursive-doubling": 3, "ring": 4, "neighbor-exchange": 5},
-    "allreduce": {"reduce-bcast": 2, "recursive-doubling": 3, "ring": 4, "rabenseifner": 6},
-    "alltoall": {"linear": 1, "pairwise": 2, "bruck": 3},
-    "barrier": {"linear": 1, "dissemination": 4, "binomial": 6},
-    "bcast": {
-        "linear": 1,
-        "chain": 3,
-        "split-binary": 4,
-        "binary": 5,
-        "binomial": 6,
-        "scatter-allgather": 8,
-        "scatter-allgather-ring": 9,
-    },
-    "gather": {"linear": 1, "binomial": 2, "linear-sync": 3},
-    "reduce": {"linear": 1, "binary": 4, "binomial": 5, "in-order": 6, "rabenseifner": 7},
-    "reduce-scatter": {"recursive-halving": 2, "ring": 3},
-    "scatter": {"linear": 1, "binomial": 2},
-}
-SEGMENTED = {  # what takes a segment size after a colon, and its number then
-    ("allreduce", "ring"): 5,
-    ("bcast", "chain"): 3,
-    ("bcast", "split-binary"): 4,
-    ("bcast", "binary"): 5,
-    ("bcast", "binomial"): 6,
-    ("gather", "linear-sync"): 3,
-    ("reduce", "binary"): 4,
-    ("reduce", "binomial"): 5,
-    ("reduce", "in-order"): 6,
-}
-UNCUT = 1 << 30  # segments as long as this are none
 WANTED = ("operation", "ranks", "bytes", "algorithm")
 SMALLEST = 2  # ranks of a collective
-KNOMIAL, RADIX = 7, "4"  # of bcast; the radix is no part of a rule
+RADIX = "4"  # of a k-nomial tree unless it is set for the whole run; it is no part of a rule
 
 
 @dataclass(frozen=True, order=True)
@@ -161,9 +131,16 @@ def _of_size(name: str, sizes: Mapping[int, str]) -> dict[int, tuple[Rule, str]]
         if way == last:
             continue
         last, rule = way, rule_of(name, way)
-        missing = "" if rule.algorithm or way == LIBRARY else ": none in Open MPI, which decides itself"
+        missing = "" if rule.algorithm or way == LIBRARY else f": {_nearest(name, way)}, so Open MPI decides itself"
         found[size] = (rule, one_line(f"{way}{missing}"))
     return found
+
+
+def _nearest(name: str, spec: str) -> str:
+    """What Open MPI has where no rule can start the algorithm."""
+    for routine in routines(name, spec.partition(":")[0]):
+        return f"only {routine.function}, {routine.differs}" if routine.differs else f"not so in {routine.function}"
+    return "none in Open MPI"
 
 
 def has(name: str, spec: str) -> bool:
@@ -171,18 +148,26 @@ def has(name: str, spec: str) -> bool:
     return rule_of(name, spec) != Rule()
 
 
+def routines(name: str, way: str) -> list[Routine]:
+    """Open MPI's functions that send what the algorithm sends."""
+    entry = choices(name).get(way)
+    return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
+
+
 def rule_of(name: str, spec: str) -> Rule:
     """What Open MPI calls an algorithm; Rule(0) where it has none."""
     way, _, argument = spec.partition(":")
-    if (name, way) == ("bcast", "knomial"):
-        return Rule(KNOMIAL) if argument in ("", RADIX) else Rule()
-    number = ALGORITHMS[name].get(way, 0)
-    if not number or (argument and (name, way) not in SEGMENTED):
+    numbers = [routine.number for routine in routines(name, way)]
+    if not numbers or not numbers[0]:
         return Rule()
-    if argument:
-        size = parse_bytes(argument)
-        return Rule(SEGMENTED[name, way], 0, size) if size < UNCUT else Rule(number)
-    return Rule(number, 0, _cut_without_argument(name, way))
+    if not argument:
+        return Rule(numbers[0], 0, _cut_without_argument(name, way))
+    if (name, way) == ("bcast", "knomial"):
+        return Rule(numbers[0]) if argument == RADIX else Rule()
+    if "BYTES" not in choices(name)[way].argument:
+        return Rule()
+    size = parse_bytes(argument)
+    return Rule(numbers[-1], 0, size) if size < UNCUT else Rule(numbers[0])
 
 
 def _cut_without_argument(name: str, way: str) -> int:
