@@ -1,11 +1,14 @@
 """What collecting says about raw files that are damaged or not there: one line, and what it takes to go on."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from commodel import rawfiles, unmeasured
 from commodel.attempts import DAMAGED, OwnAttempt
-from commodel.collect import collect
+from commodel.collect import collect, summarize_raw
+from commodel.compare import compare
 from commodel.errors import UserError
 from commodel.records import Batch, Case, Plan, Point
 
@@ -43,6 +46,33 @@ def test_every_sample_has_its_case_s_columns(raw):
             assert list(mine["seconds"]) == [1e-6, 2e-6] * 2
             assert list(mine["pass"]) == [1, 1, 2, 2]
     assert set(observations[observations["kind"] == "probe"]["id"]) == {CASE.id}
+
+
+def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
+    """Also of one whose samples are all late; a point that was not measured has a batch and no file."""
+    late, lost = POINTS[1], POINTS[2]
+    one = raw / "pass.csv"
+    one.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
+    (raw / "first" / f"{late.id}.csv").unlink()
+    rawfiles.join({1: one, 2: one}, raw / "first", late.id)
+    (raw / "second" / f"{lost.id}.csv").unlink()
+    observations, lacking = collect(PLAN, raw, unfinished=True)
+    price = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
+    prices = pd.DataFrame([{"point": point.id, **price} for point in POINTS])
+    plan = replace(PLAN, measure={"passes": 2})
+    compared, summary = compare(plan, observations, prices, lacking), summarize_raw(observations)
+    named = dict(zip(compared["point"], compared["raw"], strict=True))
+    assert dict(zip(compared["point"], compared["batch"], strict=True)) == {
+        point.id: batch.name for batch in BATCHES for point in batch.points
+    }
+    assert named.pop(lost.id) == ""
+    named[CASE.id] = f"raw/first/{CASE.id}.csv"
+    assert named[late.id] == f"raw/first/{late.id}.late.csv"
+    assert dict(zip(summary["id"], summary["raw"], strict=True)) == named
+    assert set(summary["batch"]) == {"first", "second"}
+    for case, path in named.items():
+        samples = rawfiles.read_samples(raw.joinpath(*path.split("/")[1:]), case)
+        assert len(samples) == (observations["id"] == case).sum()
 
 
 def test_a_case_without_a_valid_sample_was_not_measured(raw):

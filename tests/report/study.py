@@ -75,6 +75,7 @@ def make_comparison():
             "room": room,
             "group": f"{platform} {operation} {job} {size} B {room}",
             "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
+            "batch": f"{platform}-1n-0",
         }
         half = random.uniform(0.002, 0.02)
         stop = random.choice(["precision", "samples", "time"], p=[0.9, 0.07, 0.03])
@@ -95,6 +96,7 @@ def make_comparison():
                 "stop": "",
                 "measurement": "not measured: budget",
             }
+        point["raw"] = "" if missing else f"raw/{point['batch']}/{point['point']}.csv"
         for family, (bias, spread) in FAMILIES.items():
             if operation == "reduce":
                 bias *= {"hockney": 0.45, "tan": 0.87, "loggp": 1.3, "plogp": 1.3}.get(family, 1)

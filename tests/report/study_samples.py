@@ -30,6 +30,8 @@ def make_probes():
     rows = found.agg(["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]).reset_index()
     rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
     settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
+    rows = rows.assign(batch=rows["platform"] + "-1n-0")
+    rows["raw"] = "raw/" + rows["batch"] + "/" + rows["id"] + ".csv"
     return rows.drop(columns="bytes").assign(settings=settings, passes=1, invalid=1, stop="precision", skew=0.0)
 
 
@@ -54,6 +56,8 @@ def make_raw(comparison):
             "p95": middle * 1.2,
             "max": middle * 3.1,
             "skew": once["skew"],
+            "batch": once["batch"],
+            "raw": once["raw"],
         }
     )
     return pd.concat([points, make_probes()], ignore_index=True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from commodel.records import Curve, Estimate, ParameterSet
 from commodel.report import build, html, write_xlsx
+from commodel.report.origins import RESULTS
 from commodel.report.shape import plain
 from commodel.traces import Traces
 from commodel.unmeasured import TEXTS, table_of
@@ -30,12 +31,14 @@ HOSTILE = [
     "='file:///tmp/[x.xls]S'!A1",
     "&F&P&A&[Date]",
     "_x0041__x000D_",
+    "raw/../../../etc/passwd.csv",
+    "..//example.org/x",
 ]
 
 
 def hostile_inputs(comparison, text):
     part = comparison.copy()
-    for key in ("platform", "operation", "layout", "stop", "measurement"):
+    for key in ("platform", "operation", "layout", "stop", "measurement", "batch", "raw"):
         part[key] = text
     part["status"] = text
     part["algorithm"] = part["choice"] = text + part["algorithm"]
@@ -59,7 +62,7 @@ def hostile_inputs(comparison, text):
         "families": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
         "unmeasured": table_of([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
-        "traces": Traces({text: text}, (tried,), {text: text}, {}),
+        "traces": Traces({text: text}, (tried,), {text: text}, {RESULTS: text}),
     }
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from commodel.attempts import read_story
 from commodel.errors import UserError
 from commodel.layouts import nodes_of_case
-from commodel.rawfiles import SUFFIXES, DamagedError, raw_file, read_samples
+from commodel.rawfiles import SUFFIXES, DamagedError, raw_file, raw_name, read_samples
 from commodel.records import Batch, Plan
 from commodel.results import DONE
 from commodel.safepaths import AnyPath
@@ -29,6 +29,7 @@ TEXT = (
     "what",
     "path",
     "stop",
+    "raw",
 )
 ASIDE = ".damaged"
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
@@ -124,6 +125,8 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
                 "p95": np.percentile(valid, 95) if len(valid) else np.nan,
                 "max": valid.max() if len(valid) else np.nan,
                 "skew": group["skew"].median(),
+                "batch": first["batch"],
+                "raw": raw_name(first["batch"], case, len(valid) > 0),
             }
         )
     return pd.DataFrame(rows)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.patterns import fan_ins
+from commodel.rawfiles import raw_name
 from commodel.records import LIBRARY, Plan
 from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
 
@@ -25,6 +26,8 @@ TEXT = (
     "status",
     "stop",
     "measurement",
+    "batch",
+    "raw",
 )
 
 
@@ -34,7 +37,9 @@ def compare(
     """One row a point and family; a point that was not measured keeps its rows and says so, and why where `unmeasured`
     has it; one that the budget left with some of its passes says that. The library's points have one row each, of no
     family."""
-    points = pd.DataFrame([_measured_columns(plan, point) for point in plan.points])
+    points = pd.DataFrame(
+        [_measured_columns(plan, batch.name, point) for batch in plan.batches for point in batch.points]
+    )
     points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
     measured = _measurements(observations)
     frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
@@ -46,6 +51,7 @@ def compare(
     why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
     asked = {name: plan.passes(name) for name in plan.platforms}
     frame["measurement"] = [_said(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()]
+    frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
     ratio = frame["predicted"] / frame["measured"]
     frame["relative_error"] = ratio - 1
@@ -62,11 +68,17 @@ def _said(row, why: str, asked: int) -> str:
     return "ok" if row.passes >= asked else f"ok, {row.passes:.0f} of {asked} passes"
 
 
-def _measured_columns(plan: Plan, point) -> dict:
+def _raw(row) -> str:
+    """The file of all its samples, of every pass; nothing where it has none."""
+    return raw_name(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
+
+
+def _measured_columns(plan: Plan, batch: str, point) -> dict:
     names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
     names += ("room", "group")
     simulated = plan.platforms[point.platform]["simulated"]
-    return {"point": point.id, **{name: getattr(point, name) for name in names}, "simulated": simulated}
+    about = {name: getattr(point, name) for name in names}
+    return {"point": point.id, **about, "simulated": simulated, "batch": batch}
 
 
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:

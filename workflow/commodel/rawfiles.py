@@ -49,20 +49,28 @@ def raw_file(folder: AnyPath, case: str) -> AnyPath | None:
     return next((path for path in paths if path.exists()), None)
 
 
+def raw_name(batch: str, case: str, valid: bool) -> str:
+    """Where the samples of a case lie below the folder of the results; `valid`: whether any of them is."""
+    return f"raw/{batch}/{_file_name(case, valid)}"
+
+
+def _file_name(case: str, valid: bool) -> str:
+    return f"{case}{'.csv' if valid else LATE_SUFFIX}"
+
+
 def join(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
     """One raw file of a case from those of its passes, with a column that tells them apart."""
     found = {number: _text(path).splitlines() for number, path in passes.items()}
     header = next(iter(found.values()))[0]
     total = sum(len(lines) - 1 for lines in found.values())
-    joined, suffix = [JOINED[HEADERS.index(header)]], LATE_SUFFIX
+    joined, valid = [JOINED[HEADERS.index(header)]], False
     for number, lines in found.items():
         for line in lines[1:]:
             name, _, rest = line.partition(",")
             text = f"{name},{number},{rest},{total}"
             joined.append(f"{text},{checksum(text)}")
-            if line.split(",", VALID + 1)[VALID] == "1":
-                suffix = ".csv"
-    write_text(folder / f"{case}{suffix}", "\n".join(joined) + "\n")
+            valid = valid or line.split(",", VALID + 1)[VALID] == "1"
+    write_text(folder / _file_name(case, valid), "\n".join(joined) + "\n")
 
 
 def _text(path: AnyPath) -> str:

@@ -25,7 +25,7 @@ def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymo
         raise UserError("found neither --in with --out nor --verify, wanted one of the two")
     from commodel.report import stored, write_html, write_xlsx  # Bokeh takes a second to load: not for --help
 
-    made = stored(folder, anonymous)
+    made = stored(folder, anonymous, beside=out)
     out.mkdir(parents=True, exist_ok=True)
     write_xlsx(made, out / f"{made.experiment}.xlsx")
     write_html(made, out / "index.html")

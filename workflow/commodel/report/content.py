@@ -19,7 +19,7 @@ from commodel.report import (
     verdicts,
 )
 from commodel.report.answers import answers, leads
-from commodel.report.frames import LEAVES, PLACE, PLATFORM, is_library, leaves, prepare, scaled
+from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, is_library, leaves, prepare, scaled
 from commodel.report.ranking import ahead
 from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
@@ -104,7 +104,9 @@ def build(
     sections = (
         summary(frame, simulated, probes, overhead.sentences(beside, containers or {}, simulated)),
         Section(
-            "Comparison", "One row per point and family: the price beside the measurement.", (comparison_table(frame),)
+            "Comparison",
+            "One row per point and family: the price beside the measurement, and the file of its samples.",
+            (comparison_table(frame),),
         ),
         verdicts.errors(frame[frame["held_out"] & ~is_library(frame)]),
         *verdicts.choices(frame),
@@ -119,12 +121,12 @@ def build(
     )
     names = ", ".join(sorted(simulated))
     banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
-    return Report(
-        plain(experiment), plain(title or experiment), banner, sections, origins.measured(provenance or {}, traces)
-    )
+    when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+    return Report(plain(experiment), plain(title or experiment), banner, sections, when, results)
 
 
 def comparison_table(frame: pd.DataFrame) -> Table:
+    frame = frame.sort_values("simulated", kind="stable")  # what was measured on a machine comes first
     shown = scaled(frame)
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
     shown["regret"] = shown["regret"].astype(object).where(frame["chosen"], None)
@@ -162,6 +164,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         Column("skew", "skew [µs]", "number"),
         Column("group", "job"),
         Column("point", "point"),
+        *SAMPLES,
     ]
     return table("Comparison", "Predicted and measured", columns, shown, fixed=4)
 

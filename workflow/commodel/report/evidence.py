@@ -7,7 +7,7 @@ import pandas as pd
 
 from commodel.records import ParameterSet
 from commodel.report import charts
-from commodel.report.frames import PLATFORM
+from commodel.report.frames import PLATFORM, SAMPLES
 from commodel.report.shape import MICRO, Column, Section, plain, show, table
 from commodel.report.words import simulation
 
@@ -85,14 +85,16 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
         Column("stop", "stopped by"),
         *(Column(key, f"{key} [µs]", "number") for key in ("min", "median", "mean", "p95", "max", "skew")),
         Column("id", "id"),
+        *SAMPLES,
     ]
     keys = [column.key for column in columns]
-    frame = raw.copy() if raw is not None else pd.DataFrame(columns=keys)
+    frame = raw if raw is not None else pd.DataFrame(columns=keys)
+    frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
     for key in ("min", "median", "mean", "p95", "max", "skew"):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
     frame["simulated"] = [simulation(plain(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
-    note = "One row per point or probe case; every single sample stands in the raw files."
+    note = "One row per point or probe case; every single sample stands in its raw file."
     return Section("Raw summary", note, (table("Raw", "Samples", columns, frame, fixed=5),))
 
 

@@ -14,11 +14,15 @@ SECONDS += ("library", "fastest", "skew")
 SHARES = ("relative_error", "regret")
 TEXTS = (
     *("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "room", "group", "family"),
-    *("status", "stop", "measurement"),
+    *("status", "stop", "measurement", "batch", "raw"),
 )
 
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
+SAMPLES = [
+    Column("batch", "batch", "text", "the allocation that it was measured in"),
+    Column("raw", "raw file", "file", "all its samples, of every pass; below the folder of the results"),
+]
 LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
 
 
@@ -26,7 +30,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     """The comparison with honest types, whatever a CSV file made of them, sorted, with the labels that reports need:
     `size` of the job, `kind` of the choice, and `way`, the choice by a name that tells it from the others of its job.
     Where these differ in layout too the way names it and `place` says what is given instead, else the layout."""
-    frame = comparison.copy()
+    frame = comparison.assign(**dict.fromkeys({"batch", "raw"} - set(comparison), ""))  # of an older comparison
     for key in TEXTS:
         texts = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
         frame[key] = pd.Series(texts, index=frame.index, dtype=object)  # several times faster than Arrow here

@@ -13,6 +13,7 @@ from commodel.traces import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
+RESULTS = "results, seen from here"  # what its raw files are linked through
 WIDE = 12  # keys that differ between batches: up to so many become columns, more become rows
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
 FILES = (

@@ -1,4 +1,5 @@
-"""Style and script of the page. Without the script every table still reads; with it they sort and filter."""
+"""Style and script of the page. Without the script tables still read, the long ones as far as they stand in the markup;
+with it all their rows are there, sort and filter."""
 
 STYLE = """
 :root{--ink:#1f3a4d;--rule:#d5dbe0;--pale:#f4f6f8;--dim:#6b747b}
@@ -18,6 +19,7 @@ nav a{color:#0b5a8a;text-decoration:none}
 nav a:hover{text-decoration:underline}
 .note{margin:0 0 6px;color:var(--dim)}
 .capped{margin:4px 0;font-weight:600}
+.printed{display:none}
 .answer{margin:2px 0 0;padding-left:20px;max-width:115ch}
 .answer li{margin:3px 0;overflow-wrap:anywhere}
 .wide{overflow:auto;max-height:640px;border:1px solid var(--rule);width:fit-content;max-width:100%}
@@ -29,8 +31,12 @@ td.long{white-space:normal;min-width:240px}
 th.n,td.n{text-align:right}
 tbody tr:hover td{box-shadow:inset 0 1px #9db2c0,inset 0 -1px #9db2c0}
 td.best{font-weight:700;background:#cfe8e0}
+td a{color:#0b5a8a}
 td.dim{color:#8a939a}
 td.sim{color:#8a3b00}
+.drawn td{overflow:hidden;text-overflow:ellipsis}
+.drawn td.long{white-space:nowrap;min-width:0}
+.drawn .gap td{padding:0;border:0}
 .fixed{position:sticky}
 td.fixed{background:#fff}
 th.fixed{z-index:1}
@@ -52,7 +58,8 @@ figcaption small{display:block;font-weight:400;color:var(--dim);font-size:12px}
 .broad{page:broad}
 body{font-size:11px}
 header,main{max-width:none;padding:0}
-nav,.filter{display:none}
+nav,.filter,.gap{display:none}
+.printed{display:block;margin:4px 0}
 pre{max-height:none;white-space:pre-wrap;font-size:8px}
 .wide{overflow:visible;max-height:none;border:0}
 table{font-size:7.5px}
@@ -70,56 +77,139 @@ h2,h3{break-after:avoid}
 }
 """
 
-SCRIPT = """
+SCRIPT = r"""
 "use strict";
+// A table that stands in the markup as a whole.
+function standing(table) {
+  const body = table.tBodies[0], rows = [...body.rows];
+  return {
+    count: rows.length,
+    text: (row, at) => rows[row].cells[at].textContent,
+    show(order) {
+      for (const row of rows) row.hidden = true;
+      for (const row of order) rows[row].hidden = false;
+      body.append(...order.map(row => rows[row]));
+    },
+    keep(lefts) { rows.forEach(row => keep(row, lefts)); },
+  };
+}
+// A long table: its rows are data, and those around the reader's place are drawn, between two gaps as high as the rest.
+function drawn(table, columns) {
+  const body = table.tBodies[0], box = table.parentElement, margin = 30;
+  const cell = (row, at) => columns[at].cells[columns[at].rows[row]];
+  let order = columns[0].rows.map((_, row) => row), lefts = [], height = 0, first = 0, end = 0;
+  const line = row => {
+    const element = document.createElement("tr");
+    for (const at of columns.keys()) {
+      const [text, names, target, ground] = cell(row, at), place = element.insertCell();
+      place.className = names || "";
+      place.style.background = ground || "";
+      if (text.length > 50) place.title = text;
+      const inner = target ? place.appendChild(document.createElement("a")) : place;
+      if (target) inner.href = target;
+      inner.textContent = text;
+    }
+    keep(element, lefts);
+    return element;
+  };
+  const gap = rows => {
+    const element = document.createElement("tr"), place = element.insertCell();
+    element.className = "gap";
+    place.colSpan = columns.length;
+    place.style.height = `${rows * height}px`;
+    return element;
+  };
+  const draw = again => {
+    const top = height && Math.floor(box.scrollTop / height), most = height ? Math.ceil(box.clientHeight / height) : 1;
+    if (!again && (first === 0 || top - first > 5) && (end === order.length || end - top - most > 5)) return;
+    first = Math.max(0, Math.min(top, order.length - most) - margin);
+    end = Math.min(order.length, first + most + 2 * margin);
+    body.replaceChildren(gap(first), ...order.slice(first, end).map(line), gap(order.length - end));
+  };
+  table.classList.add("drawn");
+  table.setAttribute("aria-rowcount", order.length);
+  columns.forEach((column, at) => {
+    const longest = column.cells.reduce((most, [text]) => Math.max(most, text.length), 0);
+    const head = table.tHead.rows[0].cells[at];
+    head.style.minWidth = `calc(${Math.min(longest, 54)}ch + 18px)`;
+    head.style.maxWidth = "none";
+  });
+  draw(true);
+  height = body.rows[1].getBoundingClientRect().height;
+  draw(true);
+  box.onscroll = () => draw(false);
+  addEventListener("resize", () => draw(true));
+  const word = box.previousElementSibling, count = order.length.toLocaleString("en");
+  word.className = "printed";
+  word.textContent = `Printed are the rows in sight; the workbook (.xlsx) has all ${count}.`;
+  return {
+    count: order.length,
+    text: (row, at) => cell(row, at)[0],
+    show(rows) {
+      order = rows;
+      box.scrollTop = 0;
+      draw(true);
+    },
+    keep(places) {
+      lefts = places;
+      draw(true);
+    },
+  };
+}
+function keep(row, lefts) {
+  lefts.forEach((left, at) => {
+    row.cells[at].classList.add("fixed");
+    row.cells[at].style.left = `${left}px`;
+  });
+}
+const collator = new Intl.Collator("en", {numeric: true});
 for (const table of document.querySelectorAll("table")) {
-  const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  const value = (row, at) => row.cells[at].textContent;
+  const data = document.getElementById(table.dataset.rows);
+  const view = data ? drawn(table, JSON.parse(data.textContent)) : standing(table);
+  const heads = [...table.tHead.rows[0].cells], all = Array.from({length: view.count}, (_, row) => row), texts = [];
+  const [box, input, found] = ["label", "input", "span"].map(name => document.createElement(name));
+  let order = all;
+  const refresh = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const whole = row => texts[row] ??= heads.map((_, at) => view.text(row, at)).join(" ").toLowerCase();
+    const kept = words.length ? order.filter(row => words.every(word => whole(row).includes(word))) : order;
+    view.show(kept);
+    const [some, most] = [kept.length, view.count].map(count => count.toLocaleString("en"));
+    found.textContent = words.length ? `${some} of ${most} rows` : `${most} rows`;
+  };
   heads.forEach((head, at) => {
     head.dataset.sort = at;
     head.onclick = () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       const number = head.classList.contains("n");
-      const key = new Map(rows.map(row => {
-        const text = value(row, at), digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");
-        return [row, number ? Number(digits || "NaN") : text];
-      }));
-      const order = (a, b) => {
-        const x = key.get(a), y = key.get(b);
-        if (!number) return (down ? -1 : 1) * x.localeCompare(y, "en", {numeric: true});
+      const key = all.map(row => {
+        const text = view.text(row, at), digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");
+        return number ? Number(digits || "NaN") : text;
+      });
+      order = [...all].sort((a, b) => {
+        const x = key[a], y = key[b];
+        if (!number) return (down ? -1 : 1) * collator.compare(x, y);
         if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);
         return down ? y - x : x - y;
-      };
+      });
       heads.forEach(other => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      body.append(...[...rows].sort(order));
+      refresh();
     };
   });
   // The columns that name a row stay in sight when a wide table is scrolled.
   if (table.offsetWidth > table.parentElement.clientWidth) {
-    const lefts = heads.slice(0, Number(table.dataset.fixed)).map(head => head.offsetLeft - heads[0].offsetLeft);
-    for (const row of [table.tHead.rows[0], ...rows]) {
-      lefts.forEach((left, at) => {
-        row.cells[at].classList.add("fixed");
-        row.cells[at].style.left = `${left}px`;
-      });
-    }
+    const left = head => head.getBoundingClientRect().left; // not offsetLeft, which is rounded: slits would show
+    const lefts = heads.slice(0, Number(table.dataset.fixed)).map(head => left(head) - left(heads[0]));
+    keep(table.tHead.rows[0], lefts);
+    view.keep(lefts);
   }
-  if (rows.length < 12) continue;
-  const [box, input, found] = ["label", "input", "span"].map(name => document.createElement(name));
+  if (view.count < 12) continue;
   box.className = "filter";
   input.type = "search";
   input.placeholder = "filter rows: every word must occur";
-  input.oninput = () => {
-    const words = input.value.toLowerCase().split(/\\s+/).filter(Boolean);
-    let shown = 0;
-    for (const row of rows) {
-      const text = [...row.cells].map(cell => cell.textContent).join(" ").toLowerCase();
-      row.hidden = !words.every(word => text.includes(word));
-      shown += !row.hidden;
-    }
-    found.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
-  };
+  input.oninput = refresh;
+  found.textContent = `${view.count.toLocaleString("en")} rows`;
   box.append(input, found);
   table.parentElement.before(box);
 }

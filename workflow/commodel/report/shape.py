@@ -13,6 +13,9 @@ MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
 LONGEST_TEXT = 2000
 
 
+WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Three anchors of a colour scale. With `good` at the middle only what is bad takes colour."""
@@ -34,8 +37,8 @@ COLOURS = {"bad": "#E8935F", "middle": "#FBF4DC", "good": "#6DB9A8"}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio, times (×), or figure
-    (the number of a chart)."""
+    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio, times (×), figure
+    (the number of a chart), or file (its path below the folder of the results)."""
 
     key: str
     header: str
@@ -136,6 +139,7 @@ class Report:
     banner: str  # says what is simulated; empty where nothing is
     sections: tuple[Section, ...]
     measured: str = ""  # when: first and last day
+    results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
@@ -143,6 +147,10 @@ class Report:
     @property
     def charts(self) -> tuple[Chart, ...]:
         return tuple(chart for section in self.sections for chart in section.charts)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(table for section in self.sections for table in section.tables)
 
 
 def origin(report: Report) -> str:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from commodel import collect, compare, distributions
 from commodel.families import family, meanings, read_set
@@ -13,6 +14,8 @@ from commodel.provenance import versions
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
+from commodel.report.origins import RESULTS
+from commodel.report.rawlinks import results_from
 from commodel.report.shape import Report
 from commodel.results import Results
 from commodel.safepaths import AnyPath
@@ -25,13 +28,18 @@ CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the 
 ANONYMOUS = "anonymous"
 
 
-def stored(folder: AnyPath, anonymous: bool = False, tools: Mapping[str, str] | None = None) -> Report:
-    """`anonymous` replaces the names of machines by numbers, for reports that leave the house. `tools` are the versions
-    that an earlier report says it was written with; otherwise those that are here."""
+def stored(
+    folder: AnyPath, anonymous: bool = False, tools: Mapping[str, str] | None = None, beside: Path | None = None
+) -> Report:
+    """`anonymous` replaces the names of machines by numbers, for reports that leave the house and have no links.
+    `tools` are the versions that an earlier report says it was written with, and the way from it to the results;
+    otherwise those that are here, and the way from the folder `beside`."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
     provenance, traces = _provenance(plan, results), _traces(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
+    comparison = read_table(results.table("comparison"), compare.TEXT)
+    raw = read_table(results.table("summary"), collect.TEXT)
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
         names = machines(provenance, traces, results)
@@ -42,15 +50,20 @@ def stored(folder: AnyPath, anonymous: bool = False, tools: Mapping[str, str] | 
         traces = replace(traces, attempts=tuple(hide(list(traces.attempts))), texts=hide(traces.texts))
         if unmeasured is not None:
             unmeasured["reason"] = hide(unmeasured["reason"].tolist())
+        for frame in (comparison, raw):
+            for key in {"batch", "raw"} & set(frame):
+                frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
+    elif beside is not None and (way := results_from(beside, str(folder))):
+        traces = replace(traces, tools={**traces.tools, RESULTS: way})
     if tools is not None:
         traces = replace(traces, tools=tools)
     provenance = {batch: about | {"hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     return build(
-        read_table(results.table("comparison"), compare.TEXT),
+        comparison,
         [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families],
-        read_table(results.table("summary"), collect.TEXT),
+        raw,
         provenance,
         experiment=plan.experiment,
         title=plan.title,

@@ -6,8 +6,10 @@ from typing import IO
 import xlsxwriter
 
 from commodel.report import xlsx_charts
+from commodel.report.rawlinks import raw_link
 from commodel.report.shape import (
     COLOURS,
+    WORDS,
     Answer,
     Chart,
     Column,
@@ -36,10 +38,12 @@ from commodel.report.xlsx_layout import (
 from commodel.tables import whole
 
 MAX_ROWS = 1_048_576
+MAX_LINKS = 65_530  # Excel's limit for a sheet
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
 TEXT_WIDTH = 150  # characters of a sentence across columns
 INK, RULE = "#1F3A4D", "#D5DBE0"
+LINK = "#0B5A8A"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
 
@@ -62,6 +66,7 @@ class Workbook:
         self.formats: dict[tuple, object] = {}
         self.looks: dict[tuple, object] = {}
         self.names: set[str] = set()
+        self.links: dict[str, int] = {}  # how many a sheet has
         self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
     def close(self) -> None:
@@ -195,7 +200,7 @@ class Workbook:
                 "style": "Table Style Light 1",
                 "autofilter": filters,
                 "columns": [
-                    {"header": title, "header_format": number if column.kind not in ("text", "flag") else header}
+                    {"header": title, "header_format": number if column.kind not in WORDS else header}
                     for title, column in zip(titles, table.columns, strict=True)
                 ],
             },
@@ -221,7 +226,11 @@ class Workbook:
         if finite(value):
             sheet.write_number(row, place, value, self.look(number_format(kind, value), marked, ground=ground))
             return
-        text, wordy = show(kind, value), kind in ("text", "flag")
+        text, wordy = show(kind, value), kind in WORDS
+        if kind == "file" and (target := self.link(sheet, text)):
+            look = self.look("", marked, wordy, LINK, ground=ground)
+            sheet.write_url(row, place, f"external:{target}", look, string=text)
+            return
         endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
         ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
@@ -230,6 +239,14 @@ class Workbook:
             sheet.write_string(row, place, text, look)
         else:
             sheet.write_blank(row, place, None, look)
+
+    def link(self, sheet, text: str) -> str:
+        """Where the file is, if the sheet has room for one more link."""
+        target, links = raw_link(self.report.results, text), self.links.get(sheet.name, 0)
+        if not target or links >= MAX_LINKS:
+            return ""
+        self.links[sheet.name] = links + 1
+        return target
 
     def look(
         self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
@@ -243,6 +260,7 @@ class Workbook:
             look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
             look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
             look |= {"font_color": tone} if tone else {}
+            look |= {"underline": 1} if tone == LINK else {}
             look |= {"text_wrap": True} if wrap else {}
             self.looks[key] = self.form(**look)
         return self.looks[key]
