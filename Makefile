@@ -7,12 +7,13 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo example test lab-test lab-network fuzz container lint format bench bench-million bench-campaign \
-	bench-heldout schemas clean
+.PHONY: help setup demo demo-openmpi example test lab-test lab-network fuzz container lint format bench bench-million \
+	bench-campaign bench-heldout schemas clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
 	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
+	@echo "make demo-openmpi  the same with Debian's Open MPI in place of the MPI at hand, by root as a plain user too"
 	@echo "make example  write reports/example again, the sample that is committed"
 	@echo "make test     all tests"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
@@ -38,6 +39,9 @@ demo: $(READY)
 	@if $(COMMODEL) doctor --need smpirun; then $(COMMODEL) run demo; \
 	else echo "no SimGrid here: running only the part of the demo that measures this machine"; \
 	$(COMMODEL) run demo --only local; fi
+
+demo-openmpi: $(READY)
+	bash tests/lab/demo-openmpi.sh
 
 # A report that everybody may see: without the names of machines.
 example: $(READY)

@@ -36,7 +36,7 @@ class Campaign:
             (folder / "params" / kind).mkdir(parents=True)
         (folder / "params/platforms/two-cores.yaml").write_text(PLATFORM)
         sizes = ", ".join(str(8 << power) for power in range(points))
-        defaults = {"samples": 100000, "seconds": "0.5 s", "timeout": "60 s", "passes": 1, "budget": "8 h"}
+        defaults = {"samples": 100000, "seconds": "0.5 s", "timeout": "600 s", "passes": 1, "budget": "8 h"}
         text = EXPERIMENT.format(sizes=sizes, **(defaults | settings))
         (folder / "params/experiments/faulty.yaml").write_text(text)
         self.commodel("plan", "faulty", "--write")
