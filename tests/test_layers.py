@@ -13,7 +13,7 @@ LEVELS = {
     4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
     5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "unmeasured watching leftout patterns points build provenance notation reach",
-    7: "starts duration collect compare distributions fit interchange predict pricelist",
+    7: "identity starts duration collect compare distributions fit interchange predict pricelist",
     8: "forecast pointfit pointtable batches sweep planview pricing",
     9: "advice heldout plan measure",
     10: "campaign traces",

@@ -24,5 +24,4 @@ LAYOUT = Layout(
     title="ranks are shuffled over the nodes, Q on each",
     place=place,
     per_node=per_node,
-    by_spec=False,
 )
