@@ -17,7 +17,7 @@ LEVELS = {
     " treetext",
     5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "unmeasured pricesearch leftout patterns points build provenance notation reach",
-    7: "starts duration collect compare distributions fit interchange predict pricelist",
+    7: "identity starts duration collect compare distributions fit interchange predict pricelist",
     8: "forecast pointfit pointtable batches sweep planview pricing",
     9: "advice heldout plan measure",
     10: "campaign traces",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from commodel.identity import identified
 from commodel.layouts import Defaults, full, place
 from commodel.points import Setting, full_layout, make_point
 from tests.refusals import message
@@ -59,7 +60,8 @@ def test_a_broken_rank_file_says_where(text, line, word, ranks_file):
 
 def test_a_changed_rank_file_is_another_point(ranks_file):
     def point():
-        return make_point(Setting.unlimited(), {"operation": "barrier", "algorithm": "linear", "ranks": 4} | layout)
+        barrier = {"operation": "barrier", "algorithm": "linear", "ranks": 4}
+        return identified([make_point(Setting.unlimited(), barrier | layout)])[0]
 
     layout = {"layout": ranks_file("0\n0\n1\n1\n")}
     first = point()

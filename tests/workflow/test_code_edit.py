@@ -9,6 +9,10 @@ import pytest
 
 from tests.workflow.conftest import ROOT
 
+MORE_BYTES = """
+from dataclasses import replace
+ALGORITHM = replace(ALGORITHM, build=lambda ranks, bytes, argument: build(ranks, bytes + 1, argument))
+"""
 VERBS = ("compiling", "measuring", "collecting", "fitting", "predicting", "comparing", "writing")
 
 
@@ -31,10 +35,10 @@ def clone(project, tmp_path):
 
     run("--quiet", "all")
 
-    def after_edit(path: str) -> set[str]:
-        """The jobs that would run after a line is added to a file, as `fitting hockney`."""
+    def after_edit(path: str, more: str = "") -> set[str]:
+        """The jobs that would run after a comment, or something else, is added to a file, as `fitting hockney`."""
         with (copy / path).open("a") as stream:
-            stream.write("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n")
+            stream.write(more or ("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n"))
         messages = [
             line.partition(": ")[2] for line in run("--dry-run").splitlines() if line.strip().startswith("Job ")
         ]
@@ -62,7 +66,9 @@ def test_editing_the_probes_measures_again(clone):
     assert any(job.startswith("measuring loggp-64-probes") for job in found)
 
 
-def test_editing_an_algorithm_measures_its_points_again_and_no_others(clone):
-    found = clone("workflow/commodel/algorithms/bcast_linear.py")
+def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_with_a_comment_is_not(clone):
+    linear = "workflow/commodel/algorithms/bcast_linear.py"
+    assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in clone(linear))
+    found = clone(linear, MORE_BYTES)
     assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in found}
     assert not any("probes" in job or "-7n" in job for job in found)

@@ -16,6 +16,7 @@ from commodel.config import find, load_experiment, load_platform
 from commodel.errors import UserError
 from commodel.experiments import Block, Experiment, Measure
 from commodel.families import family, family_names
+from commodel.identity import identified
 from commodel.launchers import Launcher, launcher
 from commodel.matrix import check_size, combinations, place_of
 from commodel.platforms import Platform
@@ -54,7 +55,7 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
         for name, platform in platforms.items():
             mine = [point for point in points if point.platform == name]
             points += library_beside(Setting.of(name, platform), mine)
-    points = list(dict.fromkeys(points))
+    points = identified(dict.fromkeys(points))
     probes = _probes(experiment, families)
     measure = experiment.measure.model_dump()
     found: list[Batch] = []

@@ -1,26 +1,21 @@
 """From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
-from commodel.algorithms import Algorithm, TreeAlgorithm, algorithm, over_tree, own_spelling
+from commodel.algorithms import algorithm, over_tree, own_spelling
 from commodel.errors import UserError
 from commodel.layouts import Defaults, full, named, place
 from commodel.operations import operation
 from commodel.platforms import Platform
-from commodel.records import LIBRARY, Point, digest
-from commodel.sources import sources
+from commodel.records import LIBRARY, Point
 from commodel.topologies import own_spelling as own_tree
 from commodel.topologies import tree
 from commodel.units import MAX_COUNT
-
-BUILDING = ("phases", "rounds", "segments")  # what algorithms are made of
 
 
 @dataclass(frozen=True)
@@ -71,13 +66,13 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     if topology:
         topology = own_tree(topology)
         with _about("topology"):
-            nodes, leaves, pattern = _tree_facts(name, topology)
+            nodes, leaves = _tree_facts(name, topology)
         if ranks not in (None, nodes):
             raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
         ranks = nodes
     elif chosen:
         with _about("algorithm"):
-            chosen, pattern = _algorithm_facts(name, chosen)
+            chosen = _own_algorithm(name, chosen)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
@@ -89,9 +84,8 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         placed = full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))
     if misfit := placed.misfit(setting):
         raise UserError(f"{ranks} ranks as {misfit}", key="topology" if topology else "ranks")
-    pattern = digest([pattern, placed.digest], 8) if placed.digest else pattern
     room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.cores}
-    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room, pattern=pattern)
+    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room)
 
 
 def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
@@ -132,28 +126,21 @@ def _about(key: str) -> Iterator[None]:
 
 
 @lru_cache
-def _algorithm_facts(name: str, spec: str) -> tuple[str, str]:
-    """The algorithm as it is called here, and the digest of its code; none for the library, whose code is not ours."""
+def _own_algorithm(name: str, spec: str) -> str:
+    """The algorithm as it is called here."""
     if spec == LIBRARY:
-        return spec, ""
+        return spec
     entry, argument = algorithm(name, spec)
     entry.build(2, 1, argument)  # an argument that cannot be read is found now
-    return own_spelling(name, spec), digest(_code(entry), 8)
+    return own_spelling(name, spec)
 
 
 @lru_cache
-def _tree_facts(name: str, spec: str) -> tuple[int, int, str]:
-    """Nodes and leaves of a tree, and the digest of the tree itself and of the code that runs over it."""
+def _tree_facts(name: str, spec: str) -> tuple[int, int]:
+    """Nodes and leaves of a tree that the operation can run over."""
     found = tree(spec)
-    parents = hashlib.blake2b(found.parent.tobytes()).hexdigest()
-    return found.nodes, found.leaves, digest([_code(over_tree(name)), parents], 8)
-
-
-def _code(entry: Algorithm | TreeAlgorithm) -> list[str]:
-    """The file of an algorithm and those of what it is made of: they make its messages these messages."""
-    files = [Path(file) for file in sources(entry.build.__module__.partition(".")[2])]
-    made_of = [file for file in files if file.stem in BUILDING or file.parent.name == "algorithms"]
-    return [file.read_text(encoding="utf-8") for file in made_of if file.stem != "__init__"]
+    over_tree(name)
+    return found.nodes, found.leaves
 
 
 @dataclass(frozen=True)
@@ -163,7 +150,6 @@ class Placed:
     layout: str
     nodes: int  # up to the last that it uses
     cores: int  # of a node
-    digest: str = ""  # of the placement itself, where the layout's spec does not tell all
 
     def misfit(self, setting: Setting) -> str:
         """Why it does not fit the platform, or nothing."""
@@ -182,5 +168,4 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     node = place(layout, ranks)
     entry, arguments = named(layout)
     cores = entry.per_node(arguments) if entry.per_node else int(np.unique(node, return_counts=True)[1].max())
-    content = "" if entry.by_spec else hashlib.blake2b(node.astype("<i8").tobytes()).hexdigest()
-    return Placed(layout, int(node.max()) + 1, cores, content)
+    return Placed(layout, int(node.max()) + 1, cores)

@@ -38,7 +38,7 @@ class Point:
     leaves: int = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
     nodes: int = 1  # that the layout spreads the ranks over
     per_node: int = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
-    pattern: str = ""  # digest of what builds the schedule: another algorithm under the same name is another point
+    pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
 
     @property
     def id(self) -> str:

@@ -140,6 +140,15 @@ class Schedule:
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
         return all(one is two or np.array_equal(one, two) for one, two in pairs)
 
+    def content(self) -> bytes:
+        """Messages, local work and whose end counts, as bytes that are the same on every machine. Where ranks sit and
+        what messages hold is not among them."""
+        work = self.work
+        counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
+        whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank)
+        parts = [counts, *map(whole_bytes, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
+        return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
+
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> "Schedule":
         """The same pattern at other sizes; what is known of its steps stays known."""
         found = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
@@ -174,6 +183,11 @@ class Groups:
         self.first, self.last = starts, starts + counts - 1
         self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
         self.ranks, self.longest = ordered[starts], int(counts.max())
+
+
+def whole_bytes(numbers: np.ndarray) -> bytes:
+    """Whole numbers as the same bytes on every machine."""
+    return np.asarray(numbers).astype("<i8").tobytes()
 
 
 def _in_order(step: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from commodel.errors import UserError
 from commodel.patterns import schedule
 from commodel.points import Setting, make_point
 from commodel.records import ParameterSet, Point
-from commodel.schedule import Schedule
+from commodel.schedule import Schedule, whole_bytes
 from commodel.units import format_bytes
 
 
@@ -121,10 +121,7 @@ def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     found: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
         pattern = schedule(point)
-        work = pattern.work
-        columns = (pattern.step, pattern.src, pattern.dst, pattern.bytes, pattern.node)
-        columns += (work.step, work.rank, work.kind, work.bytes, work.seconds)
-        same = hashlib.blake2b(b"|".join(column.astype(float).tobytes() for column in columns)).digest()
+        same = hashlib.blake2b(pattern.content() + whole_bytes(pattern.node)).digest()
         found.setdefault(same, (point, pattern))
     return [point for point, _ in found.values()], [pattern for _, pattern in found.values()]
 

@@ -41,7 +41,6 @@ class Layout:
     per_node: Callable[[str], int] | None = None  # Q of the arguments; None: it says what each node holds
     full: Callable[[str, Defaults], str] = as_written  # the arguments, with what they leave open
     kinds: Callable[[str, int], np.ndarray] | None = None  # (arguments, ranks) -> what every rank runs on
-    by_spec: bool = True  # False: the same spec may place otherwise another day, since it depends on a file or numpy
 
 
 def named(spec: str) -> tuple[Layout, str]:

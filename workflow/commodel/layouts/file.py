@@ -113,5 +113,4 @@ LAYOUT = Layout(
     title="node of every rank from a file: Open MPI's rankfile, or a node a line",
     place=place,
     full=full,
-    by_spec=False,
 )

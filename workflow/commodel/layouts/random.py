@@ -29,5 +29,4 @@ LAYOUT = Layout(
     title="ranks are shuffled over the nodes, Q on each",
     place=place,
     per_node=lambda arguments: split(arguments)[0],
-    by_spec=False,
 )

@@ -1,0 +1,211 @@
+"""Ids of points: the same whatever is written about an algorithm, others as soon as it sends something else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commodel.identity import LARGEST, MOST_ROWS, identified
+from commodel.layouts import place
+from commodel.points import Setting, make_point
+from commodel.records import LIBRARY
+from commodel.registry import discover
+from commodel.schedule import Work, whole_bytes
+from commodel.topologies import tree
+from tests.patterns import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
+
+PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
+WAYS = {  # an id is never to change by accident: what a cluster measured is found by it
+    "bcast binomial block:2 16 1024": "e476f5874512",
+    "bcast binomial:64KiB block:1 7 1048576": "928a8a275614",
+    "bcast chain:4KiB cyclic:4 12 65536": "6b36da17933a",
+    "bcast library block:8 64 8": "cd43361fd569",
+    "scatter linear block:1 9 100": "f56cd2c04e08",
+    "gather windowed:3 block-cyclic:4x2 16 4096": "2d1675e99a1b",
+    "reduce binomial kinds:2core@1,1core+1accelerator@30 10 512": "e4420e179b21",
+    "allreduce ring block:4 32 262144": "2dc2722b44c6",
+    "allreduce recursive-doubling cyclic:2 12 8": "4336ca76d0b0",
+    "allgather ring block:1 5 333": "be6bc7d7838b",
+    "alltoall pairwise block:1 6 64": "57d30e483d43",
+    "barrier dissemination block:2 60 0": "84e30d7e5755",
+    "reduce kary:2^3 block:1 - 1024": "42e9dc9e5bc4",
+    "bcast file:tree.csv block:2 - 77": "7ac71b7cea68",
+    "bcast flat:70 cyclic:2 - 8": "cfc058f0ab09",
+}
+ASK = """
+import json, sys
+import commodel
+from commodel.identity import identified
+from commodel.points import Setting, make_point
+ways = json.load(sys.stdin)
+found = identified(make_point(Setting("p", 64, 64), way) for way in ways)
+print(json.dumps([commodel.__file__, *(point.id for point in found)]))
+"""
+
+
+def way(text):
+    operation, choice, layout, ranks, size = text.split()
+    chosen = {"topology": choice} if ranks == "-" else {"algorithm": choice, "ranks": int(ranks)}
+    return {"operation": operation, "layout": layout, "bytes": int(size), **chosen}
+
+
+def ids(points):
+    return [found.id for found in identified(points)]
+
+
+def id_of(chosen):
+    return ids([chosen])[0]
+
+
+@pytest.fixture
+def tree_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree.csv").write_text("node,parent\n0,\n1,0\n2,0\n3,1\n")
+    return tmp_path / "tree.csv"
+
+
+def test_ids_are_these(tree_file):
+    points = [make_point(Setting("p", 64, 64), way(text)) for text in WAYS]
+    assert dict(zip(WAYS, ids(points), strict=True)) == WAYS
+
+
+def test_words_and_processes_change_no_id(tree_file, tmp_path):
+    """Every file that makes patterns with another docstring and a comment, in a process with other hashes."""
+    shutil.copytree(PACKAGE, tmp_path / "commodel", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in tmp_path.glob("commodel/**/*.py"):
+        text = path.read_text()
+        assert not text.startswith('"""') or text.count('"""') > 1
+        path.write_text(text.replace('"""', '"""In other words: ', 1) + "\n\n# An afterthought.\n")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "12345"}
+    command = [sys.executable, "-c", ASK]
+    asked = json.dumps([way(text) for text in WAYS])
+    done = subprocess.run(command, input=asked, env=environment, capture_output=True, text=True, check=True)
+    module, *found = json.loads(done.stdout)
+    assert Path(module).is_relative_to(tmp_path)
+    assert found == list(WAYS.values())
+
+
+def test_bytes_are_the_same_on_every_machine():
+    numbers = [1, -2, 1 << 20]
+    assert {whole_bytes(np.array(numbers, dtype=kind)) for kind in ("<i4", ">i4", "<i8", ">i8")} == {
+        b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
+    }
+
+
+def other_receiver(pattern):
+    return replace(pattern, dst=np.append((pattern.dst[:1] + 1) % pattern.ranks, pattern.dst[1:]))
+
+
+def one_byte_more(pattern):
+    return replace(pattern, bytes=np.append(pattern.bytes[:-1], pattern.bytes[-1] + 1))
+
+
+def one_step_later(pattern):
+    return replace(pattern, step=pattern.step + (np.arange(len(pattern.step)) == len(pattern.step) - 1))
+
+
+def with_a_copy(pattern):
+    return replace(pattern, work=Work.joined([pattern.work, Work.copy([0], [0], [1])]))
+
+
+def of_another_end(pattern):
+    return replace(pattern, root=None if pattern.root is not None else 1)
+
+
+def of_other_data(pattern):
+    def holds():
+        runs = pattern.holds()
+        return replace(runs, first=runs.first + 1)
+
+    return replace(pattern, holds=holds)
+
+
+CHANGES = [other_receiver, one_byte_more, one_step_later, with_a_copy, of_another_end, of_other_data]
+
+
+def changed(monkeypatch, entry, change, when=lambda pattern, size: True):
+    """The catalogue with one entry that builds something else."""
+
+    def build(first, size, *argument):
+        pattern = entry.build(first, size, *argument)
+        return change(pattern) if when(pattern, size) else pattern
+
+    monkeypatch.setitem(discover("algorithms", "ALGORITHM"), entry.name, replace(entry, build=build))
+
+
+SOME = {  # an algorithm of each kind, and an operation over trees
+    "bcast-chain": point("bcast", "chain:24", ranks=7),
+    "allreduce-ring": point("allreduce", "ring", ranks=7),
+    "gather-windowed": point("gather", "windowed:3", ranks=7),
+    "barrier-dissemination": point("barrier", "dissemination", ranks=7, bytes=0),
+    "reduce-tree": point("reduce", topology="kary:2^3"),
+}
+
+
+def test_whatever_the_player_is_told_is_in_the_id(monkeypatch):
+    """Of one algorithm or one operation over trees, and of no other."""
+    before = ids(SOME.values())
+    for change in CHANGES:
+        for changed_one in SOME:
+            with monkeypatch.context() as patch:
+                changed(patch, ENTRIES[changed_one], change)
+                after = ids(SOME.values())
+            others = [name for name, old, new in zip(SOME, before, after, strict=True) if old != new]
+            assert others == [changed_one], change
+
+
+@pytest.mark.parametrize("name", ["bcast-binomial", "allreduce-ring", "bcast-tree"])
+def test_a_change_at_the_point_s_own_size_or_ranks_alone_is_seen(monkeypatch, name):
+    if name == "bcast-tree":
+        points = [point("bcast", topology="kary:2^4", bytes=size) for size in (100, 1 << 20)]
+    else:
+        operation, choice = name.split("-")
+        points = [point(operation, choice, ranks=ranks, bytes=1 << 20) for ranks in (16, 31)]
+        points += [point(operation, choice, ranks=31, bytes=100)]
+    before = ids(points)
+    with monkeypatch.context() as patch:
+        changed(patch, ENTRIES[name], one_byte_more, lambda pattern, size: size >= 1 << 20)
+        after = ids(points)
+    assert [one != two for one, two in zip(before, after, strict=True)] == [entry.bytes > 100 for entry in points]
+    changed(monkeypatch, ENTRIES[name], one_byte_more, lambda pattern, size: pattern.ranks == 31)
+    after = ids(points)
+    assert [one != two for one, two in zip(before, after, strict=True)] == [entry.ranks == 31 for entry in points]
+
+
+def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):
+    def tree_id():
+        tree.cache_clear()  # as a new run would
+        return id_of(point("bcast", topology="file:tree.csv"))
+
+    before = tree_id()
+    tree_file.write_text("node,parent\n0,\n1,0\n2,0\n3,1\n\n")
+    assert tree_id() == before
+    tree_file.write_text("node,parent\n0,\n1,0\n2,0\n3,2\n")
+    assert tree_id() != before
+    for algorithm in ("binomial", LIBRARY):
+        chosen = point("bcast", algorithm, ranks=8, layout="block:2")
+        before = id_of(chosen)
+        with monkeypatch.context() as patch:
+            patch.setattr("commodel.identity.place", lambda layout, ranks: place(layout, ranks)[::-1])
+            assert id_of(chosen) != before
+
+
+@pytest.mark.parametrize("ranks", [3, 1 << 20])
+def test_no_large_schedule_is_built_for_an_id(monkeypatch, ranks):
+    """Whatever the algorithm, its argument and the size: what is built has few ranks and rows."""
+    built = []
+    for entry in ENTRIES.values():
+        changed(monkeypatch, entry, lambda pattern: built.append(pattern) or pattern)
+    points = [point(*name, ranks=ranks, bytes=size) for name in ALGORITHMS for size in (1, (1 << 31) - 1)]
+    points += [point("bcast", spec, ranks=ranks, bytes=1 << 30) for spec in ("chain:1", "binomial:1", "chain:1024TiB")]
+    points += [point(operation, topology=f"flat:{ranks}") for operation in TREE_OPERATIONS]
+    identified(points)
+    assert max(pattern.ranks for pattern in built) <= LARGEST + 1
+    assert max(len(pattern.src) for pattern in built) <= 1.1 * MOST_ROWS
+    assert len(built) <= 40 * len(points)
