@@ -12,7 +12,7 @@ LEVELS = {
     2: "container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles window",
     3: "experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves pairs pipelines replay roundtrips topologies layouts treetext",
-    5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
+    5: "attempts planfile rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "unmeasured watching leftout patterns points build provenance notation reach",
     7: "starts duration collect compare distributions fit interchange predict pricelist",
     8: "forecast pointfit pointtable batches sweep planview pricing",
