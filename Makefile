@@ -18,7 +18,7 @@ help:
 	@echo "make test     all tests"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
-	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…)"
+	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"

@@ -7,6 +7,9 @@ import pytest
 from commodel.errors import UserError
 from commodel.interchange import taulop
 from commodel.plan import load_plan
+from commodel.report.machines import machines
+from commodel.results import Results
+from commodel.traces import NO_TRACES
 from tests.fuzz import forms, targets
 
 
@@ -14,6 +17,14 @@ def edit(change):
     plan = json.loads(targets.plan_text())
     change(plan)
     return json.dumps(plan).encode()
+
+
+def platform(**fields):
+    return edit(lambda plan: [about.update(fields) for about in plan["platforms"].values()])
+
+
+def case(**fields):
+    return edit(lambda plan: next(batch for batch in plan["batches"] if batch["cases"])["cases"][0].update(fields))
 
 
 def point(**fields):
@@ -52,6 +63,25 @@ FOUND = {
     "ranks that are text": ("plan", edit(point(ranks="4"))),
     "ranks below 0": ("plan", edit(point(ranks=-4))),
     "a layout that is a list": ("plan", edit(point(layout=["block"]))),
+    "a family that is a path": ("plan", edit(lambda plan: plan.update(families=["../../x"]))),
+    "a family that is a number": ("plan", edit(lambda plan: plan.update(families=[1]))),
+    "families that are a mapping of lists": ("plan", edit(lambda plan: plan.update(families=[["loggp"]]))),
+    "a probe that is a path": ("plan", edit(lambda plan: plan.update(probes={"../x": []}))),
+    "a container that is text": ("plan", platform(container="x")),
+    "a container that lacks something": ("plan", platform(container={"image": "x"})),
+    "a container of lists": ("plan", platform(container={"image": [], "digest": "", "model": "", "native": ""})),
+    "types that are a list": ("plan", platform(types=["fat"])),
+    "types that are no numbers": ("plan", platform(types={"fat": "2"})),
+    "a platform that is text": (
+        "plan",
+        edit(lambda plan: plan["platforms"].update(dict.fromkeys(plan["platforms"], "x"))),
+    ),
+    "a platform that may be simulated": ("plan", platform(simulated="yes")),
+    "a timeout that is no time": ("plan", edit(lambda plan: plan["measure"].update(timeout=[]))),
+    "a setting of the measurement that is none": ("plan", edit(lambda plan: plan["measure"].update(sync="; touch x"))),
+    "a setting of a case that is a list": ("plan", case(settings={"bytes": [1]})),
+    "a node of a case that is text": ("plan", case(where=["0"])),
+    "a batch on no platform": ("plan", edit(lambda plan: plan["batches"][0].update(platform="none"))),
     "an estimate that is no number": ("plan", edit(lambda plan: plan["batches"][0].update(seconds=float("nan")))),
 }
 
@@ -87,3 +117,27 @@ def test_a_plan_that_is_in_order_is_read(tmp_path):
 
 def test_a_raw_file_that_is_in_order_is_read(tmp_path):
     targets.raw_file(targets.RAW, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (platform(container="x"), r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping"),
+        (platform(simulated=1), r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false"),
+        (edit(lambda plan: plan.update(families=["../x"])), r"plan\.json: families: found '\.\./x', wanted a name"),
+        (edit(lambda plan: plan["measure"].update(warmup=-1)), r"plan\.json: measure\.warmup: found '-1'"),
+    ],
+)
+def test_what_is_wrong_in_a_plan_has_its_key(tmp_path, content, said):
+    (tmp_path / "plan.json").write_bytes(content)
+    with pytest.raises(UserError, match=said):
+        load_plan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize("text", ["scalar", "- a\n", "hosts: x\n", "hosts: {names: x}\n", "hosts: {names: {a: 1}}\n"])
+def test_a_platform_s_text_that_is_none_names_no_machines(tmp_path, text):
+    place = tmp_path / "inputs/platforms"
+    place.mkdir(parents=True)
+    (place / "p.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"p\.yaml:1: .*wanted a (mapping|list)"):
+        machines({}, NO_TRACES, Results.of(tmp_path))

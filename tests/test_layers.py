@@ -15,7 +15,7 @@ LEVELS = {
     3: "controller experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves doubling pairs pipelines replay roundtrips topologies layouts"
     " treetext",
-    5: "attempts rawfiles treedrawing matrix algorithms launchers probes families playfile",
+    5: "attempts planfile rawfiles treedrawing matrix algorithms launchers probes families playfile",
     6: "unmeasured pricesearch leftout patterns points build provenance notation reach",
     7: "identity starts duration collect compare distributions fit interchange predict pricelist",
     8: "forecast pointfit pointtable batches sweep planview pricing",

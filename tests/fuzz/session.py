@@ -1,8 +1,11 @@
 """Runs targets for a while: many inputs from a seed, each within limits of processor time and memory.
 
-The oracle: an input ends in a value or in a UserError of one line. Anything else is a failure, shown with its input.
+The oracle: an input ends in a value or in a UserError of one line. Anything else is a failure: its input is kept in
+build/fuzz, also where it never fails again, or ends this process.
 """
 
+import ast
+import re
 import resource
 import signal
 import tempfile
@@ -15,8 +18,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from commodel.errors import UserError
-from tests.fuzz.targets import Target
+from commodel.toolchain import ROOT
+from tests.fuzz.targets import TARGETS, Target
 
+KEPT = ROOT / "build" / "fuzz"  # inputs that failed: TARGET-SEED-ERROR.txt
 ROUND = 20  # inputs between two looks at the clock
 CPU = 30  # seconds of processor time that one input may take, on a slow machine
 MEMORY = 3 << 30  # bytes of address space beside what is there already
@@ -26,18 +31,19 @@ class OutOfTime(BaseException):
     """No Exception, so that nothing under test can take it for one of its own."""
 
 
-def fuzz(target: Target, seconds: float, number: int) -> int:
+def fuzz(name: str, seconds: float, number: int) -> int:
     """Tries a target until the time is over; how many inputs that were. Raises what an input must not raise."""
     tried, until = 0, time.monotonic() + seconds
     while True:
-        tried += one_round(target, number)
+        tried += one_round(TARGETS[name], number, KEPT / f"{name.replace(' ', '-')}-{number}")
         number += 1
         if time.monotonic() > until:
             return tried
 
 
-def one_round(target: Target, number: int) -> int:
+def one_round(target: Target, number: int, kept: Path) -> int:
     tried = 0
+    kept.parent.mkdir(parents=True, exist_ok=True)
 
     @seed(number)
     @settings(
@@ -51,11 +57,42 @@ def one_round(target: Target, number: int) -> int:
     def attempt(given_input) -> None:
         nonlocal tried
         tried += 1
-        with tempfile.TemporaryDirectory() as folder, limits():
-            ends_well(target.run, given_input, Path(folder))
+        with keeping(given_input, kept):
+            attempt_one(target, given_input)
 
     attempt()
     return tried
+
+
+@contextmanager
+def keeping(given_input: object, kept: Path) -> Iterator[None]:
+    """The input is in a file while it is tried. It stays there if it fails, one of each kind of failure, the smallest
+    last; and if this process is killed."""
+    trying = kept.with_name(f"{kept.name}.txt")
+    trying.write_text(f"{given_input!a}\n")
+    try:
+        yield
+    except BaseException as error:
+        trying.replace(kept.with_name(f"{kept.name}-{type(error).__name__}.txt"))
+        raise
+    trying.unlink()
+
+
+def failures(since: float) -> list[Path]:
+    """The inputs that have failed, or ended what tried them, since then."""
+    return sorted(path for path in KEPT.glob("*.txt") if path.stat().st_mtime >= since)
+
+
+def replay(path: Path) -> None:
+    """Tries a kept input again. Raises what it must not raise."""
+    names = {name.replace(" ", "-"): name for name in TARGETS}
+    stem = max((stem for stem in names if re.match(rf"{re.escape(stem)}-[0-9]", path.name)), key=len)
+    attempt_one(TARGETS[names[stem]], ast.literal_eval(path.read_text()))
+
+
+def attempt_one(target: Target, given_input: object) -> None:
+    with tempfile.TemporaryDirectory() as folder, limits():
+        ends_well(target.run, given_input, Path(folder))
 
 
 def ends_well(run: Callable, given_input: object, folder: Path) -> None:

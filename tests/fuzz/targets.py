@@ -2,6 +2,8 @@
 and of a folder that may be written to; it returns, or raises a UserError."""
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,12 +27,15 @@ from commodel.predict import predict
 from commodel.rawfiles import checksum
 from commodel.records import Plan
 from commodel.registry import discover
+from commodel.report import stored
 from commodel.toolchain import ROOT
 from commodel.topologies import tree
 from tests.fuzz import forms, native
 from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES
+from tests.received import FOLDER, Received, make_received
 
+PLANTED = st.sampled_from(("link", "pipe", "device", "folder", "nowhere", "circle"))
 Run = Callable[[object, Path], object]
 
 
@@ -185,6 +190,66 @@ def options(given: tuple, folder: Path) -> None:
     either(jobs_of, (operation,), None, ranks, sizes)
 
 
+@lru_cache
+def template() -> Received:
+    return make_received(Path(native.folder().name) / "received", reported=False)
+
+
+def received_folders() -> st.SearchStrategy[tuple]:
+    """A verb, and a file or folder of the results that is something else: an edited text, a link, a pipe, a device."""
+    names = {name.removeprefix(f"{FOLDER}/"): content for name, content in template().files().items()}
+    story = f"raw/{template().batch}/state.json"
+    names[story] = (template().results / story).read_bytes()
+    folders = sorted({str(parent) for name in names for parent in Path(name).parents} - {"."})
+
+    def of_file(name: str) -> st.SearchStrategy[tuple]:
+        """Tables that stages hand on keep their columns: only what stands in other files is edited."""
+        table = name.endswith(".csv") and not name.startswith("raw/")
+        return st.tuples(st.just(name), PLANTED if table else st.one_of(edited([names[name]]), PLANTED))
+
+    places = st.one_of(st.sampled_from(sorted(names)).flatmap(of_file), st.tuples(st.sampled_from(folders), PLANTED))
+    verbs = st.sampled_from(("collect", "fit", "predict", "compare", "status", "advise", "stored"))
+    return st.tuples(verbs, st.lists(places, min_size=1, max_size=3))
+
+
+def received_folder(given: tuple, folder: Path) -> None:
+    """Nothing outside is changed, whatever a verb meets."""
+    verb, planted = given
+    precious = folder / "precious"
+    precious.write_text("precious")
+    here = template().copy(folder / "root")
+    for name, what in planted:
+        plant(here.results / name, what, precious)
+    try:
+        if verb == "stored":
+            stored(here.results, anonymous=True)
+            return
+        done = here.invoke(verb)
+        if not isinstance(done.exception, SystemExit | None):
+            raise done.exception
+        if done.exit_code == 2:
+            (said,) = [line for line in done.output.splitlines() if line.startswith("commodel: ")]
+            raise UserError(said)
+    finally:
+        assert precious.read_text() == "precious"
+
+
+def plant(place: Path, what: bytes | str, precious: Path) -> None:
+    if not place.parent.is_dir() or place.parent.is_symlink():
+        return  # another one took its place
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    if isinstance(what, bytes):
+        place.write_bytes(what)
+    elif what == "pipe":
+        os.mkfifo(place)
+    elif what == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to({"link": precious, "device": "/dev/zero", "nowhere": "/nowhere", "circle": place}[what])
+
+
 def hosts(path: Path) -> None:
     mrnet.on_hosts(tree("flat:3"), path)
 
@@ -221,6 +286,7 @@ TARGETS: dict[str, Target] = {
     "raw": Target(edited([RAW]), raw_file),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
     "rules": Target(edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.rules(rules.read_table(path)))),
+    "received folder": Target(st.deferred(received_folders), received_folder),
     "native cases": Target(edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))),
     "native schedule": Target(edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))),
     "units": Target(written(*forms.QUANTITIES), quantity),

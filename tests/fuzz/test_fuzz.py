@@ -1,11 +1,18 @@
 """A slice of `make fuzz` that takes about 20 seconds, from one seed."""
 
+import ast
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
+from hypothesis import strategies as st
 
-from tests.fuzz.session import fuzz
-from tests.fuzz.targets import TARGETS
+from commodel.toolchain import ROOT
+from tests.fuzz import session
+from tests.fuzz.session import failures, fuzz, replay
+from tests.fuzz.targets import TARGETS, Target
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "20"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
@@ -13,4 +20,56 @@ SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_hostile_input_ends_in_a_value_or_in_one_line(name):
-    assert fuzz(TARGETS[name], SECONDS / len(TARGETS), SEED) > 0
+    assert fuzz(name, SECONDS / len(TARGETS), SEED) > 0
+
+
+def fails(given_input, folder):
+    if len(given_input) > 2:
+        raise KeyError(given_input)
+
+
+def test_a_failing_input_is_kept_and_can_be_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "KEPT", tmp_path / "kept")
+    monkeypatch.setitem(TARGETS, "made up", Target(st.text(), fails))
+    with pytest.raises(KeyError):
+        fuzz("made up", 0, 7)
+    (kept,) = failures(0.0)
+    assert kept.name == "made-up-7-KeyError.txt"
+    assert kept.read_text() == "'000'\n"  # the smallest
+    with pytest.raises(KeyError):
+        replay(kept)
+    assert not list(kept.parent.glob("*-7.txt"))
+
+
+def test_a_failure_that_never_comes_again_is_kept(tmp_path, monkeypatch):
+    seen = []
+
+    def fails_once(given_input, folder):
+        seen.append(given_input)
+        if len(seen) == 5:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(session, "KEPT", tmp_path / "kept")
+    monkeypatch.setitem(TARGETS, "made up", Target(st.binary(max_size=9), fails_once))
+    with pytest.raises(Exception, match=r".*"):
+        fuzz("made up", 0, 3)
+    (kept,) = failures(0.0)
+    assert ast.literal_eval(kept.read_text()) == seen[4]
+
+
+KILLED = """
+import os, signal
+from tests.fuzz import session
+from tests.fuzz.targets import TARGETS, Target
+from hypothesis import strategies as st
+session.KEPT = session.Path("kept").absolute()
+TARGETS["deadly"] = Target(st.just(b"x"), lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+session.fuzz("deadly", 0, 5)
+"""
+
+
+def test_an_input_that_kills_the_process_is_kept(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()} == {"deadly-5.txt": "b'x'\n"}

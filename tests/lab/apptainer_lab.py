@@ -57,6 +57,7 @@ def apptainer(tmp_path_factory) -> dict[str, str]:
         "PATH": f"{lab('tools')}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
         # Root here may lack capabilities that apptainer hands on.
         "APPTAINER_USERNS": "1",
+        "COMMODEL_TRUSTED": "/",  # images and MPIs of the lab lie anywhere
         "APPTAINER_CONFIGDIR": str(config),
     }
 

@@ -1,12 +1,9 @@
 """Experiment to plan: the matrix becomes points, points and probe cases become batches, one batch one allocation."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from commodel import __version__
 from commodel.allocation import constraint
@@ -14,11 +11,12 @@ from commodel.batches import batches
 from commodel.build import programs
 from commodel.config import find, load_experiment, load_platform
 from commodel.errors import UserError
-from commodel.experiments import Block, Experiment, Measure
+from commodel.experiments import Block, Experiment
 from commodel.families import family, family_names
 from commodel.identity import identified
 from commodel.launchers import Launcher, launcher
 from commodel.matrix import check_size, combinations, place_of
+from commodel.planfile import plan_of
 from commodel.platforms import Platform
 from commodel.points import Setting, library_beside, make_point
 from commodel.probes import probe
@@ -29,7 +27,6 @@ from commodel.safepaths import AnyPath, SafePath
 from commodel.tables import MAX_FILE, read_json, write_text
 from commodel.textfiles import read_text
 from commodel.toolchain import ROOT
-from commodel.yamltext import key_name
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 
@@ -179,23 +176,14 @@ def inputs(plan: Plan, experiment: Path, results: Results) -> dict[SafePath, str
 
 def load_plan(path: AnyPath) -> Plan:
     try:
-        plan = Plan.from_json(read_json(path))
+        plan = plan_of(read_json(path))
         for spec in {name for point in plan.points for name in (point.topology, point.layout)}:
             check_inside(spec)
-        return replace(plan, measure=_measure(plan.measure))
+        return plan
     except UserError as error:
         raise UserError(error.message.removeprefix(f"{path}: "), file=path) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
-
-
-def _measure(settings: Mapping[str, object]) -> dict[str, object]:
-    try:
-        return Measure.model_validate(settings).model_dump()
-    except ValidationError as errors:
-        first = errors.errors(include_url=False)[0]
-        said = first["ctx"]["message"] if first["type"] == "refused" else first["msg"]
-        raise UserError(said, key=key_name(("measure", *first["loc"]))) from None
 
 
 def constraint_of(plan: Plan, batch: str) -> str:

@@ -64,7 +64,7 @@ class Hosts(Part):
 
 
 class Container(Part):
-    image: IMAGE = Field(description="in the project's folder, or, where that is meant, an absolute path")
+    image: IMAGE = Field(description="in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED")
     model: fields.one_of("hybrid", "bind") = Field(
         "hybrid", description="hybrid: with the MPI in the image; bind: with this machine's in its place"
     )

@@ -7,11 +7,7 @@ if FINISH and not CAMPAIGN.finished:
 rule collect:
     input:
         [str(CAMPAIGN.done(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
-        left=[
-            str(path)
-            for batch in CAMPAIGN.unfinished
-            if FINISH and (path := RESULTS.state(batch.name)).exists()
-        ],
+        left=[str(path) for batch in CAMPAIGN.unfinished if FINISH and (path := RESULTS.state(batch.name)).exists()],
         plan=str(RESULTS.plan),
         code=sources("collect", "distributions"),
     output:
