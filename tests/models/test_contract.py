@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.families import complete, costs, family, family_names
 from commodel.fit import as_parameters
 from commodel.fitting import Observed, estimate
-from commodel.functions import FORMS
+from commodel.functions import FORMS, KNOT, TABLE
 from commodel.leftout import left_out
 from commodel.patterns import schedule
 from commodel.predict import predict
@@ -186,6 +186,30 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(name):
             inside[key] += found.low <= value <= found.high
     shares = {key: count / 200 for key, count in inside.items()}
     assert all(0.90 <= share <= 0.99 for share in shares.values()), shares
+
+
+def test_no_interval_of_a_cost_goes_below_0(name):
+    """Where a machine is not what the family says, the misfit of the fit must not become a negative cost."""
+    entry, machine = family(name), truth(name)
+    functions = {parameter.name for parameter in entry.parameters if parameter.argument}
+    for seed, bent in enumerate((0.3, 1.5, 0.3, 1.5)):
+        rng, evidence = np.random.default_rng(seed), observed(machine, name, noise=0.05, samples=10, seed=seed)
+        probes = {
+            probe: [replace(case, seconds=case.seconds * rng.lognormal(0, bent)) for case in cases]
+            for probe, cases in evidence.probes.items()
+        }
+        fitted = entry.fit(Observed(probes, seed, evidence.types))
+        for key, estimate_ in as_parameters(entry, fitted).values.items():
+            function, _, letter = key.rpartition(".")
+            if function.partition(".")[0] not in functions or KNOT.fullmatch(letter):
+                assert estimate_.low >= 0, key
+                assert fitted.values[key].min() >= 0, key
+        values = Values({key: draws[:, None] for key, draws in fitted.values.items()}, fitted.forms)
+        for function in {key.rpartition(".")[0] for key in fitted.values}:
+            form = fitted.forms.get(function, "constant")
+            # LoP's functions of a count may dip between the counts probed: its price takes no less than 0 there.
+            if function.partition(".")[0] in functions and form not in (TABLE, "pipeline", "saturating"):
+                assert values.at(function, np.geomspace(1, 12, 30)).min() >= 0, function
 
 
 def test_noise_free_data_give_the_truth_back(name):

@@ -77,7 +77,7 @@ def test_two_of_different_length_share_the_channel_for_the_shorter_ones_time():
 def test_an_odd_byte_costs_no_latency_of_its_own(operation):
     """Blocks of 0 and 1 bytes at 7 bytes on 8 ranks, all of 1 at 8: whatever is odd, a price does not fall."""
     found = parameters(**table(1.0, 10.0, 0.1, 1.0, latency=30.0))
-    points = [point(operation, "ring", ranks=8, bytes=size, layout="block:2") for size in range(1, 33)]
+    points = [point(operation, "ring", ranks=8, bytes=size, layout="block:8") for size in range(1, 33)]
     prices = np.array([prediction.seconds for prediction in predict(found, points)])
     assert np.all(np.diff(prices) >= -1e-9 * prices[1:]), prices
     assert prices[6] <= prices[7]

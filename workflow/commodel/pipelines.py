@@ -112,7 +112,7 @@ class _Search:
         features = self.centred(self.features(grid))
         gram = products(features * np.sqrt(self.weights))
         right = self.weights * self.centred(y)
-        target = np.stack([np.sum(features * row, axis=-1) for row in right], axis=-1)  # (grid, 2, rows)
+        target = np.sum(features[:, :, None] * right, axis=-1)  # (grid, 2, rows)
         found = _positive(gram[..., None], target)
         explained = np.sum(found * target, axis=1)
         return grid[np.argmax(explained, axis=0)]

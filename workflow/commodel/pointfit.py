@@ -71,7 +71,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
     given, (order, points, seconds) = seconds, _in_order(points, seconds)
     if entry.fit_points is not None:
-        return entry.fit_points([schedule(point) for point in points], seconds)
+        return entry.fit_points([schedule(point) for point in points], given[order])  # it searches no kinks
     stacks = list(stacked(points))
     guess = dict(entry.from_points)
     works = any(pattern.work.bytes.any() for _, pattern in stacks)

@@ -68,7 +68,8 @@ def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.nda
 
 
 def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: int) -> np.ndarray:
-    """The draws of y with the part of the misfit put on that noise does not explain."""
+    """The draws of y with the part of the misfit put on that noise does not explain. What is not below 0 stays so: a
+    time that no clock could have shown would make an interval of negative costs."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
         return y
@@ -78,7 +79,8 @@ def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: i
         return y  # noise alone may well do that
     share = max(0.0, 1 - noise / total)
     signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
-    return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
+    drawn = y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs
+    return np.concatenate([y[:1], np.where(y[1:] < 0, drawn, np.maximum(drawn, 0))])
 
 
 def mean(y: np.ndarray, weights: np.ndarray | float = 1.0) -> np.ndarray:
@@ -127,7 +129,7 @@ def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
 
     def best_b(c: float, times: np.ndarray) -> float:
         grown = expm1(c * x)
-        return np.sum(weights * grown * times) / np.sum(weights * grown**2)
+        return max(np.sum(weights * grown * times) / np.sum(weights * grown**2), 0.0)
 
     def loss(log_c: float, times: np.ndarray) -> float:
         c = exp(log_c)
