@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.families import complete, costs, family, family_names
+from commodel.families import complete, costs, family, family_names, read_set
 from commodel.fit import as_parameters
 from commodel.fitting import Observed, estimate
 from commodel.functions import FORMS, KNOT, TABLE
@@ -17,7 +17,7 @@ from commodel.predict import predict
 from commodel.probes import probe, spread
 from commodel.records import Estimate, ParameterSet
 from commodel.schedule import Schedule
-from commodel.tables import read_parameters, write_parameters
+from commodel.tables import write_parameters
 from commodel.values import Values
 from tests.models.synthetic import observed, truth
 from tests.patterns import catalogue, point
@@ -106,7 +106,7 @@ def test_doubts_about_a_stack_are_those_about_one_by_one(name):
 def test_a_parameter_set_survives_its_file(name, tmp_path):
     parameters = fitted_set(name, noise=0.02)
     write_parameters(tmp_path / "set.yaml", parameters)
-    again = read_parameters(tmp_path / "set.yaml")
+    again = read_set(tmp_path / "set.yaml")
     assert again.values == parameters.values
     assert again.forms == parameters.forms
     assert again.settings == parameters.settings
