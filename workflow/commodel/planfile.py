@@ -77,6 +77,10 @@ def _check_platform(key: str, about: object) -> None:
 
 
 def _measure(settings: Mapping[str, object]) -> dict[str, object]:
+    """As an experiment may have them; the plan has all times in seconds."""
+    timeout = settings.get("timeout")
+    if isinstance(timeout, int | float) and not isinstance(timeout, bool):
+        settings = {**settings, "timeout": f"{timeout!r} s"}
     try:
         return Measure.model_validate(settings).model_dump()
     except ValidationError as errors:
