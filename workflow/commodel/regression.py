@@ -68,8 +68,7 @@ def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.nda
 
 
 def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: int) -> np.ndarray:
-    """The draws of y with the part of the misfit put on that noise does not explain. What is not below 0 stays so: a
-    time that no clock could have shown would make an interval of negative costs."""
+    """The draws of y with the part of the misfit put on that noise does not explain."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
         return y
@@ -79,13 +78,13 @@ def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: i
         return y  # noise alone may well do that
     share = max(0.0, 1 - noise / total)
     signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
-    drawn = y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs
-    return np.concatenate([y[:1], np.where(y[1:] < 0, drawn, np.maximum(drawn, 0))])
+    return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
 def mean(y: np.ndarray, weights: np.ndarray | float = 1.0) -> np.ndarray:
-    """Weighted mean over the cases, one for each draw."""
-    return least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0]
+    """Weighted mean over the cases, one for each draw: of costs, so that no draw is below 0, however large the misfit
+    that is put on it."""
+    return np.maximum(least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
 
 
 def line(
