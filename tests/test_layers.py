@@ -8,11 +8,11 @@ LEVELS = {
     -2: "errors mpikinds",
     -1: "safepaths",
     0: "process results textfiles",
-    1: "watching safecells sources holding registry units expressions yamltext toolchain tree records schedule"
+    1: "stopping safecells sources holding registry units expressions yamltext toolchain tree records schedule"
     " portable",
     2: "lastwords container descent fields stats functions phases projectfiles segments simnetwork soonest treefiles"
     " window",
-    3: "controller experiments operations platforms rounds tables fitting regression values",
+    3: "controller watching experiments operations platforms rounds tables fitting regression values",
     4: "allocation streams concurrency config curves doubling pairs pipelines replay roundtrips topologies layouts"
     " treetext",
     5: "attempts planfile rawfiles treedrawing matrix algorithms launchers probes families playfile",

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.watching import heed_stop
+from commodel.stopping import heed_stop
 
 # What Slurm's commands say when it was not their question that was wrong.
 AWAY = re.compile(

@@ -15,7 +15,8 @@ from commodel.lastwords import OWN, TAKEN, full, last_words, printed
 from commodel.process import run
 from commodel.safepaths import AnyPath
 from commodel.starts import Rig, Start, prepare
-from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case, heed_stop
+from commodel.stopping import heed_stop
+from commodel.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case
 
 EXIT_USER = 2  # of the programs, where the launcher passes it on
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up; or starts

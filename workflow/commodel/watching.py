@@ -3,19 +3,15 @@
 The program names its case in `.now` beside its samples; limits run on a clock that never steps.
 """
 
-import os
-import signal
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from commodel.safepaths import AnyPath
+from commodel.stopping import heed_stop
 
 STARTING, TIMEOUT, BUDGET = "starting", "timeout", "budget"
 LONGEST_NAME = 300  # bytes
 START_LIMIT = 300.0  # seconds from the start of a program to its first case
-STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campaign is being stopped
 
 
 def case_at(folder: AnyPath) -> str:
@@ -29,13 +25,6 @@ def case_at(folder: AnyPath) -> str:
 
 def forget_case(folder: AnyPath) -> None:
     (folder / ".now").unlink(missing_ok=True)
-
-
-def heed_stop() -> None:
-    """Ends this process as Ctrl-C would if its campaign is being stopped: a job that starts at that very moment is not
-    among those that get the signal, or that Slurm is told to cancel."""
-    if (path := os.environ.get(STOP_FILE)) and Path(path).exists():
-        sys.exit(128 + signal.SIGINT)
 
 
 class Watch:

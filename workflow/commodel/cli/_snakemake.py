@@ -19,8 +19,8 @@ from platformdirs import AppDirs
 from commodel.errors import UserError, suggest
 from commodel.holding import HANDED_DOWN
 from commodel.safepaths import AnyPath
+from commodel.stopping import STOP_FILE
 from commodel.toolchain import ROOT
-from commodel.watching import STOP_FILE
 
 EVERY = 2.0  # seconds between two looks at how far it is
 PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again
