@@ -99,7 +99,7 @@ bench-heldout: $(READY)
 	.venv/bin/python tests/bench/heldout.py $(TABLE)
 
 schemas: $(READY)
-	.venv/bin/python -m commodel.config workflow/schemas
+	.venv/bin/python -m commodel.plan.config workflow/schemas
 
 # CONTAINER_BUILD takes the builder's own options, e.g. '--build-arg BOOTSTRAP=localimage --build-arg FROM=rootfs'.
 container:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from shlex import quote
 
-from commodel.campaign import begin
+from commodel.results.campaign import begin
 from commodel.errors import UserError
 from commodel.sources import sources
 from snakemake.exceptions import WorkflowError

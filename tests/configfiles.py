@@ -2,8 +2,8 @@
 
 import pytest
 
-from commodel import config
 from commodel.errors import UserError
+from commodel.plan import config
 
 EXPERIMENT = """\
 title: every key that there is

@@ -5,8 +5,8 @@ import signal
 import pytest
 from hypothesis import settings
 
-from commodel.build import build
-from commodel.toolchain import ROOT, find
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT, find
 
 settings.register_profile("shared machine", deadline=None)  # a slow moment of the machine is not a failure
 settings.load_profile("shared machine")

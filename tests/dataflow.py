@@ -4,8 +4,8 @@ from collections import defaultdict, deque
 
 import numpy as np
 
-from commodel.operations import Operation
-from commodel.schedule import KINDS, Schedule
+from commodel.patterns.operations import Operation
+from commodel.patterns.schedule import KINDS, Schedule
 
 Data = dict[int, frozenset]  # address -> the ranks whose values are combined there
 

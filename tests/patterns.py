@@ -1,11 +1,11 @@
 """Every pattern that the catalogue can build, for tests that look at all of them."""
 
-from commodel.algorithms import Algorithm, TreeAlgorithm
+from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
+from commodel.patterns.trees.topologies import tree
 from commodel.records import Point
 from commodel.registry import discover
-from commodel.topologies import tree
 
-ENTRIES = discover("algorithms", "ALGORITHM")
+ENTRIES = discover("patterns.algorithms", "ALGORITHM")
 # What an algorithm does only when asked to, or where it has to be asked.
 ARGUMENTS = {
     "[SEGMENT BYTES]": ("", "24"),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from commodel import rawfiles
 from commodel.cli import main
-from commodel.plan import load_plan
-from commodel.tables import write_json
+from commodel.files.tables import write_json
+from commodel.plan.make import load_plan
+from commodel.results import rawfiles
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """

@@ -2,8 +2,8 @@
 
 import os
 
-from commodel.build import starter
-from commodel.launchers import launcher
+from commodel.platforms.build import starter
+from commodel.platforms.launchers import launcher
 
 LOCAL = launcher("local")
 

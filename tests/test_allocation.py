@@ -2,9 +2,9 @@
 
 import pytest
 
-from commodel.allocation import by_type, constraint, features_of, mpi_types, wanted_types
-from commodel.config import load_platform
 from commodel.errors import UserError
+from commodel.plan.config import load_platform
+from commodel.platforms.slurm import by_type, constraint, features_of, mpi_types, wanted_types
 
 TYPED = "launcher: slurm\nnodes: 5\ncores: 2\ntypes: {fat: 2, thin: 3}\nslurm: {features: {fat: bigmem, thin: std}}\n"
 NODES = "\n".join(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.attempts import DAMAGED, DONE, OwnAttempt, read_story
+from commodel.results.attempts import DAMAGED, DONE, OwnAttempt, read_story
 from tests.damages import DAMAGES
 
 

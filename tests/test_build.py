@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from commodel import toolchain
-from commodel.build import build, compiler_note, refuse_foreign, starter
 from commodel.errors import UserError
+from commodel.platforms import tools as toolchain
+from commodel.platforms.build import build, compiler_note, refuse_foreign, starter
 
 
 @pytest.fixture

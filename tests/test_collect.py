@@ -5,12 +5,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from commodel import rawfiles, unmeasured
-from commodel.attempts import DAMAGED, OwnAttempt
-from commodel.collect import collect, summarize_raw
-from commodel.compare import compare
+from commodel.compare.table import compare
 from commodel.errors import UserError
 from commodel.records import Batch, Case, Plan, Point
+from commodel.results import rawfiles, unmeasured
+from commodel.results.attempts import DAMAGED, OwnAttempt
+from commodel.results.collect import collect, summarize_raw
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
 CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare import compare, selection, summarize
-from commodel.patterns import fan_ins, schedule
+from commodel.compare.table import compare, selection, summarize
+from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Plan, Point
 from tests.patterns import catalogue
 
@@ -249,6 +249,6 @@ def test_fan_in_is_the_most_messages_a_rank_gets_in_one_step(comparison):
 
 def test_fan_ins_builds_few_schedules(monkeypatch):
     built = []
-    monkeypatch.setattr("commodel.patterns.fan_in", lambda pattern: built.append(pattern) or busiest(pattern))
+    monkeypatch.setattr("commodel.patterns.build.fan_in", lambda pattern: built.append(pattern) or busiest(pattern))
     fan_ins([point for size in range(1, 200) for point in catalogue(4, size)])
     assert len(built) == 2 * len(catalogue(4, 1))

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from commodel import config
 from commodel.errors import UserError
+from commodel.plan import config
 from tests.configfiles import EXPERIMENT, FILES, HOSTS, LOCAL, SIMGRID, SLURM, load, paths
 
 SCHEMAS = Path(__file__).parent.parent / "workflow" / "schemas"
@@ -117,7 +117,7 @@ def test_committed_schemas_are_current():
     assert {file.name for file in SCHEMAS.glob("*.json")} >= set(wanted)
     for name, schema in wanted.items():
         assert json.loads((SCHEMAS / name).read_text()) == json.loads(json.dumps(schema)), (
-            "run: python -m commodel.config workflow/schemas"
+            "run: python -m commodel.plan.config workflow/schemas"
         )
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from commodel.config import TRUSTED, load_platform
-from commodel.container import Image, image_digest, inside
 from commodel.errors import UserError
-from commodel.launchers import Job, launcher
-from commodel.mpikinds import kind
+from commodel.plan.config import TRUSTED, load_platform
+from commodel.platforms.container import Image, image_digest, inside
+from commodel.platforms.launchers import Job, launcher
+from commodel.platforms.mpikinds import kind
 
 LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
 SLURM = "launcher: slurm\nnodes: 2\ncores: 2\n"

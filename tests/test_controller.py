@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from commodel import controller
-from commodel.allocation import end_steps
-from commodel.controller import ask, refused
 from commodel.errors import UserError
+from commodel.platforms import controller
+from commodel.platforms.controller import ask, refused
+from commodel.platforms.slurm import end_steps
 
 # What Slurm 22.05 prints while slurmctld is killed, or stopped.
 KILLED = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
@@ -68,7 +68,7 @@ def test_a_start_that_slurm_refused_is_known_from_others():
 def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, monkeypatch):
     """Slurm would take their nodes out of service."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr("commodel.allocation.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("commodel.platforms.slurm.time.sleep", lambda seconds: None)
     file = command(answers="7.0")
     folder = file.parent
     command(name="scancel")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel import expressions
 from commodel.errors import UserError
+from commodel.files import expressions
 
 NAMES = ("ranks", "nodes", "bytes", "algorithm", "topology")
 VALUES = {"ranks": 12, "nodes": 4, "bytes": 1024, "algorithm": "ring", "topology": ""}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from commodel.duration import START
-from commodel.forecast import Work, pace, running, then, together, waiting, within
+from commodel.plan.duration import START
+from commodel.results.forecast import Work, pace, running, then, together, waiting, within
 
 
 def test_no_pace_no_forecast():

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commodel.compare.heldout import errors, fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.families import given as machine
-from commodel.heldout import errors, fit_seen, judged, split
+from commodel.fit.pointtable import Measured, read_points
 from commodel.interchange import Given, pico
-from commodel.points import Setting, make_point
-from commodel.pointtable import Measured, read_points
-from commodel.predict import predict
+from commodel.models.families import given as machine
+from commodel.patterns.points import Setting, make_point
+from commodel.price.predict import predict
 from tests.patterns import point
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "marenostrum5-collectives.csv"

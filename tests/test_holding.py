@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from commodel.errors import UserError
-from commodel.holding import HANDED_DOWN, held, hold, holder
+from commodel.results.holding import HANDED_DOWN, held, hold, holder
 
 HOLD = "import sys, time; from pathlib import Path; from commodel.holding import held\n"
 HOLD += "with held(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"

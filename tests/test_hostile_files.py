@@ -5,11 +5,11 @@ import json
 import pytest
 
 from commodel.errors import UserError
+from commodel.files.results import Results
 from commodel.interchange import taulop
-from commodel.plan import load_plan
+from commodel.plan.make import load_plan
 from commodel.report.machines import machines
-from commodel.results import Results
-from commodel.traces import NO_TRACES
+from commodel.results.traces import NO_TRACES
 from tests.fuzz import forms, targets
 
 

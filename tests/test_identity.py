@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commodel.identity import LARGEST, MOST_ROWS, identified
-from commodel.layouts import place
-from commodel.points import Setting, make_point
+from commodel.patterns.identity import LARGEST, MOST_ROWS, identified
+from commodel.patterns.layouts import place
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.schedule import Work, whole_bytes
+from commodel.patterns.trees.topologies import tree
 from commodel.records import LIBRARY
 from commodel.registry import discover
-from commodel.schedule import Work, whole_bytes
-from commodel.topologies import tree
 from tests.patterns import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
 
 PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
@@ -136,7 +136,7 @@ def changed(monkeypatch, entry, change, when=lambda pattern, size: True):
         pattern = entry.build(first, size, *argument)
         return change(pattern) if when(pattern, size) else pattern
 
-    monkeypatch.setitem(discover("algorithms", "ALGORITHM"), entry.name, replace(entry, build=build))
+    monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), entry.name, replace(entry, build=build))
 
 
 SOME = {  # an algorithm of each kind, and an operation over trees
@@ -192,7 +192,7 @@ def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):
         chosen = point("bcast", algorithm, ranks=8, layout="block:2")
         before = id_of(chosen)
         with monkeypatch.context() as patch:
-            patch.setattr("commodel.identity.place", lambda layout, ranks: place(layout, ranks)[::-1])
+            patch.setattr("commodel.patterns.identity.place", lambda layout, ranks: place(layout, ranks)[::-1])
             assert id_of(chosen) != before
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from commodel.mpikinds import kind
-from commodel.toolchain import ROOT, beside, find, version
+from commodel.platforms.mpikinds import kind
+from commodel.platforms.tools import ROOT, beside, find, version
 from tests.lab.pinned_mpi import first_on_path
 
 LAB = ROOT / "tests" / "lab"

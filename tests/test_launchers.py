@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.launchers import Job, launcher
-from commodel.launchers.hosts import KINDS
+from commodel.plan.config import load_platform
+from commodel.platforms.launchers import Job, launcher
+from commodel.platforms.launchers.hosts import KINDS
 from commodel.registry import discover
 
 PLATFORMS = {
@@ -35,7 +35,7 @@ def job(tmp_path):
 
 
 def test_every_launcher_is_known_here():
-    assert set(discover("launchers", "LAUNCHER")) == set(PLATFORMS)
+    assert set(discover("platforms.launchers", "LAUNCHER")) == set(PLATFORMS)
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

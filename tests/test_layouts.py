@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.layouts import Defaults, full, kinds_of, named, place
-from commodel.points import Setting, full_layout, make_point
+from commodel.measure.starts import Start
+from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
+from commodel.patterns.points import Setting, full_layout, make_point
+from commodel.plan.config import load_platform
 from commodel.registry import discover
-from commodel.starts import Start
 from tests.refusals import message
 
 Q = st.integers(1, 12)
@@ -28,7 +28,7 @@ DEFAULTS = Defaults(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
 
 
 def test_every_layout_is_known_here():
-    assert set(discover("layouts", "LAYOUT")) == {*SPECS, "file"}
+    assert set(discover("patterns.layouts", "LAYOUT")) == {*SPECS, "file"}
 
 
 @given(st.one_of(SPECS.values()), st.integers(1, 200))

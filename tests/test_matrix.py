@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel import matrix, yamltext
-from commodel.config import load_experiment
 from commodel.errors import UserError
-from commodel.experiments import Block
+from commodel.files import yaml as yamltext
+from commodel.plan import matrix
+from commodel.plan.config import load_experiment
+from commodel.plan.experiments import Block
 
 
 def experiment_of(tmp_path, text):

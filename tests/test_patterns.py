@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.algorithms import ANY_ORDER, RANK_ORDER, algorithm
 from commodel.errors import UserError
-from commodel.operations import OPERATIONS
-from commodel.patterns import schedule
-from commodel.phases import phase, sequence
-from commodel.points import Setting, make_point
+from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, algorithm
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.phases import phase, sequence
+from commodel.patterns.points import Setting, make_point
 from tests.dataflow import Replay, finishes_with_synchronous_sends
 from tests.patterns import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.families import given as values_given
-from commodel.operations import OPERATIONS
-from commodel.patterns import schedule
-from commodel.plan import make_plan
-from commodel.points import Setting, library_beside, make_point
-from commodel.predict import predict
+from commodel.measure.starts import starts_of
+from commodel.models.families import given as values_given
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.patterns.trees.topologies import tree
+from commodel.plan.make import make_plan
+from commodel.price.predict import predict
 from commodel.records import LIBRARY
-from commodel.starts import starts_of
-from commodel.topologies import tree
 from tests.patterns import TREES
 
 PLATFORM = "title: some nodes\nlauncher: slurm\nnodes: 32\ncores: 16\n"

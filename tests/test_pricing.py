@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.config import load_experiment
 from commodel.errors import UserError
-from commodel.families import costs, family, family_names
-from commodel.patterns import schedule
-from commodel.points import Setting
-from commodel.predict import CELLS, FEWEST, predict
-from commodel.pricelist import part, shapes, weight
-from commodel.pricing import COLUMNS, price
-from commodel.streams import piece, read_stream, schema, write_stream
+from commodel.files.streams import piece, read_stream, schema, write_stream
+from commodel.models.families import costs, family, family_names
+from commodel.patterns.build import schedule
+from commodel.patterns.points import Setting
+from commodel.plan.config import load_experiment
+from commodel.plan.pricelist import part, shapes, weight
+from commodel.price.predict import CELLS, FEWEST, predict
+from commodel.price.pricing import COLUMNS, price
 from tests.models.test_contract import fitted_set
 from tests.patterns import TREES, point
 
@@ -104,9 +104,9 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
-    monkeypatch.setattr("commodel.predict.STEP", 1 << 8)
+    monkeypatch.setattr("commodel.price.predict.STEP", 1 << 8)
     assert predict(parameters, points) == whole
-    monkeypatch.setattr("commodel.predict.CELLS", 1)
+    monkeypatch.setattr("commodel.price.predict.CELLS", 1)
     entry = family("loggp")
     for found, each in zip(predict(parameters, points), points, strict=True):
         drawn = costs(entry, schedule(each), parameters, drawn=True)[:FEWEST]
@@ -115,7 +115,7 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
 
 
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
-    monkeypatch.setattr("commodel.streams.GROUP", 7)
+    monkeypatch.setattr("commodel.files.streams.GROUP", 7)
     types = schema({"name": str, "count": int, "seconds": float})
     table = piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
     for suffix in ("parquet", "csv"):

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from commodel.collect import OTHERS
-from commodel.layouts import nodes_of_case, place
-from commodel.probes import Site, probe
+from commodel.models.probes import Site, probe
+from commodel.patterns.layouts import nodes_of_case, place
 from commodel.registry import discover
+from commodel.results.collect import OTHERS
 
 SITES = {
     "this machine": Site(1, 2),
@@ -21,7 +21,7 @@ SITES = {
     "simulated": Site(64, 2, simulated=True),
 }
 SIZES = [1, 64, 1024, 65536]
-PROBES = sorted(discover("probes", "PROBE"))
+PROBES = sorted(discover("models.probes", "PROBE"))
 
 
 @pytest.fixture(params=PROBES)

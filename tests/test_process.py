@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 
-from commodel.process import run
+from commodel.measure.process import run
 from tests.processes import alive, still_there
 from tests.waiting import until
 

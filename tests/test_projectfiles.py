@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from commodel.config import load_experiment
 from commodel.errors import UserError
+from commodel.files.project import check_inside
+from commodel.fit.pointtable import read_points
 from commodel.interchange import Given, csv, read_times
-from commodel.plan import load_plan
-from commodel.pointtable import read_points
-from commodel.projectfiles import check_inside
-from commodel.topologies import tree
+from commodel.patterns.trees.topologies import tree
+from commodel.plan.config import load_experiment
+from commodel.plan.make import load_plan
 from tests.fuzz.targets import plan_text
 
 TREE = "node,parent\n0,\n1,0\n"

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from commodel import provenance
+from commodel.results import provenance
 
 
 @pytest.fixture(autouse=True)

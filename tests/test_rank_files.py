@@ -2,9 +2,9 @@
 
 import pytest
 
-from commodel.identity import identified
-from commodel.layouts import Defaults, full, place
-from commodel.points import Setting, full_layout, make_point
+from commodel.patterns.identity import identified
+from commodel.patterns.layouts import Defaults, full, place
+from commodel.patterns.points import Setting, full_layout, make_point
 from tests.refusals import message
 
 DEFAULTS = Defaults(hosts=("a", "b", "c", "d"))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.families import given
-from commodel.predict import predict
-from commodel.reach import typical_error
+from commodel.models.families import given
+from commodel.price.predict import predict
+from commodel.price.reach import typical_error
 from commodel.records import Curve
 from tests.patterns import point
 

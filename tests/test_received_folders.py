@@ -11,9 +11,9 @@ import pytest
 
 from commodel.cli._snakemake import follow
 from commodel.errors import UserError
-from commodel.holding import hold, holder
-from commodel.results import Results
-from commodel.safepaths import SafePath
+from commodel.files.paths import SafePath
+from commodel.files.results import Results
+from commodel.results.holding import hold, holder
 from tests.received import VERBS, make_received
 
 RAW = "raw/BATCH"

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.regression import sampled
+from commodel.models.fitting.regression import sampled
 
 
 def levelled(draws):

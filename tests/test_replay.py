@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.patterns import schedule
-from commodel.replay import Costs, finish_times
-from commodel.schedule import Schedule, Work, stack
+from commodel.models.pricing.replay import Costs, finish_times
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule, Work, stack
 from tests import slow_replay
 from tests.patterns import catalogue
 

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.pricing import COLUMNS
-from commodel.streams import piece, schema, write_stream
-from commodel.tables import write_table
+from commodel.files.streams import piece, schema, write_stream
+from commodel.files.tables import write_table
+from commodel.price.pricing import COLUMNS
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1")
 

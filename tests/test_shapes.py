@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.families import given as values_given
-from commodel.heldout import errors, judged
-from commodel.patterns import fan_in, fan_ins, schedule, shapes
-from commodel.pointfit import fit_measured
-from commodel.pointtable import Measured
-from commodel.predict import predict
+from commodel.compare.heldout import errors, judged
+from commodel.fit.collectives import fit_measured
+from commodel.fit.pointtable import Measured
+from commodel.models.families import given as values_given
+from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
+from commodel.price.predict import predict
 from tests.patterns import catalogue, point
 
 LOGGP = values_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.simnetwork import read_network
-from commodel.toolchain import ROOT
+from commodel.plan.config import load_platform
+from commodel.platforms.network import read_network
+from commodel.platforms.tools import ROOT
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
 CLUSTER = '<cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/>\n</platform>\n'

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.algorithms import over_tree
-from commodel.families import complete, family
-from commodel.soonest import reached, soonest
-from commodel.topologies import tree
-from commodel.tree import Tree
-from commodel.values import Values
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.algorithms import over_tree
+from commodel.patterns.trees.soonest import reached, soonest
+from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.tree import Tree
 
 
 def cost(found: Tree, name: str, **numbers: float) -> float:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from commodel.attempts import DAMAGED
-from commodel.campaign import Campaign, forget_failures
-from commodel.plan import make_plan
-from commodel.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
-from commodel.statusview import as_data, batch_rows, platform_rows, sentence
-from commodel.tables import write_json
+from commodel.files.tables import write_json
+from commodel.plan.make import make_plan
+from commodel.results.attempts import DAMAGED
+from commodel.results.campaign import Campaign, forget_failures
+from commodel.results.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
+from commodel.results.view import as_data, batch_rows, platform_rows, sentence
 from tests.damages import DAMAGES
 
 HERE = Path(__file__).parent / "workflow"

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from commodel import sweep as subject
-from commodel.starts import Start
-from commodel.sweep import Sweep, _innocent, sweep
-from commodel.unmeasured import finished
+from commodel.measure import sweep as subject
+from commodel.measure.starts import Start
+from commodel.measure.sweep import Sweep, _innocent, sweep
+from commodel.results.unmeasured import finished
 
 
 @pytest.mark.parametrize(

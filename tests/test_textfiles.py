@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from commodel import textfiles
 from commodel.errors import UserError
+from commodel.files import text as textfiles
+from commodel.files.tables import read_json, read_parameters, read_rows, read_table
+from commodel.files.text import read_bytes, read_lines, read_text
 from commodel.interchange import MAX_FILE
-from commodel.tables import read_json, read_parameters, read_rows, read_table
-from commodel.textfiles import read_bytes, read_lines, read_text
-from commodel.topologies import tree
+from commodel.patterns.trees.topologies import tree
 
 READERS = {
     "text": lambda path: read_text(path, 100, "a short text"),

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
+from commodel.patterns.trees.topologies import own_spelling, tree
+from commodel.patterns.trees.topologies.random import build as build_random
 from commodel.registry import discover
-from commodel.topologies import own_spelling, tree
-from commodel.topologies.random import build as build_random
 
 NUMBER = st.integers(1, 12)
 SPECS = {  # what one may write for every topology
@@ -60,7 +60,7 @@ def test_sizes_of_the_papers(spec, nodes, leaves, height):
 
 
 def test_every_topology_is_known_here():
-    assert set(discover("topologies", "TOPOLOGY")) == {*SPECS, "file"}
+    assert set(discover("patterns.trees.topologies", "TOPOLOGY")) == {*SPECS, "file"}
 
 
 @given(st.one_of(SPECS.values()))

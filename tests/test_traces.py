@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from commodel.records import Batch, Plan, Point
-from commodel.traces import attempts, digests, texts
+from commodel.results.traces import attempts, digests, texts
 
 BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))
 PLAN = Plan("e", "e", "d", 1, ("loggp",), {}, {}, {"p": {"simulated": False}}, (BATCH,), "0")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.topologies import tree
-from commodel.treedrawing import positions, svg
-from commodel.treetext import STYLES
+from commodel.patterns.trees.drawing import positions, svg
+from commodel.patterns.trees.text import STYLES
+from commodel.patterns.trees.topologies import tree
 from tests.patterns import TREES
 
 SPECS = [*TREES, "random:60@2", "postal:2.5@70"]

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from commodel.errors import UserError
-from commodel.topologies import tree
-from commodel.treefiles import read_tree
-from commodel.treetext import STYLES
+from commodel.patterns.trees.files import read_tree
+from commodel.patterns.trees.text import STYLES
+from commodel.patterns.trees.topologies import tree
 from tests.patterns import TREES
 
 

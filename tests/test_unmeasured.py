@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from commodel import unmeasured
 from commodel.errors import UserError
-from commodel.tables import write_table
-from commodel.unmeasured import LATE, finished, read_unmeasured, table_of, why_unmeasured
+from commodel.files.tables import write_table
+from commodel.results import unmeasured
+from commodel.results.unmeasured import LATE, finished, read_unmeasured, table_of, why_unmeasured
 
 ROWS = [
     {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}

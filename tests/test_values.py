@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.families import given
-from commodel.predict import predict
-from commodel.values import Values
+from commodel.models.families import given
+from commodel.models.pricing.values import Values
+from commodel.price.predict import predict
 from tests.patterns import point
 
 

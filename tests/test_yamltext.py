@@ -5,8 +5,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel import yamltext
 from commodel.errors import UserError
+from commodel.files import yaml as yamltext
 
 LOADERS = sorted({yamltext.Loader, yaml.SafeLoader}, key=lambda loader: loader.__name__)
 

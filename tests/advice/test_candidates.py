@@ -3,10 +3,10 @@
 import pytest
 
 from commodel.advice.candidates import algorithms, balanced, trees, two_levels
-from commodel.algorithms import choices
-from commodel.operations import OPERATIONS
-from commodel.patterns import schedule
-from commodel.topologies import tree
+from commodel.patterns.algorithms import choices
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.trees.topologies import tree
 from tests.patterns import point
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.scoring import Errors, picks, summary
-from commodel.advice.vote import BLIND, trusts
+from commodel.compare.scoring import Errors, picks, summary
+from commodel.compare.vote import BLIND, trusts
 from commodel.records import LIBRARY
 
 CELL = st.tuples(

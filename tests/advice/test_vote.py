@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.vote import FEWEST, Trust, ballot, front, trusts
+from commodel.compare.vote import FEWEST, Trust, ballot, front, trusts
 
 
 def rows(family, ratios, operation="reduce", groups=None, status="ok"):

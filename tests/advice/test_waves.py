@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from commodel.advice.waves import Stream, repeated
-from commodel.families import complete, family, family_names
-from commodel.patterns import schedule
-from commodel.values import Values
+from commodel.models.families import complete, family, family_names
+from commodel.models.pricing.values import Values
+from commodel.patterns.build import schedule
 from tests.patterns import point
 
 

@@ -12,12 +12,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bench.pricing import show
 
-from commodel.build import build
-from commodel.collect import collect
-from commodel.families import family, family_names
-from commodel.measure import measure
-from commodel.plan import make_plan
-from commodel.toolchain import ROOT, find
+from commodel.measure.batch import measure
+from commodel.models.families import family, family_names
+from commodel.plan.make import make_plan
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT, find
+from commodel.results.collect import collect
 
 FIXED = 1000
 MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"

@@ -11,10 +11,10 @@ import pandas as pd
 
 from commodel.cli._heldout import show_errors
 from commodel.cli._output import table
+from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.heldout import fit_seen, judged, split
-from commodel.pointfit import from_collectives
-from commodel.pointtable import Measured, read_points
+from commodel.fit.collectives import from_collectives
+from commodel.fit.pointtable import Measured, read_points
 from commodel.records import LIBRARY
 
 EVERY_OTHER_SIZE = "log2(bytes) // 3 % 2 == 0"

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.bench.pricing import show
 from tests.models.test_contract import fitted_set
 
-from commodel.config import load_experiment
-from commodel.patterns import Shape
-from commodel.points import Setting
-from commodel.pricelist import shapes
-from commodel.pricing import COLUMNS, price
-from commodel.streams import piece, schema, write_stream
+from commodel.files.streams import piece, schema, write_stream
+from commodel.patterns.build import Shape
+from commodel.patterns.points import Setting
+from commodel.plan.config import load_experiment
+from commodel.plan.pricelist import shapes
+from commodel.price.pricing import COLUMNS, price
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take

@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bench.pricing import show
 
-from commodel.build import build
-from commodel.campaign import Campaign
-from commodel.plan import load_plan
-from commodel.status import Reader
-from commodel.toolchain import ROOT
+from commodel.plan.make import load_plan
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT
+from commodel.results.campaign import Campaign
+from commodel.results.status import Reader
 
 PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
 SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"

@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests import slow_replay
 from tests.patterns import point
 
-from commodel.config import load_platform
-from commodel.families import costs, family, given
-from commodel.patterns import schedule
-from commodel.plan import make_plan
-from commodel.predict import predict
-from commodel.toolchain import ROOT, find
-from commodel.topologies import tree
+from commodel.models.families import costs, family, given
+from commodel.patterns.build import schedule
+from commodel.patterns.trees.topologies import tree
+from commodel.plan.config import load_platform
+from commodel.plan.make import make_plan
+from commodel.platforms.tools import ROOT, find
+from commodel.price.predict import predict
 
 SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
 TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.families import given
+from commodel.files.tables import write_parameters, write_text
 from commodel.interchange.rules import has
-from commodel.tables import write_parameters, write_text
+from commodel.models.families import given
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.cli import main
 from commodel.errors import UserError
-from commodel.topologies import tree
+from commodel.patterns.trees.topologies import tree
 
 GOOD = """title: a good one
 platform: local

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.operations import OPERATIONS
+from commodel.patterns.operations import OPERATIONS
 from commodel.registry import discover
 
 
@@ -34,7 +34,7 @@ def test_every_form_starts_with_its_name(verb, folder, constant, column):
 
 def test_every_algorithm_is_listed():
     rows = json.loads(run("algorithms", "--format", "json"))
-    assert len(rows) == len(discover("algorithms", "ALGORITHM"))
+    assert len(rows) == len(discover("patterns.algorithms", "ALGORITHM"))
     linear = {"operation": "bcast", "algorithm": "linear", "title": "root sends to every rank in turn", "order": ""}
     assert linear in rows
     assert "over any topology" in run("algorithms", "reduce")

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.families import given
-from commodel.predict import predict
-from commodel.tables import read_parameters
+from commodel.files.tables import read_parameters
+from commodel.models.families import given
+from commodel.price.predict import predict
 from tests.patterns import point
 
 TRUTH = given("hockney", ["alpha=10us", "beta=2ns"])

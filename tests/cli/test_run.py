@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.errors import UserError
-from commodel.holding import held
+from commodel.results.holding import held
 
 EXPERIMENT = """
 platform: PLATFORM

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import pytest
 
-from commodel.measure import measure
-from commodel.plan import load_plan
+from commodel.measure.batch import measure
+from commodel.plan.make import load_plan
 from tests.processes import command_name, family
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
@@ -61,7 +61,7 @@ class Campaign:
     def measure_in(self, part: float) -> None:
         """Measures in this process, with only a part of the batch's time before the margin at its end."""
         plan = load_plan(self.root / "results/faulty/plan.json")
-        with chdir(self.root), patch("commodel.measure.MARGIN_SHARE", 1 - part):
+        with chdir(self.root), patch("commodel.measure.batch.MARGIN_SHARE", 1 - part):
             measure(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
 
     def start(self) -> subprocess.Popen:

@@ -3,9 +3,9 @@
 import yaml
 from hypothesis import strategies as st
 
-from commodel.families import family, family_names
-from commodel.fit import as_parameters
-from commodel.tables import parameters_text
+from commodel.files.tables import parameters_text
+from commodel.fit.probes import as_parameters
+from commodel.models.families import family, family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
 from tests.models.synthetic import observed, truth
 

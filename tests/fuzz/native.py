@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.toolchain import ROOT, find
+from commodel.platforms.tools import ROOT, find
 
 NATIVE = ROOT / "workflow" / "native"
 PARTS = ("harness/cases.c", "harness/text.c", "harness/errors.c", "player/schedule.c")

@@ -18,7 +18,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from commodel.errors import UserError
-from commodel.toolchain import ROOT
+from commodel.platforms.tools import ROOT
 from tests.fuzz.targets import TARGETS, Target
 
 KEPT = ROOT / "build" / "fuzz"  # inputs that failed: TARGET-SEED-ERROR.txt

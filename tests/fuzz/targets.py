@@ -11,25 +11,27 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from commodel import expressions, units, yamltext
+from commodel import units
 from commodel.cli._jobs import jobs_of
 from commodel.cli._points import points
-from commodel.collect import collect, summarize_raw
-from commodel.config import load_experiment, load_platform
 from commodel.errors import UserError
-from commodel.experiments import AXES
-from commodel.families import read_set
+from commodel.files import expressions
+from commodel.files import yaml as yamltext
+from commodel.fit.pointtable import read_points
 from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taulop
-from commodel.plan import load_plan, make_plan
-from commodel.points import Setting, full_layout, make_point
-from commodel.pointtable import read_points
-from commodel.predict import predict
-from commodel.rawfiles import checksum
+from commodel.models.families import read_set
+from commodel.patterns.points import Setting, full_layout, make_point
+from commodel.patterns.trees.topologies import tree
+from commodel.plan.config import load_experiment, load_platform
+from commodel.plan.experiments import AXES
+from commodel.plan.make import load_plan, make_plan
+from commodel.platforms.tools import ROOT
+from commodel.price.predict import predict
 from commodel.records import Plan
 from commodel.registry import discover
 from commodel.report import stored
-from commodel.toolchain import ROOT
-from commodel.topologies import tree
+from commodel.results.collect import collect, summarize_raw
+from commodel.results.rawfiles import checksum
 from tests.fuzz import forms, native
 from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES

@@ -9,7 +9,7 @@ import sys
 import pytest
 from hypothesis import strategies as st
 
-from commodel.toolchain import ROOT
+from commodel.platforms.tools import ROOT
 from tests.fuzz import session
 from tests.fuzz.session import failures, fuzz, replay
 from tests.fuzz.targets import TARGETS, Target

@@ -3,7 +3,7 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.toolchain import find
+from commodel.platforms.tools import find
 from tests.fuzz import forms, native
 
 pytestmark = pytest.mark.skipif(find("mpicc") is None, reason="no mpicc here")

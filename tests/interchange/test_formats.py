@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
+from commodel.fit.pointtable import read_points
 from commodel.interchange import MPI_NAMES, Given, plain, read_times
-from commodel.operations import OPERATIONS
-from commodel.pointtable import read_points
+from commodel.patterns.operations import OPERATIONS
 from commodel.registry import discover
 from tests.interchange.samples import SAMPLES
 
@@ -176,7 +176,7 @@ def test_a_layout_is_one(name, tmp_path):
 @pytest.mark.parametrize("name", READ)
 def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
     monkeypatch.setattr("commodel.interchange.MAX_FILE", 20)
-    monkeypatch.setattr("commodel.tables.MAX_FILE", 20)
+    monkeypatch.setattr("commodel.files.tables.MAX_FILE", 20)
     with pytest.raises(UserError, match="found more than"):
         read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
     with pytest.raises(UserError, match="nowhere"):

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.families import costs, family
-from commodel.families import given as values_of
 from commodel.interchange.goal import from_set, goal, untimed
-from commodel.patterns import schedule
-from commodel.predict import predict
-from commodel.schedule import Schedule, Work
+from commodel.models.families import costs, family
+from commodel.models.families import given as values_of
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule, Work
+from commodel.price.predict import predict
 from tests.interchange.goal_simulator import play, read
 from tests.patterns import catalogue, point
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from commodel.algorithms import MPICH, OPEN_MPI, Algorithm, choices
 from commodel.interchange.rules import Rule, rule_of
-from commodel.patterns import schedule
+from commodel.patterns.algorithms import MPICH, OPEN_MPI, Algorithm, choices
+from commodel.patterns.build import schedule
 from tests.patterns import ENTRIES, point
 
 RECORDED = {OPEN_MPI: "openmpi-4.1.4", MPICH: "mpich-4.0.2"}

@@ -4,8 +4,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.interchange.mrnet import on_hosts
-from commodel.topologies import tree
-from commodel.treetext import mrnet
+from commodel.patterns.trees.text import mrnet
+from commodel.patterns.trees.topologies import tree
 
 
 @pytest.mark.parametrize("spec", ["flat:5", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2"])

@@ -2,13 +2,13 @@
 
 import pytest
 
-from commodel.config import load_platform
 from commodel.errors import UserError
-from commodel.families import given
+from commodel.files.tables import read_table
 from commodel.interchange.simgrid import network, write
-from commodel.predict import predict
+from commodel.models.families import given
+from commodel.plan.config import load_platform
+from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
-from commodel.tables import read_table
 from tests.patterns import point
 from tests.workflow.conftest import Project
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.toolchain import ROOT, native_digest
+from commodel.platforms.tools import ROOT, native_digest
 
 SCRIPT = Path(__file__).with_name("apptainer.sh")
 # Like container.def's, but what the driver relies on is wrong.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.toolchain import ROOT, find
+from commodel.platforms.tools import ROOT, find
 
 LOCK = ROOT / "envs" / "mpi.lock"
 

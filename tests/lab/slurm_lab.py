@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from commodel.build import build
-from commodel.plan import refresh
+from commodel.plan.make import refresh
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT
 from commodel.records import Batch, Plan
-from commodel.toolchain import ROOT
 from tests.processes import kill
 from tests.waiting import until
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from commodel import __version__
-from commodel.build import build
-from commodel.toolchain import ROOT, find, native_digest
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT, find, native_digest
 from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
 
 pytestmark = pytest.mark.lab

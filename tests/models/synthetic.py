@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from commodel.families import family
-from commodel.fitting import CaseSamples, Observed
-from commodel.probes import Site, probe
+from commodel.models.families import family
+from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.probes import Site, probe
 
 SIZES = [1, 16, 256, 1024, 4096, 16384, 65536]
 Times = Mapping[str, Callable[[dict], float]]  # what a case of each probe takes, by its settings

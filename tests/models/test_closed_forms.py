@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from commodel.families import complete, family
-from commodel.patterns import schedule
-from commodel.schedule import Schedule, Work
-from commodel.values import Values
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule, Work
 from tests.patterns import point
 
 

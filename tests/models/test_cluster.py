@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.families import complete, costs, family
-from commodel.families.cluster import doubts, latency
+from commodel.files.tables import read_parameters
+from commodel.models.families import complete, costs, family
+from commodel.models.families.cluster import doubts, latency
+from commodel.models.pricing.values import Values
+from commodel.models.pricing.window import fewest, most, transfer_ratio, window
+from commodel.patterns.schedule import Schedule
+from commodel.platforms.tools import ROOT
 from commodel.records import Estimate, ParameterSet
-from commodel.schedule import Schedule
-from commodel.tables import read_parameters
-from commodel.toolchain import ROOT
-from commodel.values import Values
-from commodel.window import fewest, most, transfer_ratio, window
 
 US = 1e-6
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")

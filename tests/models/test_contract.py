@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.families import complete, costs, family, family_names, read_set
-from commodel.fit import as_parameters
-from commodel.fitting import Observed, estimate
-from commodel.functions import FORMS, KNOT, TABLE
-from commodel.leftout import left_out
-from commodel.patterns import schedule
-from commodel.predict import predict
-from commodel.probes import probe, spread
+from commodel.files.tables import write_parameters
+from commodel.fit.leftout import left_out
+from commodel.fit.probes import as_parameters
+from commodel.models.families import complete, costs, family, family_names, read_set
+from commodel.models.fitting.observed import Observed, estimate
+from commodel.models.pricing.functions import FORMS, KNOT, TABLE
+from commodel.models.pricing.values import Values
+from commodel.models.probes import probe, spread
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule
+from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
-from commodel.schedule import Schedule
-from commodel.tables import write_parameters
-from commodel.values import Values
 from tests.models.synthetic import observed, truth
 from tests.patterns import catalogue, point
 

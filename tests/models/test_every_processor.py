@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel import portable
-from commodel.families import family, family_names
-from commodel.fit import as_parameters
-from commodel.fitting import Observed
-from commodel.pointfit import fit_points
+from commodel.fit.collectives import fit_points
+from commodel.fit.probes import as_parameters
+from commodel.models.families import family, family_names
+from commodel.models.fitting import portable
+from commodel.models.fitting.observed import Observed
 from commodel.records import ParameterSet
 from tests.models.synthetic import observed, truth
 from tests.models.test_pointfit import machine, measured, points

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.families import family
+from commodel.models.families import family
 from tests.models.synthetic import LOGGP, Truth, loggp_times, observed
 from tests.models.truths.loggops import LOGGOPS, loggops_times
 

@@ -3,7 +3,7 @@ below the overhead, long messages whose bytes outweigh everything else."""
 
 import pytest
 
-from commodel.patterns import schedule
+from commodel.patterns.build import schedule
 from tests.models.test_closed_forms import price
 from tests.patterns import point
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.families import costs, family
-from commodel.fit import as_parameters
-from commodel.functions import evaluate
-from commodel.patterns import schedule
-from commodel.pipelines import fit_pipeline
-from commodel.probes import Site
+from commodel.fit.probes import as_parameters
+from commodel.models.families import costs, family
+from commodel.models.fitting.pipelines import fit_pipeline
+from commodel.models.pricing.functions import evaluate
+from commodel.models.probes import Site
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule
 from commodel.records import Estimate, ParameterSet
-from commodel.schedule import Schedule
 from tests.models.synthetic import observed, truth
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
 from tests.patterns import point

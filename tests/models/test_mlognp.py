@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.families import family
-from commodel.fit import as_parameters
-from commodel.predict import predict
-from commodel.probes import Site
+from commodel.fit.probes import as_parameters
+from commodel.models.families import family
+from commodel.models.probes import Site
+from commodel.price.predict import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns import point
 

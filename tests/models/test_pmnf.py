@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.families import costs, family
-from commodel.fit import as_parameters
-from commodel.patterns import schedule
-from commodel.pointfit import fit_measured
-from commodel.schedule import Schedule
+from commodel.fit.collectives import fit_measured
+from commodel.fit.probes import as_parameters
+from commodel.models.families import costs, family
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule
 from tests.models.synthetic import observed, truth
 from tests.patterns import point
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.families import family, family_names, given
-from commodel.fit import as_parameters
-from commodel.pointfit import fit_measured, fit_points
-from commodel.predict import predict
+from commodel.fit.collectives import fit_measured, fit_points
+from commodel.fit.probes import as_parameters
+from commodel.models.families import family, family_names, given
+from commodel.price.predict import predict
 from tests.patterns import point
 
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]

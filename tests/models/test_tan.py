@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.families import family
-from commodel.fit import as_parameters
-from commodel.predict import predict
-from commodel.probes import Site
-from commodel.tables import read_parameters
-from commodel.toolchain import ROOT
+from commodel.files.tables import read_parameters
+from commodel.fit.probes import as_parameters
+from commodel.models.families import family
+from commodel.models.probes import Site
+from commodel.platforms.tools import ROOT
+from commodel.price.predict import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns import point
 

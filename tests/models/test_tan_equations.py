@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.algorithms import over_tree
-from commodel.families import complete, family
-from commodel.tree import Tree
-from commodel.values import Values
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.algorithms import over_tree
+from commodel.patterns.trees.tree import Tree
 
 L, A, B, C2, G, C = 98.0, 49.3, 0.783, 0.157, 3.0, 7.0
 NUMBERS = {"L": L, "o.a": A, "o.b": B, "o.c": C2, "g": G, "C": C}

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.concurrency import MEMORY, NETWORK, collected
 from commodel.errors import UserError
-from commodel.families import complete, costs, family
-from commodel.families import given as given_on_the_command_line
-from commodel.families.taulop import expression
-from commodel.fit import as_parameters
-from commodel.pairs import Pairs
-from commodel.predict import predict
+from commodel.fit.probes import as_parameters
+from commodel.models.families import complete, costs, family
+from commodel.models.families import given as given_on_the_command_line
+from commodel.models.families.taulop import expression
+from commodel.models.pricing.concurrency import MEMORY, NETWORK, collected
+from commodel.models.pricing.pairs import Pairs
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule, Work
+from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
-from commodel.schedule import Schedule, Work
-from commodel.values import Values
 from tests.models.synthetic import observed, truth
 from tests.patterns import point
 

@@ -5,10 +5,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from commodel.families import costs, family
 from commodel.interchange.taulop import read
-from commodel.layouts import place
-from commodel.patterns import schedule
+from commodel.models.families import costs, family
+from commodel.patterns.build import schedule
+from commodel.patterns.layouts import place
 from tests.patterns import point
 
 SIZES = (1, 64, 1024, 65536)

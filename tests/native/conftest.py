@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.starting import environment, mpiexec
 
-from commodel.toolchain import find
+from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"

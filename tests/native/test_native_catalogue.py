@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.patterns import catalogue
 
-from commodel.operations import OPERATIONS
-from commodel.patterns import schedule
-from commodel.phases import phase, sequence
-from commodel.playfile import write_play
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.phases import phase, sequence
+from commodel.patterns.playfile import write_play
 
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.toolchain import find
+from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent
 

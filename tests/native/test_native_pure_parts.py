@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from commodel.toolchain import find
+from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from commodel.files.tables import write_json, write_parameters, write_table
 from commodel.records import Batch, Plan, Point
-from commodel.tables import write_json, write_parameters, write_table
 
 FAMILIES = ("loggp", "hockney")
 INPUTS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.advice.vote import trusts
-from commodel.compare import UNPRICED
+from commodel.compare.table import UNPRICED
+from commodel.compare.vote import trusts
 from commodel.report import build
 from commodel.report.words import percent
 

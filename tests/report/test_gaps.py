@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare import summarize
+from commodel.compare.table import summarize
 from commodel.report import build
-from commodel.unmeasured import COLUMNS
+from commodel.results.unmeasured import COLUMNS
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
 

@@ -14,8 +14,8 @@ from commodel.records import Curve, Estimate, ParameterSet
 from commodel.report import build, html, write_xlsx
 from commodel.report.origins import RESULTS
 from commodel.report.shape import plain
-from commodel.traces import Traces
-from commodel.unmeasured import TEXTS, table_of
+from commodel.results.traces import Traces
+from commodel.results.unmeasured import TEXTS, table_of
 
 HOSTILE = [
     "=cmd|' /C calc'!A0",

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare import UNPRICED, _with_choices, _with_library
+from commodel.compare.table import UNPRICED, _with_choices, _with_library
 from commodel.report import build, html, write_xlsx
 from commodel.report.frames import prepare
 from commodel.report.library import against

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
+from commodel.compare.ranking import COVER, ahead, best_family, distinct, ranked, tied_families, twins
 from commodel.report import build
 from commodel.report.frames import prepare
-from commodel.report.ranking import COVER, ahead, best_family, distinct, ranked, tied_families, twins
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
 SIZES = {

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
+from commodel.files.tables import read_table, write_table
 from commodel.report import build, html, stored, write_xlsx, xlsx
 from commodel.report.origins import RESULTS
 from commodel.report.rawlinks import raw_link, results_from
 from commodel.report.verify import verify
-from commodel.tables import read_table, write_table
-from commodel.traces import Traces
+from commodel.results.traces import Traces
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
 

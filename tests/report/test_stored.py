@@ -7,8 +7,8 @@ import pytest
 from tests.damages import DAMAGES
 from tests.report.results import INPUTS, write_results
 
-from commodel.attempts import DAMAGED
 from commodel.report import html, stored, write_xlsx
+from commodel.results.attempts import DAMAGED
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 from commodel.advice import Job, advise
 from commodel.advice.candidates import trees
 from commodel.advice.evidence import Evidence, setting
-from commodel.compare import TEXT
-from commodel.tables import read_parameters, read_table
-from commodel.topologies import tree
+from commodel.compare.table import TEXT
+from commodel.files.tables import read_parameters, read_table
+from commodel.patterns.trees.topologies import tree
 
 SMALL = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balanced:4x8", "balanced:8x4"]
 EXPERIMENT = """

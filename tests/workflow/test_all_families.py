@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from commodel.families import family_names
-from commodel.tables import read_parameters
+from commodel.files.tables import read_parameters
+from commodel.models.families import family_names
 
 EXPERIMENT = """
 platform: two-types

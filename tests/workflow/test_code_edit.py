@@ -48,7 +48,7 @@ def clone(project, tmp_path):
 
 
 def test_editing_a_family_refits_only_that_family(clone):
-    assert clone("workflow/commodel/families/hockney.py") == {
+    assert clone("workflow/commodel/models/families/hockney.py") == {
         "fitting hockney",
         "predicting with",
         "comparing predictions",
@@ -67,7 +67,7 @@ def test_editing_the_probes_measures_again(clone):
 
 
 def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_with_a_comment_is_not(clone):
-    linear = "workflow/commodel/algorithms/bcast_linear.py"
+    linear = "workflow/commodel/patterns/algorithms/bcast_linear.py"
     assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in clone(linear))
     found = clone(linear, MORE_BYTES)
     assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in found}

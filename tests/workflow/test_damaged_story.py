@@ -2,7 +2,7 @@
 
 import json
 
-from commodel.attempts import DAMAGED
+from commodel.results.attempts import DAMAGED
 from tests.damages import DAMAGES
 
 KINDS = ("truncated", "a list", "no attempts", "a missing key", "a text for a number", "not UTF-8")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from commodel.holding import held
+from commodel.results.holding import held
 from tests.processes import family
 from tests.workflow.conftest import PLAIN, kill_all
 

@@ -1,5 +1,5 @@
-from commodel.build import compiler_note
-from commodel.toolchain import NATIVE, ROOT
+from commodel.platforms.build import compiler_note
+from commodel.platforms.tools import NATIVE, ROOT
 
 
 rule build:

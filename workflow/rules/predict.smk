@@ -2,9 +2,11 @@ rule predict:
     input:
         sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
         plan=str(RESULTS.plan),
-        code=lambda wildcards: sources("predict", f"families.{wildcards.family}"),
+        code=lambda wildcards: sources("price.predict", f"models.families.{wildcards.family}"),
         patterns=[
-            path for kind in ("algorithms", "topologies", "layouts") for path in sorted(PACKAGE.glob(f"{kind}/*.py"))
+            path
+            for kind in ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
+            for path in sorted(PACKAGE.glob(f"{kind}/*.py"))
         ],
     output:
         str(RESULTS.predictions("{family}")),
@@ -22,7 +24,7 @@ rule compare:
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.predictions(family)) for family in PLAN.families],
         plan=str(RESULTS.plan),
-        code=sources("compare"),
+        code=sources("compare.table"),
     output:
         str(RESULTS.table("comparison")),
     message:

@@ -6,8 +6,8 @@ from pathlib import Path
 from shlex import quote
 
 from commodel.errors import UserError
-from commodel.holding import hold
-from commodel.safepaths import SafePath
+from commodel.results.holding import hold
+from commodel.files.paths import SafePath
 from commodel.sources import sources
 from snakemake.exceptions import WorkflowError
 
@@ -48,7 +48,7 @@ rule part:
         code=sources("cli.price"),
         patterns=[
             path
-            for kind in ("families", "algorithms", "topologies", "layouts")
+            for kind in ("models/families", "patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
             for path in sorted(CODE.glob(f"{kind}/*.py"))
         ],
     output:

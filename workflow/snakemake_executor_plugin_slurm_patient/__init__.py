@@ -15,7 +15,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.controller import AGAIN, AWAY, OUTAGE, answer
+from commodel.platforms.controller import AGAIN, AWAY, OUTAGE, answer
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 

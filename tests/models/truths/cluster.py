@@ -1,6 +1,6 @@
 """A machine that is the cluster model, with a switch that two pairs can fill."""
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import Truth
 
 PER_BYTE = {"O_s": 2e-8, "g_s": 8e-8, "g_r": 9e-8, "O_r": 4e-8}

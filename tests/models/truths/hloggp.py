@@ -1,6 +1,6 @@
 """A machine of two types of nodes, each pair of which is LogGP."""
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 
 OVERHEADS = {"fat": (1.5e-6, 2e-6), "thin": (3e-6, 5e-6)}

@@ -1,6 +1,6 @@
 """A machine of two types of nodes that is LMO."""
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import Truth
 
 C = {"fat": 2e-6, "thin": 5e-6}

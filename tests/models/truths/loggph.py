@@ -1,6 +1,6 @@
 """A machine of equal nodes that is LogGP within a node and between nodes."""
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 
 WITHIN = {"L": 1e-6, "o_s": 5e-7, "o_r": 6e-7, "g": 1e-6, "G": 2e-10}

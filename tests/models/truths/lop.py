@@ -7,7 +7,7 @@ function itself is covered stands in tests/models/test_lop.py.
 
 import numpy as np
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import Truth
 
 RTT = {

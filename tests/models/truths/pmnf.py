@@ -3,7 +3,7 @@
 Many ranks, so that powers of p differ; the logarithm of p is 1 for a ping-pong, whatever its power.
 """
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import Truth
 
 C0, C1, C2 = 20e-6, 3e-6, 10e-9

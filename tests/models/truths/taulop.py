@@ -1,6 +1,6 @@
 """A machine of two nodes that is τ–Lop: transfers share their channels in part."""
 
-from commodel.probes import Site
+from commodel.models.probes import Site
 from tests.models.synthetic import Truth
 
 O_0, O_1 = 1e-6, 5e-6

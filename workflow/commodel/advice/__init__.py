@@ -14,13 +14,13 @@ import pandas as pd
 from commodel.advice.candidates import algorithms, trees
 from commodel.advice.ground import Evidence, beside_library, deciding, doublings, library_note, on_platform, remarks
 from commodel.advice.panel import ask, estimate
-from commodel.advice.vote import Trust, ballot, front, trusts
 from commodel.advice.windows import gather_bounds
+from commodel.compare.vote import Trust, ballot, front, trusts
 from commodel.errors import UserError
-from commodel.patterns import schedule
-from commodel.points import Setting, make_point
+from commodel.patterns.build import schedule
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.schedule import Schedule, whole_bytes
 from commodel.records import ParameterSet, Point
-from commodel.schedule import Schedule, whole_bytes
 from commodel.units import format_bytes
 
 

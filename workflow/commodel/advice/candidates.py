@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from commodel.algorithms import Algorithm, choices
 from commodel.errors import UserError
-from commodel.topologies import tree
+from commodel.patterns.algorithms import Algorithm, choices
+from commodel.patterns.trees.topologies import tree
 from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread

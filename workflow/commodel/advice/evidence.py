@@ -7,13 +7,13 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice.ground import Evidence
-from commodel.compare import TEXT
-from commodel.config import find, load_platform
+from commodel.compare.table import TEXT
 from commodel.errors import UserError
-from commodel.families import read_set
-from commodel.points import Setting
-from commodel.results import Results
-from commodel.tables import read_table
+from commodel.files.results import Results
+from commodel.files.tables import read_table
+from commodel.models.families import read_set
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
 
 
 def of_files(files: Sequence[Path], platform: str | None) -> Evidence:

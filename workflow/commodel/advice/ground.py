@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from commodel.advice.vote import FEWEST
-from commodel.points import Setting
+from commodel.compare.vote import FEWEST
+from commodel.patterns.points import Setting
 from commodel.records import LIBRARY, ParameterSet, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes

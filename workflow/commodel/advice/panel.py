@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from commodel.advice.vote import BLIND
 from commodel.advice.waves import Stream
+from commodel.compare.vote import BLIND
 from commodel.errors import UserError
-from commodel.families import Family, complete, family
-from commodel.reach import SURE, doubts, widening
+from commodel.models.families import Family, complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule, stack
+from commodel.price.reach import SURE, doubts, widening
 from commodel.records import ParameterSet
-from commodel.schedule import Schedule, stack
-from commodel.values import Values
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes

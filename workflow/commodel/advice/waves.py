@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.families import Family
-from commodel.schedule import Schedule, Work, check_rows
-from commodel.values import Values
+from commodel.models.families import Family
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule, Work, check_rows
 
 FEW, MANY = 8, 16  # waves: what the second half of a stream takes is not about its start
 BRIEF = 2, 4  # of long schedules

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from commodel.families import complete, family
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.models.pricing.window import fewest, most, window
 from commodel.records import ParameterSet
-from commodel.values import Values
-from commodel.window import fewest, most, window
 
 
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:

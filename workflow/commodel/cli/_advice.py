@@ -10,11 +10,11 @@ from commodel.advice import Advice, Job
 from commodel.advice.candidates import algorithms
 from commodel.advice.decisions import COLUMNS, GROUNDS, as_good, remarks, weights
 from commodel.advice.ground import Evidence
-from commodel.advice.scoring import picks, summary
 from commodel.cli._output import show
+from commodel.compare.scoring import picks, summary
 from commodel.errors import UserError
+from commodel.files.tables import write_table, write_text
 from commodel.interchange import rules
-from commodel.tables import write_table, write_text
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names

@@ -7,12 +7,12 @@ import click
 import pandas as pd
 
 from commodel.cli._heldout import show_errors
+from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.families import family
-from commodel.heldout import fit_seen, judged, split
-from commodel.pointfit import fit_measured, from_collectives
-from commodel.pointtable import read_points
-from commodel.tables import write_parameters
+from commodel.files.tables import write_parameters
+from commodel.fit.collectives import fit_measured, from_collectives
+from commodel.fit.pointtable import read_points
+from commodel.models.families import family
 
 MANY = 100  # points, from which on a fit takes long enough to wonder
 

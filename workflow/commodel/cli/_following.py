@@ -6,14 +6,14 @@ import time
 
 import click
 
-from commodel.campaign import Campaign
 from commodel.cli import _snakemake
 from commodel.cli._complaints import Complaints
 from commodel.cli._progress import Line
-from commodel.controller import cancel
 from commodel.errors import UserError
-from commodel.status import Reader
-from commodel.statusview import sentence
+from commodel.platforms.controller import cancel
+from commodel.results.campaign import Campaign
+from commodel.results.status import Reader
+from commodel.results.view import sentence
 
 RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
 LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from commodel.cli._output import show
-from commodel.heldout import errors
+from commodel.compare.heldout import errors
 
 FIGURES = {
     "points": "points",

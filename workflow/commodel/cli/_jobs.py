@@ -2,7 +2,7 @@
 
 from commodel.advice import Job
 from commodel.errors import UserError
-from commodel.operations import operation as operation_named
+from commodel.patterns.operations import operation as operation_named
 from commodel.units import expand, parse_bytes, parse_count
 
 MOST = 100_000  # jobs of one operation

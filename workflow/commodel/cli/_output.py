@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from commodel.safecells import safe_cell
-from commodel.tables import write_text
+from commodel.files.cells import safe_cell
+from commodel.files.tables import write_text
 
 Rows = Sequence[Mapping[str, object]]
 style_option = click.option(

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import click
 
-from commodel.algorithms import choices
 from commodel.errors import UserError
-from commodel.matrix import MAX_COMBINATIONS
-from commodel.operations import OPERATIONS
-from commodel.operations import operation as operation_named
-from commodel.patterns import schedule
-from commodel.points import Setting, make_point
+from commodel.patterns.algorithms import choices
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.operations import operation as operation_named
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.schedule import Schedule
+from commodel.plan.matrix import MAX_COMBINATIONS
 from commodel.records import Point
-from commodel.schedule import Schedule
 from commodel.units import expand, parse_bytes, parse_count
 
 

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from commodel.compare import selection, summarize
+from commodel.compare.table import selection, summarize
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:

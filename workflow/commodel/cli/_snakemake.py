@@ -17,10 +17,10 @@ from typing import TextIO
 from platformdirs import AppDirs
 
 from commodel.errors import UserError, suggest
-from commodel.holding import HANDED_DOWN
-from commodel.safepaths import AnyPath
-from commodel.stopping import STOP_FILE
-from commodel.toolchain import ROOT
+from commodel.files.paths import AnyPath
+from commodel.platforms.stopping import STOP_FILE
+from commodel.platforms.tools import ROOT
+from commodel.results.holding import HANDED_DOWN
 
 EVERY = 2.0  # seconds between two looks at how far it is
 PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again

@@ -2,9 +2,9 @@
 
 import click
 
-from commodel.algorithms import Algorithm, TreeAlgorithm
 from commodel.cli._output import show, style_option
-from commodel.operations import operation as operation_named
+from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
+from commodel.patterns.operations import operation as operation_named
 from commodel.registry import discover
 
 
@@ -15,7 +15,7 @@ from commodel.registry import discover
 def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     """List the algorithms, all or those of one OPERATION, as --algorithm takes them."""
     wanted = operation_named(operation) if operation else None
-    entries = sorted(discover("algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
+    entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
     show([line for entry in entries for line in (alike(entry) if libraries else [row(entry)])], style)
 

@@ -2,9 +2,9 @@
 
 import click
 
-from commodel.build import COMPILERS
-from commodel.build import build as compile_programs
-from commodel.toolchain import ROOT
+from commodel.platforms.build import COMPILERS
+from commodel.platforms.build import build as compile_programs
+from commodel.platforms.tools import ROOT
 
 
 @click.command()

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from commodel.collect import collect as gather
-from commodel.collect import summarize_raw
-from commodel.distributions import distributions
-from commodel.plan import load_plan
-from commodel.results import Results
-from commodel.safepaths import SafePath
-from commodel.tables import write_table
+from commodel.files.paths import SafePath
+from commodel.files.results import Results
+from commodel.files.tables import write_table
+from commodel.plan.make import load_plan
+from commodel.results.collect import collect as gather
+from commodel.results.collect import summarize_raw
+from commodel.results.distributions import distributions
 
 
 @click.command()

@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from commodel import collect
-from commodel import compare as comparing
-from commodel.plan import load_plan
-from commodel.results import Results
-from commodel.safepaths import SafePath
-from commodel.tables import read_table, write_table
-from commodel.unmeasured import read_unmeasured
+from commodel.compare import table as comparing
+from commodel.files.paths import SafePath
+from commodel.files.results import Results
+from commodel.files.tables import read_table, write_table
+from commodel.plan.make import load_plan
+from commodel.results import collect
+from commodel.results.unmeasured import read_unmeasured
 
 
 @click.command()

@@ -5,7 +5,7 @@ import os
 import click
 
 from commodel.cli._output import table
-from commodel.toolchain import TOOLS, find, version
+from commodel.platforms.tools import TOOLS, find, version
 
 
 @click.command()

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from commodel import compare
 from commodel.cli._output import emit
 from commodel.cli._points import one_schedule, pattern_options
-from commodel.collect import TEXT
-from commodel.families import read_set
+from commodel.compare import table as compare
+from commodel.files.tables import read_table
 from commodel.interchange import extrap, goal, mrnet, rules, simgrid
-from commodel.tables import read_table
-from commodel.topologies import tree
-from commodel.treetext import mrnet as mrnet_text
+from commodel.models.families import read_set
+from commodel.patterns.trees.text import mrnet as mrnet_text
+from commodel.patterns.trees.topologies import tree
+from commodel.results.collect import TEXT
 from commodel.units import parse_count, parse_seconds
 
 PATH = click.Path(path_type=Path)

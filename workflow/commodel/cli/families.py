@@ -6,8 +6,8 @@ import textwrap
 import click
 
 from commodel.cli._output import show, style_option, table
-from commodel.families import Family, Parameter, family, family_names, read_set
-from commodel.toolchain import ROOT
+from commodel.models.families import Family, Parameter, family, family_names, read_set
+from commodel.platforms.tools import ROOT
 from commodel.units import format_bytes
 
 

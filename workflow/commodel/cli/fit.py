@@ -6,12 +6,12 @@ import click
 
 from commodel.cli._collectives import fit_table
 from commodel.cli._output import style_option
-from commodel.collect import TEXT
 from commodel.errors import UserError
-from commodel.fit import fit as fit_family
-from commodel.plan import load_plan
-from commodel.safepaths import SafePath
-from commodel.tables import read_table, write_parameters
+from commodel.files.paths import SafePath
+from commodel.files.tables import read_table, write_parameters
+from commodel.fit.probes import fit as fit_family
+from commodel.plan.make import load_plan
+from commodel.results.collect import TEXT
 
 
 @click.command()

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import as_csv
+from commodel.files.tables import write_parameters, write_text
 from commodel.interchange import Format, Given, left_out, netgauge, read_times, taulop
 from commodel.records import ParameterSet
 from commodel.registry import discover
-from commodel.tables import write_parameters, write_text
 from commodel.units import parse_count
 
 FILE = click.argument("file", type=click.Path(path_type=Path))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.streams import read_stream, write_stream
+from commodel.files.streams import read_stream, write_stream
 
 
 @click.command()

@@ -4,10 +4,10 @@ import click
 import numpy as np
 
 from commodel.cli._output import show
-from commodel.config import find, load_platform
 from commodel.errors import UserError
-from commodel.layouts import kinds_of, place
-from commodel.points import Setting, full_layout
+from commodel.patterns.layouts import kinds_of, place
+from commodel.patterns.points import Setting, full_layout
+from commodel.plan.config import find, load_platform
 
 
 @click.command()

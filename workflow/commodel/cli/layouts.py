@@ -10,5 +10,5 @@ from commodel.registry import discover
 @style_option
 def layouts(style: str) -> None:
     """List the layouts, as `commodel layout` and --layout take them; Q is ranks a node."""
-    entries = discover("layouts", "LAYOUT").values()
+    entries = discover("patterns.layouts", "LAYOUT").values()
     show([{"layout": entry.form, "title": entry.title} for entry in entries], style)

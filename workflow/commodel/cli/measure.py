@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from commodel.cli._progress import progress
-from commodel.measure import measure as measure_batch
-from commodel.plan import load_plan
-from commodel.safepaths import SafePath
+from commodel.files.paths import SafePath
+from commodel.measure.batch import measure as measure_batch
+from commodel.plan.make import load_plan
 
 
 @click.command()

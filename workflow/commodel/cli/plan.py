@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import show, table
-from commodel.plan import make_plan, refresh
-from commodel.planview import batch_rows, point_rows, totals, write_plan_workbook
+from commodel.plan.make import make_plan, refresh
+from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
 
 
 @click.command()

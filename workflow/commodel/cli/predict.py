@@ -6,17 +6,17 @@ import click
 
 from commodel.cli._output import show
 from commodel.cli._points import pattern_options, points
-from commodel.config import find, load_platform
 from commodel.errors import UserError
-from commodel.families import family as family_named
-from commodel.families import given, read_set
-from commodel.plan import load_plan
-from commodel.points import Setting
-from commodel.predict import predict as price
-from commodel.predict import table as priced
+from commodel.files.paths import AnyPath, SafePath
+from commodel.files.tables import write_table
+from commodel.models.families import family as family_named
+from commodel.models.families import given, read_set
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
+from commodel.plan.make import load_plan
+from commodel.price.predict import predict as price
+from commodel.price.predict import table as priced
 from commodel.records import ParameterSet, Prediction
-from commodel.safepaths import AnyPath, SafePath
-from commodel.tables import write_table
 from commodel.units import format_bytes, format_seconds
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from commodel import pricing
 from commodel.cli._snakemake import command, wait
-from commodel.config import find, load_experiment, load_platform
 from commodel.errors import UserError
-from commodel.families import read_set
-from commodel.points import Setting
-from commodel.pricelist import part as part_of
-from commodel.pricelist import shapes
-from commodel.streams import check_suffix, piece, schema, write_stream
+from commodel.files.streams import check_suffix, piece, schema, write_stream
+from commodel.models.families import read_set
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_experiment, load_platform
+from commodel.plan.pricelist import part as part_of
+from commodel.plan.pricelist import shapes
+from commodel.price import pricing
 
 
 @click.command()

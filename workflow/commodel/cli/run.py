@@ -7,20 +7,20 @@ from pathlib import Path
 
 import click
 
-from commodel.campaign import RUN, Campaign, forget_failures, results
 from commodel.cli._following import follow
 from commodel.cli._output import table
 from commodel.cli._scores import scores
 from commodel.cli._snakemake import command, wait
-from commodel.compare import TEXT
-from commodel.config import find
+from commodel.compare.table import TEXT
 from commodel.errors import UserError
-from commodel.holding import hold
-from commodel.plan import launcher_of, make_plan, refresh
-from commodel.planview import totals
-from commodel.results import Results
-from commodel.tables import read_table
-from commodel.toolchain import ROOT
+from commodel.files.results import Results
+from commodel.files.tables import read_table
+from commodel.plan.config import find
+from commodel.plan.make import launcher_of, make_plan, refresh
+from commodel.plan.view import totals
+from commodel.platforms.tools import ROOT
+from commodel.results.campaign import RUN, Campaign, forget_failures, results
+from commodel.results.holding import hold
 
 
 @click.command()

@@ -3,7 +3,7 @@
 import click
 
 from commodel.cli._points import one_schedule, pattern_options
-from commodel.notation import STYLES
+from commodel.patterns.notation import STYLES
 
 
 @click.command()

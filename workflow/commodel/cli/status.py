@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from commodel.campaign import Campaign, results
 from commodel.cli._output import table
 from commodel.errors import UserError
-from commodel.holding import holder
-from commodel.plan import load_plan
-from commodel.results import Results
-from commodel.status import Reader, Status
-from commodel.statusview import as_data, batch_rows, platform_rows, sentence
+from commodel.files.results import Results
+from commodel.plan.make import load_plan
+from commodel.results.campaign import Campaign, results
+from commodel.results.holding import holder
+from commodel.results.status import Reader, Status
+from commodel.results.view import as_data, batch_rows, platform_rows, sentence
 
 EVERY = 5.0  # seconds between two looks
 

@@ -13,5 +13,5 @@ def topologies(style: str) -> None:
 
     What MRNet's generator calls b:F^D, b:AxB, k:K@N and g:… is understood too.
     """
-    entries = discover("topologies", "TOPOLOGY").values()
+    entries = discover("patterns.trees.topologies", "TOPOLOGY").values()
     show([{"topology": entry.form, "title": entry.title} for entry in entries], style)

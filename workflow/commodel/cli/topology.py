@@ -2,9 +2,9 @@
 
 import click
 
-from commodel.topologies import tree
-from commodel.treedrawing import svg
-from commodel.treetext import STYLES
+from commodel.patterns.trees.drawing import svg
+from commodel.patterns.trees.text import STYLES
+from commodel.patterns.trees.topologies import tree
 
 STYLES = STYLES | {"svg": svg}
 

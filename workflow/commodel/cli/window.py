@@ -8,7 +8,7 @@ from commodel.advice.windows import gather_bounds
 from commodel.cli._jobs import MOST
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.families import read_set
+from commodel.models.families import read_set
 from commodel.units import expand, parse_bytes, parse_count
 
 

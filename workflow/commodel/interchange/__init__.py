@@ -13,13 +13,13 @@ from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 
-from commodel.algorithms import algorithm
 from commodel.errors import UserError
-from commodel.layouts import Defaults, full
-from commodel.operations import OPERATIONS
-from commodel.projectfiles import check_inside
+from commodel.files.project import check_inside
+from commodel.files.text import MIB, read_lines
+from commodel.patterns.algorithms import algorithm
+from commodel.patterns.layouts import Defaults, full
+from commodel.patterns.operations import OPERATIONS
 from commodel.records import LIBRARY, ParameterSet
-from commodel.textfiles import MIB, read_lines
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
 MAX_FILE = 256 * MIB

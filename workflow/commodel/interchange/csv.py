@@ -7,12 +7,12 @@ is a full round trip, and is halved.
 
 from pathlib import Path
 
-from commodel.algorithms import algorithm
 from commodel.errors import UserError, suggest
+from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format, Found, Given, Place
-from commodel.operations import operation
+from commodel.patterns.algorithms import algorithm
+from commodel.patterns.operations import operation
 from commodel.records import LIBRARY
-from commodel.tables import cell, read_rows
 from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
 
 NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.errors import UserError
+from commodel.files.tables import write_text
 from commodel.interchange import Format
 from commodel.records import LIBRARY
-from commodel.tables import write_text
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]

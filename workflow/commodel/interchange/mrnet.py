@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.interchange import Format, lines
-from commodel.tree import Tree
+from commodel.patterns.trees.tree import Tree
 from commodel.units import shown
 
 HOST = re.compile(r"[A-Za-z0-9_.-]+")

@@ -9,9 +9,9 @@ and the source tells them apart.
 import re
 from pathlib import Path
 
+from commodel.files.tables import read_rows
 from commodel.interchange import Format, Found, Given, Place
 from commodel.records import LIBRARY
-from commodel.tables import read_rows
 
 COLUMNS = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
 WHOLE = ("gather", "allgather", "scatter", "alltoall")

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.algorithms import OPEN_MPI, Routine, choices
-from commodel.algorithms.gather_linear_sync import FIRST
 from commodel.errors import UserError, one_line
+from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format
-from commodel.operations import operation
+from commodel.patterns.algorithms import OPEN_MPI, Routine, choices
+from commodel.patterns.algorithms.gather_linear_sync import FIRST
+from commodel.patterns.operations import operation
+from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY
-from commodel.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.stats import NEGLIGIBLE
-from commodel.tables import cell, read_rows
 from commodel.units import parse_bytes, parse_count
 
 COLLECTIVES = {

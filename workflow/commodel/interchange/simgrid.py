@@ -12,9 +12,9 @@ from pathlib import Path
 import yaml
 
 from commodel.errors import UserError
+from commodel.files.tables import write_text
 from commodel.interchange import Format
 from commodel.records import ParameterSet
-from commodel.tables import write_text
 
 FAST = 1e15  # B/s: no time
 NEVER = 1_000_000_000

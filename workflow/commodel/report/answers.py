@@ -2,10 +2,7 @@
 
 import pandas as pd
 
-from commodel.compare import selection
-from commodel.report import following, gaps, library
-from commodel.report.frames import is_library
-from commodel.report.ranking import (
+from commodel.compare.ranking import (
     FAIR,
     ahead_counts,
     ahead_lines,
@@ -16,6 +13,9 @@ from commodel.report.ranking import (
     tied_families,
     twins,
 )
+from commodel.compare.table import selection
+from commodel.report import following, gaps, library
+from commodel.report.frames import is_library
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from commodel.compare.ranking import best_family, distinct, ranked
+from commodel.compare.recommend import JOB
 from commodel.records import Curve, ParameterSet
 from commodel.report.frames import is_library
-from commodel.report.ranking import best_family, distinct, ranked
-from commodel.report.recommend import JOB
 from commodel.report.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
 

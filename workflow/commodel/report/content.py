@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from commodel.compare.ranking import ahead
+from commodel.compare.recommend import favoured
 from commodel.records import ParameterSet
 from commodel.report import (
     charts,
@@ -20,11 +22,9 @@ from commodel.report import (
 )
 from commodel.report.answers import answers, leads
 from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, is_library, leaves, prepare, scaled
-from commodel.report.ranking import ahead
-from commodel.report.recommend import favoured
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
 from commodel.report.words import span
-from commodel.traces import NO_TRACES, Traces
+from commodel.results.traces import NO_TRACES, Traces
 
 GLOSSARY = (
     (

@@ -3,7 +3,7 @@ jobs alone, beside the fastest schedule measured and the MPI library's own choic
 
 import pandas as pd
 
-from commodel.advice import scoring
+from commodel.compare import scoring
 from commodel.report.frames import PLATFORM, scaled
 from commodel.report.shape import Column, Table, table
 from commodel.report.words import count, percent, size

@@ -7,7 +7,7 @@ import pandas as pd
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, plain, table
 from commodel.report.words import comma, count, simulation, tally
-from commodel.unmeasured import COUNTS, TEXTS, table_of
+from commodel.results.unmeasured import COUNTS, TEXTS, table_of
 
 NOTE = (
     "budget: its batch had no time left. timeout: it ran past its limit. crash: its program failed. unfinished: its "

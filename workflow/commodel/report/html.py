@@ -3,11 +3,11 @@
 from html import escape
 from pathlib import Path
 
+from commodel.files.tables import write_text
 from commodel.report import html_charts
 from commodel.report.html_tables import shades, table_html
 from commodel.report.page import SCRIPT, STYLE
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
-from commodel.tables import write_text
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 

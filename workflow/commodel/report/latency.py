@@ -5,10 +5,10 @@ import math
 
 import pandas as pd
 
-from commodel.distributions import modes
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
 from commodel.report.words import count, simulation
+from commodel.results.distributions import modes
 from commodel.units import format_bytes
 
 DRAWN = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper

@@ -4,7 +4,7 @@ at the layout which suits it best, so that a gain is never that of a better layo
 import numpy as np
 import pandas as pd
 
-from commodel.compare import clearly_faster, geometric
+from commodel.compare.table import clearly_faster, geometric
 from commodel.report.frames import PLATFORM, is_library
 from commodel.report.shape import MICRO, Column, Table, table
 from commodel.report.words import count, origin, simulation, size

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from commodel.results import Results
-from commodel.traces import Traces
+from commodel.files.results import Results
+from commodel.files.yaml import Document
+from commodel.files.yaml import read as read_yaml
+from commodel.results.traces import Traces
 from commodel.units import shown
-from commodel.yamltext import Document
-from commodel.yamltext import read as read_yaml
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 

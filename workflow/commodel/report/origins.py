@@ -9,7 +9,7 @@ import pandas as pd
 from commodel.report.evidence import flat, rows
 from commodel.report.shape import Column, Section, Table, Text, plain, table
 from commodel.report.words import simulation
-from commodel.traces import Traces
+from commodel.results.traces import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from commodel.compare import geometric
+from commodel.compare.table import geometric
 from commodel.report.frames import LEAVES, PLATFORM, leaves
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
 from commodel.report.words import count, origin, simulation, size

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from commodel.planfile import FOLDER
+from commodel.plan.file import FOLDER
 
 NAME = FOLDER.pattern
 BASE = re.compile(rf"(\.\./){{0,20}}(\.|\.\.|{NAME}(/{NAME})?)")

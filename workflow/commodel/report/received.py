@@ -11,7 +11,7 @@ from typing import IO
 import openpyxl
 
 from commodel.errors import UserError, one_line
-from commodel.textfiles import bounded
+from commodel.files.text import bounded
 
 MOST_PARTS = 1000
 MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits

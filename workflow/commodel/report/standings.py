@@ -4,9 +4,9 @@ import math
 
 import pandas as pd
 
-from commodel.compare import selection, summarize
+from commodel.compare.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
+from commodel.compare.table import selection, summarize
 from commodel.report.frames import PLATFORM, scaled
-from commodel.report.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
 from commodel.report.shape import MU, Column, Table, table
 from commodel.report.words import simulation
 

@@ -7,21 +7,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from commodel import collect, compare, distributions
-from commodel.families import family, meanings, read_set
-from commodel.plan import load_plan
-from commodel.provenance import versions
+from commodel.compare import table as compare
+from commodel.files.paths import AnyPath
+from commodel.files.results import Results
+from commodel.files.tables import read_json, read_table
+from commodel.models.families import family, meanings, read_set
+from commodel.plan.make import load_plan
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.origins import RESULTS
 from commodel.report.rawlinks import results_from
 from commodel.report.shape import Report
-from commodel.results import Results
-from commodel.safepaths import AnyPath
-from commodel.tables import read_json, read_table
-from commodel.traces import Traces, attempts, digests, texts
-from commodel.unmeasured import read_unmeasured
+from commodel.results import collect, distributions
+from commodel.results.provenance import versions
+from commodel.results.traces import Traces, attempts, digests, texts
+from commodel.results.unmeasured import read_unmeasured
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
 CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts

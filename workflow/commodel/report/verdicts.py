@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from commodel.compare import clearly_faster, summarize
+from commodel.compare.table import clearly_faster, summarize
 from commodel.report import library
 from commodel.report.frames import PLACE, PLATFORM, families_of, is_library, scaled
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table

@@ -10,15 +10,15 @@ from itertools import zip_longest
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.plan import load_plan
-from commodel.provenance import code_digest
+from commodel.files.paths import AnyPath
+from commodel.files.results import Results
+from commodel.plan.make import load_plan
 from commodel.report.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.received import Formula, received, rows
 from commodel.report.stored import ANONYMOUS, stored
 from commodel.report.xlsx import write_xlsx
-from commodel.results import Results
-from commodel.safepaths import AnyPath
-from commodel.traces import digests
+from commodel.results.provenance import code_digest
+from commodel.results.traces import digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40

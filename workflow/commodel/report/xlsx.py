@@ -5,6 +5,7 @@ from typing import IO
 
 import xlsxwriter
 
+from commodel.files.tables import whole
 from commodel.report import xlsx_charts
 from commodel.report.rawlinks import raw_link
 from commodel.report.shape import (
@@ -35,7 +36,6 @@ from commodel.report.xlsx_layout import (
     unique,
     wrapped_lines,
 )
-from commodel.tables import whole
 
 MAX_ROWS = 1_048_576
 MAX_LINKS = 65_530  # Excel's limit for a sheet

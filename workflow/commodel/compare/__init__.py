@@ -1,0 +1,1 @@
+"""Prices beside measurements: errors, choices, and who is ahead."""

@@ -1,0 +1,63 @@
+"""Which alternative the measurements favour, job by job and over which sizes."""
+
+from itertools import groupby
+
+import pandas as pd
+
+from commodel.compare.table import clearly_faster
+from commodel.report.frames import is_library
+
+JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
+
+
+NOTHING = {"use": "", "own": False, "first": 0, "last": 0, "next": [], "next_own": False, "clear": 0}
+NOTHING |= {name: [1.0] for name in ("gains", "slowest", "over")}
+
+
+def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The fastest measured alternative of every job, neighbouring byte sizes with the same winner taken together, and
+    how much slower the library's own choice is; `own` where that is the winner."""
+    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
+    once = once.sort_values([*JOB[:-1], "count", "size", "bytes", "measured", "way"], kind="stable")
+    columns = [*JOB, "bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]
+    rows = []
+    for job, entries in groupby(once[columns].to_dict("records"), key=lambda row: [row[key] for key in JOB]):
+        run: dict = {}
+        for size, group in groupby(entries, key=lambda row: row["bytes"]):
+            first, *others = group
+            if not others:
+                continue
+            second = others[0]
+            if run.get("use") != first["way"]:
+                run = NOTHING | {name: [] for name in ("next", "gains", "slowest", "over")}
+                run |= {"use": first["way"], "own": first["own"], "first": size, "next_own": True}
+                rows.append(dict(zip(JOB, job, strict=True)) | {"run": run})
+            run["last"] = size
+            run["next"].append(second["way"])
+            run["next_own"] &= second["own"]
+            run["over"].append(first["library"] / first["measured"])
+            run["gains"].append(second["measured"] / first["measured"])
+            run["slowest"].append(others[-1]["measured"] / first["measured"])
+            run["clear"] += clearly_faster(first, second)
+    return pd.DataFrame([finish(row) for row in rows], columns=[*JOB, *finish({})])
+
+
+def finish(row: dict) -> dict:
+    """One run of sizes as plain columns. Without a run: their names."""
+    run = row.pop("run", NOTHING)
+    return row | {
+        "use": run["use"],
+        "own": run["own"],
+        "first": run["first"],
+        "last": run["last"],
+        "next": " or ".join(dict.fromkeys(run["next"])),
+        "next_own": run["next_own"],
+        "gain_low": min(run["gains"]),
+        "gain_high": max(run["gains"]),
+        "over_low": min(run["over"]),
+        "over_high": max(run["over"]),
+        "slowest": max(run["slowest"]),
+        "clear": run["clear"],
+        "sizes": len(run["gains"]),
+    }

@@ -1,0 +1,191 @@
+"""Puts predictions beside measurements, and says how far off each family is and what its choices would cost."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from commodel.patterns.build import fan_ins
+from commodel.records import LIBRARY, Plan
+from commodel.results.rawfiles import raw_name
+from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
+
+EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
+UNPRICED = "library: measured, not priced"
+TEXT = (
+    "point",
+    "platform",
+    "operation",
+    "algorithm",
+    "topology",
+    "choice",
+    "layout",
+    "room",
+    "group",
+    "family",
+    "status",
+    "stop",
+    "measurement",
+    "batch",
+    "raw",
+)
+
+
+def compare(
+    plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame, unmeasured: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """One row a point and family; a point that was not measured keeps its rows and says so, and why where `unmeasured`
+    has it; one that the budget left with some of its passes says that. The library's points have one row each, of no
+    family."""
+    points = pd.DataFrame(
+        [_measured_columns(plan, batch.name, point) for batch in plan.batches for point in batch.points]
+    )
+    points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
+    measured = _measurements(observations)
+    frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
+    frame["family"] = frame["family"].fillna("")
+    frame["status"] = np.where(frame["algorithm"] == LIBRARY, UNPRICED, frame["status"].fillna(""))
+    frame["samples"] = frame["samples"].fillna(0).astype(int)
+    frame["invalid"] = frame["invalid"].fillna(0).astype(int)
+    frame["stop"] = frame["stop"].fillna("")
+    why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
+    asked = {name: plan.passes(name) for name in plan.platforms}
+    frame["measurement"] = [_said(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()]
+    frame["raw"] = [_raw(row) for row in frame.itertuples()]
+    frame = frame.drop(columns="passes")
+    ratio = frame["predicted"] / frame["measured"]
+    frame["relative_error"] = ratio - 1
+    frame["mu"] = np.maximum(ratio, 1 / ratio)
+    frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    frame["held_out"] = _held_out(frame)
+    return _with_library(_with_choices(frame))
+
+
+def _said(row, why: str, asked: int) -> str:
+    if np.isnan(row.measured):
+        why = why or ("no valid sample" if row.invalid else "")
+        return f"not measured: {why}" if why else "not measured"
+    return "ok" if row.passes >= asked else f"ok, {row.passes:.0f} of {asked} passes"
+
+
+def _raw(row) -> str:
+    """The file of all its samples, of every pass; nothing where it has none."""
+    return raw_name(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
+
+
+def _measured_columns(plan: Plan, batch: str, point) -> dict:
+    names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
+    names += ("room", "group")
+    simulated = plan.platforms[point.platform]["simulated"]
+    about = {name: getattr(point, name) for name in names}
+    return {"point": point.id, **about, "simulated": simulated, "batch": batch}
+
+
+def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for case, group in observations[observations["kind"] == "point"].groupby("id", sort=False):
+        valid = group[group["valid"]]
+        median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
+        rows.append(
+            {
+                "point": case,
+                "measured": median,
+                "measured_low": low,
+                "measured_high": high,
+                "samples": int(group["valid"].sum()),
+                "invalid": int((~group["valid"]).sum()),
+                "stop": worst_stop(group["stop"].unique()),
+                "skew": group["skew"].median(),
+                "passes": valid["pass"].nunique(),
+            }
+        )
+    columns = ["point", "measured", "measured_low", "measured_high", "samples", "invalid", "stop", "skew", "passes"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _held_out(frame: pd.DataFrame) -> pd.Series:
+    """False where the family's own fit has seen the point. A family whose predictions do not say has seen none."""
+    said = frame.get("held_out", pd.Series(True, index=frame.index))
+    return said.astype(str).str.lower() != "false"
+
+
+def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
+    """Selection: in each group of alternatives what was fastest of those that the family prices, what it would choose,
+    what that costs. A family does not choose among points that its fit has seen. Of equal prices, such as those of two
+    layouts by a family that does not look at where ranks sit, the first in the plan counts as chosen, and `tie` says
+    that it was no choice."""
+    both = frame["measured"].notna() & frame["predicted"].notna() & frame["held_out"]
+    per_group = frame[both].groupby(["family", "group"])
+    alternatives = per_group["point"].transform("count").reindex(frame.index, fill_value=0)
+    contest = both & (alternatives > 1)
+    fastest = per_group["measured"].transform("min").reindex(frame.index)
+    lowest = per_group["predicted"].transform("min").reindex(frame.index)
+    cheapest = frame[both & (frame["predicted"] <= lowest * (1 + EQUAL))].groupby(["family", "group"])["predicted"]
+    preferred = cheapest.cumcount().eq(0).reindex(frame.index, fill_value=False)
+    frame["best"] = contest & (frame["measured"] == fastest)
+    frame["chosen"] = contest & preferred
+    frame["tie"] = frame["chosen"] & cheapest.transform("size").gt(1).reindex(frame.index, fill_value=False)
+    frame["regret"] = np.where(frame["chosen"], frame["measured"] / fastest - 1, np.nan)
+    return frame
+
+
+def _with_library(frame: pd.DataFrame) -> pd.DataFrame:
+    """The time of the library's own choice in each group, at the layout that suits it best, and the fastest time that
+    was measured there at all."""
+    own = frame[frame["algorithm"] == LIBRARY].groupby("group")["measured"].min()
+    frame["library"] = frame["group"].map(own).astype(float)
+    frame["fastest"] = frame.groupby("group")["measured"].transform("min")
+    return frame
+
+
+def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Errors per group of held-out rows: mean proportional error μ of all prices and of those that the family's
+    parameters reach (status ok), median absolute and median signed error, share inside the predicted interval."""
+    rows = comparison[comparison["held_out"]].dropna(subset=["mu"])
+    reached = rows["mu"].where(rows["status"] == "ok")
+    found = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
+    return found.agg(
+        points=("mu", "size"),
+        mu_mean=("mu", "mean"),
+        mu_reached=("mu_reached", "mean"),
+        points_reached=("mu_reached", "count"),
+        abs_error_median=("abs_error", "median"),
+        bias=("relative_error", "median"),
+        inside_share=("inside", "mean"),
+    ).reset_index()
+
+
+def clearly_faster(first: Mapping, second: Mapping) -> bool:
+    """Whether the first measurement is faster than the second beyond doubt, and by enough to matter."""
+    apart = second["measured_low"] > first["measured_high"]
+    return bool(apart and second["measured"] > (1 + NEGLIGIBLE) * first["measured"])
+
+
+def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """How often a family's choice is the fastest one measured of those that it prices, or as good: their intervals
+    overlap, or it is less than 1 % slower. What its choice costs over that one; and, as geometric means, over the
+    library's own choice (below 1: it is faster) and over the fastest one measured, the library's included."""
+    key = ["family", "group"]
+    best = comparison[comparison["best"]].drop_duplicates(key).set_index(key)["measured_high"].rename("best_high")
+    chosen = comparison[comparison["chosen"]].join(best, on=key)
+    tied = (chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE)
+    over = {name: np.log(chosen["measured"] / chosen[other]) for name, other in OVER.items()}
+    chosen = chosen.assign(right=tied, **over)
+    found = chosen.groupby(by, sort=False)
+    return found.agg(
+        groups=("right", "size"),
+        right=("right", "mean"),
+        tied=("tie", "mean"),
+        regret_mean=("regret", "mean"),
+        regret_max=("regret", "max"),
+        over_library=("over_library", geometric),
+        over_fastest=("over_fastest", geometric),
+    ).reset_index()
+
+
+OVER = {"over_library": "library", "over_fastest": "fastest"}
+
+
+def geometric(logarithms: pd.Series) -> float:
+    """The geometric mean: it does not matter which of the two is divided by the other."""
+    return float(np.exp(logarithms.mean()))

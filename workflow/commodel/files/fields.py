@@ -1,0 +1,216 @@
+"""What experiment and platform files are made of: mappings with known keys, safe words, sizes, times, axes.
+
+Every text that can reach a command line passes a white list here; none that stands there alone may start with '-'.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainValidator,
+    PrivateAttr,
+    TypeAdapter,
+    WithJsonSchema,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from commodel import units
+from commodel.errors import UserError, suggest
+from commodel.files import yaml as yamltext
+from commodel.files.yaml import Document
+from commodel.records import digest
+from commodel.units import shown
+
+Parse = Callable[[Any], Any]
+
+
+def refused(message: str, *path: str | int) -> PydanticCustomError:
+    """An error as pydantic collects them; `path` leads from the validated value to the culprit inside it."""
+    return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
+
+
+class Part(BaseModel):
+    """A mapping of a file: knows its keys, and after loading also where it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    _document: Document | None = PrivateAttr(None)
+    _path: tuple[str | int, ...] = PrivateAttr(())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise refused(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
+        for key in data:
+            if key not in cls.model_fields:
+                raise refused(f"found an unknown key; {suggest(key, cls.model_fields)}", key)
+        return data
+
+    @property
+    def name(self) -> str:
+        return self._document.file.stem if self._document else ""
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """Where in its file this part stands."""
+        return self._path
+
+    @property
+    def digest(self) -> str:
+        return digest(self.model_dump(mode="json", warnings="none"))
+
+    def error(self, path: tuple[str | int, ...], message: str) -> UserError:
+        """An error about what stands at `path`, counted from this part."""
+        if self._document is None:
+            return UserError(message, key=yamltext.key_name((*self._path, *path)))
+        return self._document.error((*self._path, *path), message)
+
+
+def checked(parse: Parse) -> Parse:
+    """`parse`, with its UserError handed to pydantic, which knows where in the file the value stands."""
+
+    def run(value: Any) -> Any:
+        try:
+            return parse(value)
+        except UserError as error:
+            raise refused(error.message) from None
+
+    return run
+
+
+def kind(parse: Parse, of: type = str, **schema: Any) -> Any:
+    """A field type from a function that turns what the file says into the value or raises a UserError."""
+    return Annotated[of, PlainValidator(checked(parse)), WithJsonSchema(schema)]
+
+
+def text(pattern: str, wanted: str, limit: int = 64) -> Any:
+    allowed = re.compile(pattern)
+
+    def parse(value: Any) -> str:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise UserError(f"found the number {shown(value)}, wanted {wanted}; put it in quotes")
+        if not isinstance(value, str) or not allowed.fullmatch(value):
+            raise UserError(f"found {shown(value)}, wanted {wanted}")
+        if len(value) > limit:
+            raise UserError(f"found {len(value)} characters, wanted at most {limit}")
+        return value
+
+    return kind(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
+
+
+def count(low: int, high: int) -> Any:
+    return kind(
+        lambda value: units.parse_count(value, low, high),
+        of=int,
+        anyOf=[{"type": "integer", "minimum": low, "maximum": high}, {"type": "string", "examples": ["1e3"]}],
+    )
+
+
+def one_of(*names: str) -> Any:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise UserError(f"found {shown(value)}; {suggest(value if isinstance(value, str) else '', names)}")
+        return value
+
+    return kind(parse, enum=list(names))
+
+
+def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
+    """A number with a unit, or `bare` too. Above zero, since nothing can be measured in no time or to no error."""
+
+    def above_zero(value: Any) -> float:
+        if not (number := parse(value)):
+            raise UserError(f"found {shown(value)}, wanted more than 0")
+        return number
+
+    return kind(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
+
+
+def names_or(everything: str) -> Any:
+    """A list of names, or the word that stands for all of them."""
+
+    def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
+        if value == everything:
+            return value
+        if not isinstance(value, str | list) or not value:
+            raise refused(f"found {shown(value)}, wanted '{everything}' or a list of names")
+        return handler([value] if isinstance(value, str) else value)
+
+    several = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
+    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), several]}
+    return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
+
+
+def axis(item: Any, parse: Parse | None = None) -> Any:
+    """One value, a list of values or, where `parse` can read its ends, a range."""
+
+    def spread(value: Any) -> list:
+        ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
+        if parse and ranged:
+            return units.expand(value, parse)
+        if value == []:
+            raise UserError("found an empty list, wanted at least one value")
+        return units.bounded(value) if isinstance(value, list) else [value]
+
+    one = TypeAdapter(item).json_schema()
+    forms = [one, {"type": "array", "items": one, "minItems": 1}]
+    if parse:
+        forms += [_range(one, "factor", "each entry is this times the last"), _range(one, "step", "added each time")]
+    return Annotated[tuple[item, ...], BeforeValidator(checked(spread)), WithJsonSchema({"anyOf": forms})]
+
+
+def _range(end: dict, growth: str, meaning: str) -> dict:
+    return {
+        "type": "object",
+        "properties": {
+            "from": end | {"description": "first entry"},
+            "to": end | {"description": "no entry is above this"},
+            growth: {"type": ["number", "string"], "description": meaning},
+        },
+        "required": ["from", "to", growth],
+        "additionalProperties": False,
+    }
+
+
+def _title(value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
+        raise UserError(f"found {shown(value)}, wanted one line of text, at most 200 characters")
+    return value
+
+
+def _setting(value: Any) -> Any:
+    """SimGrid's values are text to us; YAML makes numbers and booleans of some."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"found {shown(value)}, wanted true or false")
+    return value
+
+
+FLAG = kind(_flag, of=bool, type="boolean")
+TITLE = kind(_title, type="string", maxLength=200)
+NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
+NAME = text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
+NODE_TYPE = text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21)
+WORD = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
+HOST = text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
+FILE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
+SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
+SETTING_KEY = text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
+SETTING = Annotated[
+    text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 1000),
+    BeforeValidator(_setting),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
+SIZE = kind(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
+RANKS = count(1, units.MAX_COUNT)

@@ -1,0 +1,107 @@
+"""Tables too long for memory, written and read piece by piece: Parquet, or CSV with the same content, by the suffix.
+
+What is written does not depend on how it came in pieces: rows are gathered into groups of one length.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from commodel.errors import UserError
+from commodel.files.cells import guarded
+from commodel.files.tables import whole
+from commodel.files.text import open_file
+
+GROUP = 100_000  # rows
+TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+SUFFIXES = (".parquet", ".csv")
+
+
+def schema(columns: Mapping[str, type]) -> pa.Schema:
+    return pa.schema([(name, TYPES[kind]) for name, kind in columns.items()])
+
+
+def piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:
+    """Columns as a table; a single value stands for a whole column, NaN and None for nothing."""
+    rows = max(len(values) for values in columns.values() if not _single(values))
+    return pa.table(
+        [
+            pa.repeat(pa.scalar(columns[field.name], field.type), rows)
+            if _single(columns[field.name])
+            else pa.array(columns[field.name], field.type, from_pandas=True)
+            for field in types
+        ],
+        schema=types,
+    )
+
+
+def _single(values: object) -> bool:
+    return values is None or isinstance(values, str | int | float)
+
+
+def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> int:
+    """Writes a table that comes in pieces, whole or not at all. How many rows it has."""
+    check_suffix(path)
+    rows = 0
+    with whole(path) as stream, _writer(path.suffix, stream, types) as write:
+        for group in _groups(pieces, types):
+            write(group)
+            rows += len(group)
+    return rows
+
+
+def check_suffix(path: Path) -> None:
+    if path.suffix not in SUFFIXES:
+        raise UserError(f"found the suffix '{path.suffix}', wanted {' or '.join(SUFFIXES)}", file=path)
+
+
+def _groups(pieces: Iterable[pa.Table], types: pa.Schema) -> Iterator[pa.Table]:
+    waiting, rows = [], 0
+    for found in pieces:
+        waiting.append(found)
+        rows += len(found)
+        if rows >= GROUP:
+            together = pa.concat_tables(waiting)
+            full = rows - rows % GROUP
+            for start in range(0, full, GROUP):
+                yield together.slice(start, GROUP)
+            waiting, rows = [together.slice(full)], rows - full
+    if rows:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+@contextmanager
+def _writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    if suffix == ".parquet":
+        with pq.ParquetWriter(stream, types) as writer:
+            yield lambda table: writer.write_table(table.combine_chunks(), row_group_size=GROUP)
+        return
+    types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
+    yield lambda table: guarded(table.to_pandas()).to_csv(stream, index=False, header=False, lineterminator="\n")
+
+
+def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """The rows of Parquet files that have the same columns, one file after the other."""
+    paths = list(paths)
+    types = [_opened(path).schema_arrow for path in paths]
+    for path, found in zip(paths, types, strict=True):
+        if not found.equals(types[0]):
+            raise UserError(f"found columns other than those of {paths[0]}", file=path)
+
+    def pieces():
+        for path in paths:
+            for batch in _opened(path).iter_batches(GROUP):
+                yield pa.Table.from_batches([batch])
+
+    return types[0], pieces()
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(open_file(path))
+    except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
+        raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None

@@ -1,0 +1,88 @@
+"""Reads files that may come from anybody: ordinary files only, never more than a limit, UTF-8 with or without a mark.
+
+What is none of that is a UserError with file and, where there is one, line.
+"""
+
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from commodel.errors import UserError
+from commodel.files.paths import AnyPath, SafePath
+
+MIB = 1 << 20
+LONGEST_LINE = MIB
+MOST_LINES = 2_000_000
+
+
+def open_file(path: str | AnyPath) -> io.BufferedReader:
+    """An ordinary file. A pipe would keep us waiting for ever, a device would never end."""
+    try:
+        if isinstance(path, SafePath):
+            return path.open("rb")
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
+        raise UserError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+    kind = os.fstat(number).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(number)
+        what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
+        raise UserError(f"cannot be read: found {what}, wanted a file", file=path)
+    return os.fdopen(number, "rb")
+
+
+@contextmanager
+def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.BufferedReader]:
+    """An ordinary file that is not larger than that, however little of it is on the disk."""
+    with open_file(path) as stream:
+        if os.fstat(stream.fileno()).st_size > limit:
+            raise _too_large(path, limit, wanted)
+        yield stream
+
+
+def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
+    with bounded(path, limit, wanted) as stream:
+        found = stream.read(limit + 1)
+    if len(found) > limit:  # it has grown
+        raise _too_large(path, limit, wanted)
+    return found
+
+
+def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
+    size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
+    return UserError(f"found more than {size}, wanted {wanted}", file=path)
+
+
+def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
+    """All of a file. Not strict: what is not UTF-8 is replaced."""
+    found = read_bytes(path, limit, wanted)
+    try:
+        return found.decode("utf-8-sig", errors="strict" if strict else "replace")
+    except UnicodeDecodeError as error:
+        raise UserError("not UTF-8 text", file=path, line=found.count(b"\n", 0, error.start) + 1) from None
+
+
+def read_lines(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers and without their ends, one in memory at a time. Not strict: what is not UTF-8 is
+    replaced, where only names can hold it."""
+    used = number = 0
+    with open_file(path) as stream:
+        while line := stream.readline(LONGEST_LINE + 1):
+            number, used = number + 1, used + len(line)
+            if used > limit:
+                raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
+            if number > MOST_LINES:
+                raise UserError(f"found more than {MOST_LINES:,} lines, wanted {wanted}", file=path)
+            if len(line) > LONGEST_LINE:
+                raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path, line=number)
+            if b"\0" in line:
+                raise UserError("found a zero byte, wanted text", file=path, line=number)
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            try:
+                text = line.decode("utf-8", errors="strict" if strict else "replace")
+            except UnicodeDecodeError:
+                raise UserError("not UTF-8 text", file=path, line=number) from None
+            yield number, text.rstrip("\r\n")

@@ -1,0 +1,186 @@
+"""Reads a YAML file as plain data and remembers on which line every key stands.
+
+Builds str, int, float, bool, None, list and dict straight from the parser's events, so no tag can construct anything.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from commodel.errors import UserError, one_line
+from commodel.files.paths import SafePath
+from commodel.files.text import read_text
+
+MAX_FILE = 1 << 20
+MAX_NODES = 200_000
+MAX_DEPTH = 50
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here they are the text that they look like.
+_INT = re.compile(r"[+-]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+Path_ = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, and where."""
+
+    file: Path | SafePath
+    data: object
+    lines: dict[Path_, int] = field(repr=False)
+
+    def line(self, path: Path_) -> int:
+        """Line of the entry at `path`, or of its nearest ancestor that the file has."""
+        path = tuple(path)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def has(self, path: Path_) -> bool:
+        value = self.data
+        for part in path:
+            inside = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
+            if not inside:
+                return False
+            value = value[part]
+        return True
+
+    def error(self, path: Path_, message: str) -> UserError:
+        return UserError(message, file=self.file, line=self.line(path), key=key_name(path))
+
+
+@dataclass(frozen=True)
+class _Node:
+    value: object
+    size: int  # nodes in it, with aliases counted as often as they are used
+    height: int
+
+
+def key_name(path: Path_) -> str:
+    """matrix[0].axes.bytes"""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def read(file: str | Path | SafePath) -> Document:
+    return parse(read_text(file, MAX_FILE, "a small YAML file"), file)
+
+
+def parse(text: str, file: str | Path | SafePath) -> Document:
+    """The same, from text that is already at hand; `file` is only its name."""
+    file = Path(file) if isinstance(file, str) else file
+    reader = _Reader(file, yaml.parse(text, Loader=Loader))
+    try:
+        return Document(file, reader.document(), reader.lines)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise UserError(f"not YAML: {error.problem or error.context}", file=file, line=mark and mark.line + 1) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
+        raise UserError(f"not YAML: {error.reason}", file=file, line=line) from None
+
+
+class _Reader:
+    """One pass over the events of one document. A class, because lines, anchors and the count grow together."""
+
+    def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]):
+        self.file = file
+        self.events = events
+        self.lines: dict[Path_, int] = {}
+        self.anchors: dict[str, _Node] = {}
+        self.count = 0
+
+    def document(self) -> object:
+        next(self.events)  # the start of the stream
+        if isinstance(start := next(self.events), yaml.StreamEndEvent):
+            raise UserError("empty file", file=self.file)
+        if getattr(start, "tags", None):
+            raise self.refuse(start, "found a %TAG directive, wanted plain YAML")
+        node = self.node(next(self.events), ())
+        next(self.events)  # the end of the document
+        if not isinstance(second := next(self.events), yaml.StreamEndEvent):
+            raise self.refuse(second, "found a second document, wanted one")
+        if node.value is None:
+            raise UserError("empty file", file=self.file)
+        return node.value
+
+    def refuse(self, event: yaml.Event, message: str) -> UserError:
+        return UserError(message, file=self.file, line=event.start_mark.line + 1)
+
+    def node(self, event: yaml.Event, path: Path_) -> _Node:
+        self.lines.setdefault(path, event.start_mark.line + 1)
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self.anchors:  # also an anchor that contains itself
+                raise self.refuse(event, f"found the alias '*{event.anchor}' without its anchor")
+            node = self.anchors[event.anchor]
+        else:
+            if event.tag not in (None, "!") or (event.tag == "!" and not isinstance(event, yaml.ScalarEvent)):
+                raise self.refuse(event, f"found the tag '{one_line(event.tag, 60)}', wanted plain YAML without tags")
+            if isinstance(event, yaml.MappingStartEvent):
+                node = self.mapping(event, path)
+            elif isinstance(event, yaml.SequenceStartEvent):
+                node = self.sequence(event, path)
+            else:
+                node = _Node(self.scalar(event), 1, 0)
+            if event.anchor:
+                self.anchors[event.anchor] = node
+        # Collections have counted what is in them already; an alias brings everything at once.
+        self.count += node.size if isinstance(event, yaml.AliasEvent) else 1
+        if self.count > MAX_NODES:
+            raise self.refuse(event, f"found more than {MAX_NODES} values, aliases expanded")
+        if len(path) + node.height > MAX_DEPTH:
+            raise self.refuse(event, f"nested deeper than {MAX_DEPTH} levels")
+        return node
+
+    def mapping(self, event: yaml.Event, path: Path_) -> _Node:
+        self.descend(event, path)
+        value: dict[str, object] = {}
+        size = height = 0
+        while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
+            key = self.key(key_event)
+            if key in value:
+                first = self.lines[(*path, key)]
+                raise self.refuse(key_event, f"found the key '{one_line(key, 60)}' twice, first on line {first}")
+            self.lines[(*path, key)] = key_event.start_mark.line + 1
+            child = self.node(next(self.events), (*path, key))
+            value[key], size, height = child.value, size + child.size, max(height, child.height)
+        return _Node(value, size + 1, height + 1)
+
+    def sequence(self, event: yaml.Event, path: Path_) -> _Node:
+        self.descend(event, path)
+        value: list[object] = []
+        size = height = 0
+        while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
+            child = self.node(item, (*path, len(value)))
+            value.append(child.value)
+            size, height = size + child.size, max(height, child.height)
+        return _Node(value, size + 1, height + 1)
+
+    def descend(self, event: yaml.Event, path: Path_) -> None:
+        if len(path) >= MAX_DEPTH:
+            raise self.refuse(event, f"nested deeper than {MAX_DEPTH} levels")
+
+    def key(self, event: yaml.Event) -> str:
+        if not isinstance(event, yaml.ScalarEvent) or event.tag not in (None, "!") or event.anchor:
+            raise self.refuse(event, "found a key that is not plain text")
+        key = self.scalar(event)
+        if not isinstance(key, str):
+            raise self.refuse(event, f"found the key '{one_line(event.value, 60)}', wanted text; put it in quotes")
+        return key
+
+    def scalar(self, event: yaml.ScalarEvent) -> object:
+        text = event.value
+        if event.style or event.tag == "!":  # quoted, or a block of text
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
+            if len(text) > 40 or abs(float(text)) > 1e300:
+                raise self.refuse(event, f"found the number '{one_line(text, 60)}', wanted a shorter one")
+            return int(text) if _INT.fullmatch(text) else float(text)
+        return text

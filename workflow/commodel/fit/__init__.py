@@ -1,0 +1,1 @@
+"""Samples become parameter sets: probes for every family, measured points where there are no probes."""

@@ -1,0 +1,60 @@
+"""How well a family predicts a probe case that its fit has not seen: each case left out in turn, the rest refitted, and
+the case priced as the pattern that its probe plays.
+
+Cases that are no pattern, such as a delay within a round trip, are not asked for.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.models.families import Family, complete
+from commodel.models.fitting.observed import Observed
+from commodel.models.pricing.values import Values
+from commodel.models.probes import SAME, Site, probe
+from commodel.patterns.layouts import place
+from commodel.patterns.schedule import Schedule
+
+MOST = 12  # cases of a probe, spread over all it has
+ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
+
+
+def left_out(entry: Family, observed: Observed) -> dict[str, float]:
+    """Root mean square relative error over the cases left out, and how many there were."""
+    errors = [price / measured - 1 for price, measured in _predicted(entry, observed) if measured > 0]
+    if not errors:
+        return {}
+    return {"error": float(np.sqrt(np.mean(np.square(errors)))), "cases": len(errors)}
+
+
+def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
+    for name in entry.probes:
+        cases = observed.probes.get(name, ())
+        played = [(number, _pattern(name, case.settings, observed.types)) for number, case in enumerate(cases)]
+        known = [(number, pattern) for number, pattern in played if pattern is not None]
+        for place_ in np.unique(np.linspace(0, len(known) - 1, min(MOST, len(known))).astype(int)) if known else ():
+            number, pattern = known[place_]
+            try:
+                fitted = entry.fit(observed.without(name, number, ROWS))
+                values = Values(
+                    {key: np.array([[draws[0]]]) for key, draws in fitted.values.items()}, fitted.forms, fitted.settings
+                )
+                cost = pattern.cost(entry.price(pattern, complete(entry, values)))
+            except UserError:
+                continue  # without this case there is nothing to fit to
+            yield float(cost[0]), float(np.median(cases[number].seconds))
+
+
+def _pattern(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
+    """What a case plays, on nodes of the types that it was measured on."""
+    entry = probe(name)
+    pattern = entry.pattern(settings) if entry.pattern else None
+    if pattern is None:
+        return None
+    nodes = place(str(settings["layout"]), int(settings["ranks"]))[: pattern.ranks]
+    one, _, two = str(settings["pair"]).partition(".")
+    if types and one:
+        members = Site(sum(types.values()), 1, types).members()
+        nodes = np.array([members[one][0], members[one if two == SAME else two][-1]])[nodes % 2]
+    return pattern.placed(nodes)

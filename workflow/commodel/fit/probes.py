@@ -1,0 +1,96 @@
+"""Fits one family on one platform: from the table of observations to a parameter set with intervals."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from commodel.errors import UserError, suggest
+from commodel.fit.leftout import left_out
+from commodel.models.families import Family, family, unit
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
+from commodel.models.probes import probe
+from commodel.records import ParameterSet, Plan
+
+TINY = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
+WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
+
+
+def observed(observations: pd.DataFrame, platform: str, seed: int, types: Mapping[str, int]) -> Observed:
+    """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
+    chosen = observations[
+        (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
+    ]
+    probes: dict[str, list[CaseSamples]] = {}
+    for (name, _), group in chosen.groupby(["name", "id"], sort=False):
+        first = group.iloc[0]
+        settings = {column: _setting(first[column]) for column in (*probe(name).columns, "ranks", "layout", "pair")}
+        counts = group["count"].to_numpy() if "count" in group and group["count"].notna().all() else None
+        samples = CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts)
+        probes.setdefault(name, []).append(samples)
+    return Observed(probes, seed, types)
+
+
+def _setting(value: object) -> object:
+    return value if isinstance(value, str) else int(value)
+
+
+def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
+    """A family's parameters on a platform. Where the data do not suffice, a set without values that says what lacks."""
+    entry = family(name)
+    if platform not in plan.platforms:
+        raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
+    where = plan.platforms[platform]
+    evidence = observed(observations, platform, plan.seed, where["types"])
+    try:
+        parameters = replace(as_parameters(entry, entry.fit(evidence)), left_out=left_out(entry, evidence))
+    except UserError as error:
+        lacking = {parameter.name: error.message for parameter in entry.parameters}
+        parameters = ParameterSet(name, platform, "", {}, missing=lacking)
+    return replace(
+        parameters,
+        platform=platform,
+        source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
+        simulated=bool(where["simulated"]),
+        provenance={"experiment_digest": plan.digest, "platform_digest": where["digest"], "seed": plan.seed},
+    )
+
+
+def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
+    """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
+    fitted = replace(fitted, values={key: np.where(np.abs(d) < TINY, 0.0, d) for key, d in fitted.values.items()})
+    unknown = indistinct(fitted.values) | dict(fitted.unknown)
+    values = {}
+    for key, draws in fitted.values.items():
+        name = key.partition(".")[0]
+        doubt = unknown.get(key, unknown.get(name, ""))
+        note = "; ".join(text for text in (doubt, fitted.notes.get(key, fitted.notes.get(name, ""))) if text)
+        values[key] = estimate(draws, unit(entry, key, fitted.forms), note, not doubt, fitted.reach.get(key))
+    return ParameterSet(
+        family=entry.name,
+        platform="",
+        source="",
+        values=values,
+        forms=fitted.forms,
+        settings=fitted.settings,
+        missing=fitted.missing,
+        bytes_range=tuple(float(end) for end in fitted.bytes_range),
+        curves=fitted.curves,
+        draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items()},
+    )
+
+
+def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Values whose interval is as wide as they are: told apart from 0 only badly, or only together with another."""
+    found = {}
+    spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
+    for name, draws in spread.items():
+        low, high = np.percentile(draws, [2.5, 97.5])
+        if high - low < 2 * WEAK * abs(values[name][0]):
+            continue
+        partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
+        partner = max(partners, key=partners.get, default="")
+        together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
+        found[name] = f"not told apart by these data{together}: its interval is as wide as its value"
+    return found

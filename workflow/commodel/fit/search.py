@@ -1,0 +1,82 @@
+"""The search for a family's values whose prices of given schedules come nearest to given times. Values are positive:
+their logarithms are searched, many rows of them at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel.models.families import Family, complete
+from commodel.models.fitting.descent import descend
+from commodel.models.fitting.portable import exp, log
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule
+
+CELLS = 500_000  # of one array: sizes × draws × messages
+FAR = 4.6  # how far starts lie from a guess, either way: a factor of 100
+BOUND = 13.8  # how far a value may go: a factor of a million
+MOVE = 1e-4  # of a logarithm, for difference quotients
+STEP = {"move": MOVE, "longest": 1.5}
+RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
+LAST, LONG, BRIEF = 120, 30, 10  # steps of it: of the best, from afar and from the best
+REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # from the best: where a value is put to see what others make up for
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Schedules with their times, stacked by shape once, and the names of the values that are sought."""
+
+    family: Family
+    names: Sequence[str]
+    forms: Mapping[str, str]
+    stacks: Sequence[tuple[list[int], Schedule]]
+    seconds: np.ndarray
+
+    def prices(self, logs: np.ndarray) -> np.ndarray:
+        """(draws, points) of logarithms (draws, values)."""
+        found = np.empty((len(logs), len(self.seconds)))
+        for numbers, pattern in self.stacks:
+            most = max(1, CELLS // max(pattern.bytes.size, 1))
+            for first in range(0, len(logs), most):
+                part = slice(first, first + most)
+                columns = exp(logs[part]).T[..., None]
+                values = Values(dict(zip(self.names, columns, strict=True)), self.forms)
+                cost = pattern.cost(self.family.price(pattern, complete(self.family, values)))
+                found[part, numbers] = np.broadcast_to(cost, (len(numbers), columns.shape[1])).T
+        return found
+
+    def misfit(self, logs: np.ndarray) -> np.ndarray:
+        return log(np.maximum(self.prices(logs), 1e-300) / self.seconds)
+
+    def nearest(self, start: np.ndarray, target: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """From each row of `start` to misfits nearest to its row of `target`: logarithms, sums of squares."""
+        bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+
+        def residuals(rows, logs):
+            return self.misfit(logs) - target[rows]
+
+        return descend(residuals, start, bounds, steps, rests=RESTS, **STEP)
+
+    def settled(self, start: np.ndarray, guess: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
+        """From each row of `start` to the minimum, where being FAR from the guess costs `pull`."""
+        bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+
+        def residuals(rows, logs):
+            return np.hstack([self.misfit(logs), np.sqrt(pull) * (logs - guess) / FAR])
+
+        return descend(residuals, start, bounds, LAST, rests=SETTLED, **STEP)
+
+    def profiled(self, best: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """A value put at each of `REACH` below and above its best: how far that is, and the sum of squares that is left
+        when the others have made up for it as well as they can."""
+        offsets = np.concatenate([-REACH[::-1], REACH])
+        start = np.tile(best, (len(offsets), 1))
+        start[:, number] += offsets
+
+        def residuals(rows, logs):
+            logs[:, number] = start[rows, number]
+            return self.misfit(logs)
+
+        bounds = best - 2 * BOUND, best + 2 * BOUND
+        return offsets, descend(residuals, start, bounds, LONG, rests=RESTS, **STEP)[1]

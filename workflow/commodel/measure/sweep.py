@@ -1,0 +1,101 @@
+"""One pass over the cases of one start, however often its program has to be started for that.
+
+A case that ends the program badly is marked, and the program is started again for what is left: one bad case costs the
+others nothing. What goes wrong before any case began is no case's fault, and ends the batch.
+"""
+
+import os
+from dataclasses import dataclass
+
+from commodel.errors import UserError
+from commodel.files.paths import AnyPath
+from commodel.measure.lastwords import OWN, TAKEN, full, last_words, printed
+from commodel.measure.process import run
+from commodel.measure.starts import Rig, Start, prepare
+from commodel.measure.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case
+from commodel.platforms.controller import refused
+from commodel.platforms.stopping import heed_stop
+from commodel.results import unmeasured
+from commodel.results.attempts import OwnAttempt
+
+EXIT_USER = 2  # of the programs, where the launcher passes it on
+IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up; or starts
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What sweeps of a batch share: limits in monotonic seconds, and who keeps the story."""
+
+    rig: Rig
+    attempt: OwnAttempt
+    limit: float  # that one case may take
+    deadline: float  # when measuring stops
+
+
+def sweep(this: Sweep, start: Start, number: int) -> bool:
+    """Measures what is left of a start in a pass. False: the batch's time is over."""
+    folder, failures, suspect, not_started = this.rig.pass_folder(number), 0, "", 0
+    turn = f" in pass {number + 1} of {this.rig.passes}" if this.rig.passes > 1 else ""
+    while (left := _left(this.rig, start, number)).rows:
+        heed_stop()
+        forget_case(folder)
+        job = prepare(this.rig, left, number)
+        this.attempt.starts_on(this.rig.hosts_of(left))
+        watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
+        settings = this.rig.how.settings(os.geteuid())
+        code, why = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
+        unfinished = _left(this.rig, start, number).ids
+        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        not_started = 0 if case or advanced or not refused(printed(this.rig.log(start))) else not_started + 1
+        if (code or why or unfinished) and this.rig.how.end:
+            this.rig.how.end(this.rig.starter, not_started > 0)
+        if not unfinished:
+            return True  # how the program ended after its last sample is nobody's loss
+        if why == BUDGET:
+            return False
+        if 0 < not_started < IN_A_ROW:
+            continue  # Slurm has answered again by now, and the steps before are gone
+        said = last_words(this.rig.log(start))
+        if _innocent(this.rig.log(start), code, case):
+            if suspect and not case:  # what cannot even start again was not brought down by a case
+                unmeasured.unmark(this.rig.folder, suspect)
+            raise UserError(_failure(start, code, why, len(unfinished), said, this.rig.log(start)))
+        if case not in unfinished:
+            if advanced:
+                continue  # it ended between two cases
+            raise UserError(_failure(start, code, why, len(unfinished), said, this.rig.log(start)))
+        failures = 1 if advanced else failures + 1
+        hung = why == TIMEOUT
+        status = unmeasured.TIMEOUT if hung else unmeasured.CRASH
+        reason = f"not done after {this.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {said}"
+        unmeasured.mark(this.rig.folder, case, status, reason, this.attempt.number)
+        suspect = case
+        if failures == IN_A_ROW:
+            for other in set(unfinished) - {case} - _sampled_before(this.rig, number):
+                given_up = f"three cases in a row failed: {reason}"
+                unmeasured.mark(this.rig.folder, other, status, given_up, this.attempt.number)
+            return True
+    return True
+
+
+def _left(rig: Rig, start: Start, number: int) -> Start:
+    """The cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
+    measured, marked = unmeasured.finished(rig.folder)
+    return start.without(measured | marked | unmeasured.finished(rig.pass_folder(number))[0])
+
+
+def _sampled_before(rig: Rig, number: int) -> set[str]:
+    """The cases with samples of an earlier pass: these are worth more than a marker."""
+    return set().union(*(unmeasured.finished(rig.pass_folder(earlier))[0] for earlier in range(number)))
+
+
+def _innocent(log: AnyPath, code: int, case: str) -> bool:
+    """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
+    room on the disk, on which a program cannot even say so."""
+    text = printed(log)
+    return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
+
+
+def _failure(start: Start, code: int, why: str, lost: int, said: str, log: AnyPath) -> str:
+    ended = "ran out of time" if why in (STARTING, TIMEOUT) else f"ended with code {code}"
+    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {said} (log: {log})"

@@ -1,0 +1,1 @@
+"""The model families, the probes that they are fitted from, and the mathematics that they share."""

@@ -1,0 +1,44 @@
+"""LogP as the TAN paper drew it beside TAN: every level of a tree costs one latency and one overhead, whatever the
+number of children.
+
+LogP itself has a node receive its children's messages one after another, which is family `logp`. Here L is the mean of
+half a round trip, overheads in it, and o the slope of the chain experiment: TAN without what grows with the fan-in.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from commodel.models.families import Family, Parameter, tan
+from commodel.models.fitting.observed import Fitted
+
+
+def fit(observed):
+    chain = tan.chain_experiment(observed)
+    values = {"L": chain.L, "o": chain.a, "C": chain.C}
+    unknown = {name.replace("a", "o"): reason for name, reason in chain.unknown.items()}
+    return Fitted(values, (chain.packet, chain.packet), unknown=unknown, curves=(chain.evidence,))
+
+
+def price(schedule, values):
+    """TAN's recursion with an overhead that is the same for any number of children."""
+    numbers = {"L": values["L"], "o.a": values["o"], "g": np.zeros((1, 1)), "C": values["C"]}
+    return tan.price(schedule, replace(values, numbers=numbers, forms={"o": "constant"}))
+
+
+FAMILY = Family(
+    name="logp-tan",
+    title="LogP as drawn in the TAN paper",
+    citation="LogP for tree aggregation networks (TAN model), section V: the line called LogP in its figures 7 and 8",
+    equation="T_i = L + o + max(T_child); T_leaf = C",
+    parameters=(
+        Parameter("L", "s", "mean of half a round trip of one packet, overheads included"),
+        Parameter("o", "s", "overhead of a level, from the chain experiment"),
+        Parameter("C", "s", "one-time cost of a wave", default=0.0),
+    ),
+    probes=("pingpong", "chain"),
+    fit=fit,
+    price=price,
+    ignores="the size of a message; how many children a node has",
+    uses_bytes=False,
+)

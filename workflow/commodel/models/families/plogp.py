@@ -1,0 +1,88 @@
+"""Parametrised LogP: overheads and gap are functions of the size, given by samples, and the latency is one number.
+
+A message reaches its receiver L + g(m) after its start, its receiver's overhead within that; L is what g leaves of half
+the smallest round trip. So L + g(m) is the one-way time that the model gives a size, whatever was measured there: the
+fit says by how much it misses. LogP and LogGP take the overheads off their L, and have g outside of a lone message.
+By definition g(m) is no smaller than either overhead. An overhead probed as larger has waiting in it, and counts as g;
+where given samples say otherwise, the larger counts.
+"""
+
+import numpy as np
+
+from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.fitting.curves import curve, sampled_curve
+from commodel.models.fitting.observed import Fitted
+from commodel.models.fitting.regression import moved, sampled
+from commodel.models.fitting.roundtrips import round_trips
+from commodel.models.pricing.replay import Costs, finish_times
+from commodel.stats import NEGLIGIBLE
+from commodel.units import format_seconds
+
+LABELS = ("message / B", "time / s")
+
+
+def fit(observed):
+    trips = round_trips(observed)
+    values, notes, unknown = {}, {}, {}
+    measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
+    for name, draws in measured.items():
+        # A rank that takes a message every g is not busy for longer with each: the rest of the time it waits for data.
+        capped = np.minimum(draws, trips.spacing)
+        samples = sampled(name, trips.size, capped)
+        values |= samples
+        unknown |= moved(list(samples), capped[0], _columns(values, name, trips.size)[0])
+        waits = draws[0] > (1 + NEGLIGIBLE) * capped[0]
+        notes |= {
+            f"{name}.{int(size)}": f"measured {format_seconds(seconds)}: what is beyond the gap is waiting"
+            for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True)
+        }
+    o_s, o_r, g = (_columns(values, name, trips.size) for name in ("o_s", "o_r", "g"))
+    gap = np.maximum(g, np.maximum(o_s, o_r))
+    L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
+
+    one_way = L[0] + gap[0]
+    if missed := trips.misses(one_way):
+        notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
+    curves = (
+        curve("half a round trip", LABELS, trips.size, trips.one_way[0], one_way, "L + g(m)"),
+        sampled_curve("spacing of a burst", LABELS, trips.size, trips.spacing, gap[0]),
+        sampled_curve("send overhead", LABELS, trips.size, trips.o_s, o_s[0]),
+        sampled_curve("receive overhead", LABELS, trips.size, trips.o_r, o_r[0]),
+    )
+    values |= {"L": L, "gamma": local_work(observed)}
+    forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
+    sizes = trips.size[0], trips.size[-1]
+    return Fitted(values, sizes, forms=forms, notes=notes, unknown=unknown, curves=curves)
+
+
+def _columns(values, name, sizes):
+    return np.stack([values[f"{name}.{int(size)}"] for size in sizes], axis=-1)
+
+
+def price(schedule, values):
+    o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
+    gap = np.maximum(g, np.maximum(o_s, o_r))
+    wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes the first bytes while the last still leave
+    costs = Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
+    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+
+FAMILY = Family(
+    name="plogp",
+    title="Parametrised LogP",
+    citation="T. Kielmann, H. Bal, K. Verstoep, Fast measurement of LogP parameters for message passing platforms, "
+    "IPDPS Workshops 2000",
+    equation="T(m) = L + g(m); next message g(m) later; o_s(m), o_r(m) ≤ g(m)",
+    parameters=(
+        Parameter("L", "s", "half the smallest round trip, its gap taken off"),
+        Parameter("o_s", "s", "time the sender's processor is busy with a message", argument="m", form="table"),
+        Parameter("o_r", "s", "time the receiver's processor is busy with a message", argument="m", form="table"),
+        Parameter("g", "s", "least time between the starts of two messages of one port", argument="m", form="table"),
+        GAMMA,
+    ),
+    probes=("prtt", "work"),
+    fit=fit,
+    price=price,
+    independent=True,
+    ignores="that the latency may change with the size; contention in the network",
+)

@@ -1,0 +1,59 @@
+"""Postal: LogP with the gap as its unit of time and no overhead: a message is there λ units after its start.
+
+λ is at least 1. The paper counts a rank busy for the unit in which it sends or receives; here, as everywhere, a rank is
+busy for the overhead, which is 0, and its port for the unit. g is what bursts show, so it is the overhead where that is
+larger. Good for messages that take up to a tenth longer than the shortest.
+"""
+
+import numpy as np
+
+from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.fitting.curves import curve
+from commodel.models.fitting.observed import Fitted
+from commodel.models.fitting.roundtrips import round_trips
+from commodel.models.pricing.replay import Costs, finish_times
+
+
+def fit(observed):
+    pingpong = observed.cases("pingpong")
+    size, half = pingpong["bytes"], pingpong.seconds / 2
+    g, shortest = round_trips(observed).spacing[:, 0], half[:, size.argmin()]
+    lam = np.maximum(shortest / g, 1)
+    good = size[half[0] <= 1.1 * shortest[0]].max()
+    fitted = np.full(len(size), lam[0] * g[0])
+    evidence = curve("half a round trip", ("message / B", "time / s"), size, half[0], fitted, "λ·g")
+    values = {"lam": lam, "g": g, "gamma": local_work(observed)}
+    notes = {} if lam[0] > 1 else {"lam": "1 is the least: bursts are spaced as far apart as a message takes"}
+    return Fitted(values, (0, good), notes=notes, curves=(evidence,))
+
+
+def price(schedule, values):
+    g = values["g"]
+    costs = Costs(send=0.0, receive=0.0, wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
+    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+
+def doubts(schedule, values):
+    return "λ below 1 counts as 1" if np.any(values["lam"] < 1) else ""
+
+
+FAMILY = Family(
+    name="postal",
+    title="Postal",
+    citation="A. Bar-Noy, S. Kipnis, Designing broadcasting algorithms in the postal model "
+    "for message-passing systems, SPAA 1992",
+    equation="T = λ·g; next message g later",
+    parameters=(
+        Parameter("lam", "1", "λ: how many messages start in the time that one takes, from its start to its end"),
+        Parameter("g", "s", "unit of time: between the starts of two messages of one port"),
+        GAMMA,
+    ),
+    probes=("pingpong", "prtt", "work"),
+    fit=fit,
+    price=price,
+    independent=True,
+    doubts=doubts,
+    from_points={"lam": 10.0, "g": 1e-6},
+    ignores="the size of a message; that messages keep processors busy; contention in the network",
+    uses_bytes=False,
+)

@@ -1,0 +1,221 @@
+"""Least squares over all draws at once, the choice of a form, change points.
+
+Row 0 of every y is the estimate, the rows below it are bootstrap draws. Two things make draws differ: the samples of
+each case are resampled (noise), and where a form misses the cases by more than noise explains, the rest of the misfit
+is put on again with random factors (wild bootstrap). So noise-free data that do not lie on the form still get an
+interval.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import chdtri
+
+from commodel.models.fitting.portable import exp, expm1, log, normals
+from commodel.models.pricing.functions import FORMS
+from commodel.stats import NEGLIGIBLE
+from commodel.units import format_seconds
+
+CHANCE = 0.1  # that noise alone makes a misfit which counts as one
+ALIKE = 1e-10  # of the largest singular value: below, features are the same in these data, but for rounding
+BETTER = 1e-6  # by how much a later form or cut must lower AICc to be taken: rounding must not choose
+MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
+
+
+def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:
+    """A function given by samples: `draws` is (1 + draws, sizes). Where noise makes it fall, it is levelled."""
+    level = rising(draws)
+    return {f"{name}.{int(size)}": level[:, i] for i, size in enumerate(sizes)}
+
+
+def moved(keys: Sequence[str], measured: np.ndarray, priced: np.ndarray) -> dict[str, str]:
+    """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
+    be told apart from their neighbours."""
+    return {
+        key: f"not told apart from its neighbours: measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
+        for key, was, taken in zip(keys, measured, priced, strict=True)
+        if abs(taken - was) > NEGLIGIBLE * max(abs(was), abs(taken))
+    }
+
+
+def rising(y: np.ndarray) -> np.ndarray:
+    """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
+    counts by how sure it is: one that noise has spoilt must not pull down those before it."""
+    variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
+    rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # which is all that exact simulations vary by: it must not weigh
+    least = max(rounding, 1e-12 * variance.max())
+    weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
+    found = np.full_like(y, -np.inf)
+    for first in range(y.shape[1]):
+        part = weights[first:]
+        mean = np.cumsum(part * y[:, first:], axis=-1) / np.cumsum(part)
+        lowest = np.minimum.accumulate(mean[:, ::-1], axis=-1)[:, ::-1]
+        found[:, first:] = np.maximum(found[:, first:], lowest)
+    return found
+
+
+def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Coefficients (draws, features) of y ≈ Σ coefficient·feature, the square of each case's residual weighed; every
+    draw in one batched solve. Features are scaled first: bytes and constants differ by many orders of magnitude."""
+    columns = np.stack([np.broadcast_to(feature, y.shape[1:]) for feature in features], axis=-1).astype(float)
+    scale = np.abs(columns).max(axis=0)
+    scale[scale == 0] = 1.0
+    root = np.sqrt(weights / np.max(weights))
+    solver = np.linalg.pinv(columns / scale * root[:, None], rcond=ALIKE)
+    misfit = y[0] - columns / scale @ (solver @ (y[0] * root))
+    return (with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
+
+
+def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: int) -> np.ndarray:
+    """The draws of y with the part of the misfit put on that noise does not explain."""
+    cases, total = len(misfit), np.sum(weights * misfit**2)
+    if len(y) == 1 or cases <= terms or total == 0:
+        return y
+    noise = np.sum(weights * y[1:].var(axis=0)) * (cases - terms) / cases
+    free = cases - terms
+    if total * free < noise * chdtri(free, CHANCE):
+        return y  # noise alone may well do that
+    share = max(0.0, 1 - noise / total)
+    signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
+    return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
+
+
+def mean(y: np.ndarray, weights: np.ndarray | float = 1.0) -> np.ndarray:
+    """Weighted mean over the cases, one for each draw: of costs, so that no draw is below 0, however large the misfit
+    that is put on it."""
+    return np.maximum(least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
+
+
+def line(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray, ceiling: np.ndarray | float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intercept (0 to `ceiling`) and slope (0 or more). Where the best line leaves those bounds, the best one with its
+    intercept on the bound, or the best constant, is the answer."""
+    intercept, slope = least_squares([np.ones(len(x)), x], y, weights).T
+    bounded = np.clip(intercept, 0, ceiling)
+    slope_there = least_squares([x], y - bounded[:, None], weights)[:, 0]
+    slope = np.where(bounded == intercept, slope, slope_there)
+    flat = slope < 0
+    return np.where(flat, np.clip(mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
+
+
+def shape_coefficients(
+    form: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
+) -> np.ndarray:
+    """Coefficients (draws, n) of a form's shape, without a constant term and none below 0, so that it never falls; with
+    `constant` such a term before the others, and all of them free."""
+    if form == "exponential":
+        return _exponential(x, y, weights)
+    features = [np.ones(len(x))] if constant else []
+    features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
+    if not features:
+        return np.empty((len(y), 0))
+    found = least_squares(features, y, weights)
+    if constant:
+        return found
+    if form == "quadratic":  # where one coefficient would be below 0, the best other one alone
+        for kept, bounded in ((0, 1), (1, 0)):
+            alone = np.zeros_like(found)
+            alone[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
+            found = np.where(found[:, [bounded]] < 0, alone, found)
+    return np.maximum(found, 0)
+
+
+def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
+    from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
+
+    def best_b(c: float, times: np.ndarray) -> float:
+        grown = expm1(c * x)
+        return max(np.sum(weights * grown * times) / np.sum(weights * grown**2), 0.0)
+
+    def loss(log_c: float, times: np.ndarray) -> float:
+        c = exp(log_c)
+        return np.sum(weights * (times - best_b(c, times) * expm1(c * x)) ** 2)
+
+    def best(times: np.ndarray) -> tuple[float, float]:
+        found = minimize_scalar(loss, bounds=bounds, args=(times,), method="bounded", options={"xatol": 1e-9})
+        c = float(exp(found.x))
+        return best_b(c, times), c
+
+    bounds = (log(1e-3 / x.max()), log(20.0 / x.max()))
+    b, c = best(y[0])
+    draws = with_misfit(y, y[0] - b * expm1(c * x), weights, 2)
+    return np.array([(b, c), *(best(times) for times in draws[1:])])
+
+
+def choose_form(
+    forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
+) -> tuple[str, dict[str, float]]:
+    """The form with the smallest AICc on row 0, of equal ones the first, and the AICc of each; `constant`: with a
+    constant term of its own. A form with too many coefficients for the data is not considered."""
+    scores = {}
+    for form in forms:
+        coefficients = shape_coefficients(form, x, y[:1], weights, constant)[0]
+        terms = len(coefficients) + 1  # the error's variance counts as one
+        if len(x) - terms - 1 <= 0:
+            continue
+        a, shape = (coefficients[0], coefficients[1:]) if constant else (0.0, coefficients)
+        misfit = np.sum(weights * (y[0] - a - FORMS[form].shape(x, *shape)) ** 2) / len(x)
+        scores[form] = aicc(misfit, len(x), terms, np.mean(weights * y[0] ** 2))
+    if not scores:
+        return forms[0], {}
+    least = min(scores.values()) + BETTER
+    return next(form for form, score in scores.items() if score <= least), scores
+
+
+def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -> list[np.ndarray]:
+    """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
+    piece has at least three sizes; the change points count as parameters. Of equally good cuts the first is taken."""
+    order = np.argsort(x, kind="stable")
+    places = np.unique(x)
+    best, chosen = np.inf, [order]
+    for cuts in _cuts(len(places), most):
+        edges = [places[0], *(places[cut] for cut in cuts), np.inf]
+        pieces = [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
+        misfit = 0.0
+        for piece in pieces:
+            a, b = line(x[piece], y[:1, piece], weights[piece])
+            misfit += np.sum(weights[piece] * (y[0, piece] - a[0] - b[0] * x[piece]) ** 2)
+        score = aicc(misfit / len(x), len(x), 3 * len(pieces), np.mean(weights * y[0] ** 2))
+        if score < best - BETTER:
+            best, chosen = score, pieces
+    return chosen
+
+
+def _cuts(count: int, most: int):
+    yield ()
+    for cut in range(3, count - 2):
+        yield (cut,)
+        if most > 2:
+            yield from ((cut, second) for second in range(cut + 3, count - 2))
+
+
+def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
+    """Of a mean squared misfit. Noise-free simulations fit to the last bit: below 1e-12 of the signal a smaller misfit
+    means nothing."""
+    if count - terms - 1 <= 0:
+        return np.inf
+    floor = max(1e-24 * signal, 1e-300)
+    return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
+
+
+def piecewise(
+    name: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3
+) -> tuple[str, dict[str, np.ndarray]]:
+    """A line through the cases, or several with the change points found: the form and its coefficients. A piece never
+    begins below the end of the piece before it."""
+    pieces = segments(x, y, weights, most)
+    values: dict[str, np.ndarray] = {}
+    before = None
+    for number, piece in enumerate(pieces):
+        a, b = line(x[piece], y[:, piece], weights[piece])
+        tail = str(number) if number else ""
+        if before is not None:
+            edge = float(x[pieces[number - 1]].max())
+            a = np.maximum(a, before[0] + before[1] * edge - b * edge)
+            values[f"{name}.x{number}"] = np.full(len(y), edge)
+        values |= {f"{name}.a{tail}": a, f"{name}.b{tail}": b}
+        before = (a, b)
+    return ("piecewise" if len(pieces) > 1 else "linear"), values

@@ -1,0 +1,124 @@
+"""What the parametrised round trips (probe prtt) say size by size: overheads, spacing of a burst, one-way time.
+
+PRTT(n, d) is the round trip of n messages with a delay d after each but the last, the delays themselves taken off.
+PRTT(1,0) = 2·(L + o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) ·
+PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d above the gap · a receive that starts late costs o_s + o_r in all.
+(Hoefler, Lichei, Rehm: Low-overhead LogGP parameter assessment, 2007.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel.models.fitting.observed import Observed, at_common
+from commodel.models.fitting.regression import line, mean
+from commodel.units import format_bytes
+
+BURST = 16
+NO_LATENCY = "not told apart from 0: the overheads alone take longer than half a round trip"
+SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
+MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
+
+
+@dataclass(frozen=True, eq=False)
+class RoundTrips:
+    """Columns over sizes; (1 + draws, sizes) where measured."""
+
+    size: np.ndarray
+    one_way: np.ndarray  # half a round trip, overheads included
+    overheads: np.ndarray  # of both ends together
+    o_s: np.ndarray
+    o_r: np.ndarray
+    spacing: np.ndarray  # between the messages of a burst
+
+    @property
+    def body(self) -> np.ndarray:
+        """Bytes beyond the first."""
+        return np.maximum(self.size - 1, 0)
+
+    @property
+    def short(self) -> np.ndarray:
+        return self.size <= max(SHORT, self.size.min())
+
+    @property
+    def short_overheads(self) -> tuple[np.ndarray, np.ndarray]:
+        """LogGP's o_s and o_r, one for each draw."""
+        return mean(self.o_s[:, self.short]), mean(self.o_r[:, self.short])
+
+    def misses(self, one_way: np.ndarray) -> str:
+        """By how much a model's one-way times are off where they are off most; empty where that is not much."""
+        missed = one_way / self.one_way[0] - 1
+        worst = np.abs(missed).argmax()
+        at = format_bytes(int(self.size[worst]))
+        return f"half a round trip is missed by {missed[worst]:+.0%} at {at}" if abs(missed[worst]) > MISSES else ""
+
+
+def pair_probes(observed: Observed) -> dict[str, str]:
+    """The pairs of node types whose round trips were measured, and by which probe."""
+    observed.cases("prtt")  # a fit that needs pairs needs at least these
+    probes = [name for name in ("prtt", "pairprtt") if observed.has(name)]
+    return {str(case.settings["pair"]): name for name in reversed(probes) for case in observed.probes[name]}
+
+
+def half_trips(observed: Observed) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """For every pair the sizes and half of their round trips."""
+    found = {}
+    for pair, probe in pair_probes(observed).items():
+        cases = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
+        order = np.argsort(cases["bytes"])
+        found[pair] = cases["bytes"][order].astype(float), cases.seconds[:, order] / 2
+    return found
+
+
+def round_trips(observed: Observed, pair: str = "") -> RoundTrips:
+    """Reads the four kinds of round trip, of one pair of node types if asked; sizes are those that all have."""
+    probe, where = (pair_probes(observed)[pair], {"pair": pair}) if pair else ("prtt", {})
+    kinds = {
+        "single": observed.cases(probe, **where, n=1, delay=0, late=0),
+        "burst": observed.cases(probe, **where, n=BURST, delay=0, late=0),
+        "spread": observed.cases(probe, **where, n=BURST, delay=1, late=0),
+        "late": observed.cases(probe, **where, n=1, delay=0, late=1),
+    }
+    kinds = dict(zip(kinds, at_common("bytes", *kinds.values()), strict=True))
+    single = kinds["single"].seconds
+    o_s = np.maximum((kinds["spread"].seconds - single) / (BURST - 1), 0)
+    return RoundTrips(
+        size=kinds["single"]["bytes"].astype(float),
+        one_way=single / 2,
+        overheads=kinds["late"].seconds,
+        o_s=o_s,
+        o_r=np.maximum(kinds["late"].seconds - o_s, 0),
+        spacing=np.maximum((kinds["burst"].seconds - single) / (BURST - 1), 1e-12),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """What LogGP says of the network, by its parameters' names, and what has to be said of that."""
+
+    L: np.ndarray
+    g: np.ndarray
+    G: np.ndarray
+    notes: dict[str, str]
+    unknown: dict[str, str]
+
+
+def network(trips: RoundTrips, overhead: np.ndarray | float, travel: np.ndarray) -> Network:
+    """L, g and G where a processor is busy for `overhead` with a message (estimates, for all sizes or for each) and
+    `travel` is left of the one-way time without it. G comes from bursts where their spacing shows it."""
+    body, notes, unknown = trips.body, {}, {}
+    gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
+    if np.count_nonzero(gap_seen) >= 2:
+        spacing = trips.spacing[:, gap_seen]
+        # No burst can be spaced more closely than the gap: it bounds g where large messages would put it higher.
+        ceiling = trips.spacing[:, trips.spacing[0].argmin()]
+        g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
+    else:
+        g, G = np.zeros(len(travel)), line(body, travel, 1 / trips.one_way[0] ** 2)[1]
+        notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
+    if g[0] <= np.min(overhead):
+        unknown["g"] = "not told apart from 0: a gap below the overhead changes no price"
+    L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
+    if not L[0]:
+        unknown["L"] = NO_LATENCY
+    return Network(L, g, G, notes, unknown)

@@ -1,0 +1,142 @@
+"""Plays a schedule on paper: finish times from per-message costs, by the max-plus rules all port models share.
+
+A message costs its sender `send`, travels `wire` after that, and costs its receiver `receive`. Two sends of a rank
+start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
+never waits for the gap: the port does, while the processor goes on. A message that has to ask first (rendezvous) sends
+a request; when it has come and the receiver has entered the step, the answer goes back, and then the data leave.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel.patterns.schedule import Groups, Schedule, Step
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds per message; arrays that broadcast over (draws, rows), or (sizes, draws, rows)."""
+
+    send: np.ndarray
+    receive: np.ndarray
+    wire: np.ndarray
+    gap_out: np.ndarray
+    gap_in: np.ndarray
+    request: np.ndarray | None = None  # how long a request travels; NaN where a message does not ask. None: none asks
+    answer: np.ndarray | None = None  # from then until the data may leave
+
+
+def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> np.ndarray:
+    """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
+    asks = costs.request is not None
+    columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
+    columns += [costs.request, costs.answer] if asks else []
+    lead = np.broadcast_shapes(*(np.shape(column)[:-1] for column in columns), np.shape(work_seconds)[:-1])
+    full = (*lead, len(schedule.src))
+    send, receive, wire, gap_out, gap_in, *asking = (np.broadcast_to(column, full) for column in columns)
+    work_seconds = np.broadcast_to(work_seconds, (*lead, len(schedule.work.step)))
+
+    done = np.zeros((*lead, schedule.ranks))  # the rank has finished its last step
+    out_free = np.zeros_like(done)  # its next send may start
+    last_in = np.full_like(done, -np.inf)  # its last receive began
+    for step in schedule.steps:
+        rows = step.rows
+        if rows.stop > rows.start:
+            entered = done[..., step.dst] if asks else None
+            left, last_left = _send(step, done, out_free, send[..., rows], gap_out[..., rows])
+            if asks:
+                left, last_left = _asked(step, left, entered, *(column[..., rows] for column in asking))
+            _receive(step.receives, left + wire[..., rows], done, last_in, receive[..., rows], gap_in[..., rows])
+            senders = step.sends.ranks
+            done[..., senders] = np.maximum(done[..., senders], last_left)
+        if step.work.stop > step.work.start:
+            np.add.at(done, (..., schedule.work.rank[step.work]), work_seconds[..., step.work])
+    return done
+
+
+def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray]:
+    """Posts the sends of a step: when each has left its sender, and when all of a sender's have. Moves `done` to the
+    end of the posting, from where the sender can receive, and `out_free` to the next start."""
+    groups, ranks = step.sends, step.sends.ranks
+    begin = done[..., step.src]
+    if groups.order is None:
+        start = np.maximum(begin, out_free[..., ranks])
+        out_free[..., ranks] = start + gap
+        done[..., ranks] = begin + cost
+        left = start + cost
+        return left, left
+    order, first, last = groups.order, groups.first, groups.last
+    begin, cost, gap = begin[..., order], cost[..., order], gap[..., order]
+    posted = begin + _sum_before(groups, cost)
+    done[..., ranks] = posted[..., last] + cost[..., last]
+    posted[..., first] = np.maximum(posted[..., first], out_free[..., ranks])
+    start = _no_earlier_than(groups, posted, _sum_before(groups, gap))
+    out_free[..., ranks] = start[..., last] + gap[..., last]
+    left = np.empty_like(start)
+    left[..., order] = start + cost
+    return left, np.maximum.reduceat(start + cost, first, axis=-1)  # a costly one may leave after the last
+
+
+def _asked(step: Step, left, entered, request, answer) -> tuple[np.ndarray, np.ndarray]:
+    """Where a message asks first, it leaves when the answer is back; its sender is done with the step no sooner."""
+    leaves = np.where(np.isnan(request), left, np.maximum(left + request, entered) + answer)
+    groups = step.sends
+    if groups.order is None:
+        return leaves, leaves
+    return leaves, np.maximum.reduceat(leaves[..., groups.order], groups.first, axis=-1)
+
+
+def _receive(groups: Groups, arrival, done, last_in, cost, gap) -> None:
+    """Takes the messages of a step in the order in which they arrive."""
+    ranks = groups.ranks
+    if groups.order is None:
+        begin = np.maximum(np.maximum(arrival, done[..., ranks]), last_in[..., ranks] + gap)
+        last_in[..., ranks] = begin
+        done[..., ranks] = begin + cost
+        return
+    order = _by_arrival(groups, arrival)
+    arrival, cost, gap = (np.take_along_axis(column, order, axis=-1) for column in (arrival, cost, gap))
+    first = groups.first
+    arrival[..., first] = np.maximum(
+        arrival[..., first], np.maximum(done[..., ranks], last_in[..., ranks] + gap[..., first])
+    )
+    spacing = np.maximum(gap[..., 1:], cost[..., :-1])  # between a receive and the one before it
+    begin = _no_earlier_than(groups, arrival, _sum_up_to(groups, spacing))
+    last_in[..., ranks] = begin[..., groups.last]
+    done[..., ranks] = begin[..., groups.last] + cost[..., groups.last]
+
+
+def _by_arrival(groups: Groups, arrival: np.ndarray) -> np.ndarray:
+    """Row numbers sorted by receiver, and by arrival within a receiver (ties: row order), for every draw."""
+    by_rank = np.broadcast_to(groups.order, arrival.shape)
+    order = np.argsort(np.take_along_axis(arrival, by_rank, axis=-1), axis=-1, kind="stable")
+    if len(groups.first) > 1:
+        receiver = np.repeat(np.arange(len(groups.first)), groups.last - groups.first + 1)
+        order = np.take_along_axis(order, np.argsort(receiver[order], axis=-1, kind="stable"), axis=-1)
+    return np.take_along_axis(by_rank, order, axis=-1)
+
+
+def _sum_before(groups: Groups, cost: np.ndarray) -> np.ndarray:
+    """For every row of a group the sum of the rows before it in that group."""
+    total = np.cumsum(cost, axis=-1) - cost
+    return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
+
+
+def _sum_up_to(groups: Groups, spacing: np.ndarray) -> np.ndarray:
+    """As `_sum_before`, where `spacing[i]` stands between rows i and i+1; what stands between groups is dropped."""
+    total = np.concatenate([np.zeros((*spacing.shape[:-1], 1)), np.cumsum(spacing, axis=-1)], axis=-1)
+    return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
+
+
+def _no_earlier_than(groups: Groups, wanted: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """The recurrence t[i] = max(wanted[i], t[i-1] + offset[i] - offset[i-1]) within each group, without a loop over
+    rows: subtracting the offset turns it into a running maximum, taken in log2(longest group) passes."""
+    slack = wanted - offset
+    if len(groups.first) == 1:
+        return np.maximum.accumulate(slack, axis=-1) + offset
+    reach = 1
+    while reach < groups.longest:
+        shifted = np.where(groups.position[reach:] >= reach, slack[..., :-reach], -np.inf)
+        slack = np.concatenate([slack[..., :reach], np.maximum(slack[..., reach:], shifted)], axis=-1)
+        reach *= 2
+    return slack + offset

@@ -1,0 +1,111 @@
+"""Micro-benchmarks: which cases each is run with on a platform, and where their ranks sit. The programs are in
+native/probes/."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from commodel.patterns.schedule import Schedule
+from commodel.records import Case
+from commodel.registry import lookup
+
+PACKET = 1024  # bytes of a packet in the TAN paper's experiments
+SAME = "same"  # in the name of a pair: both ranks on one node of that type
+
+Settings = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a platform offers. `types` counts its nodes by type, in the order of the nodes."""
+
+    nodes: int
+    cores: int
+    types: Mapping[str, int] = field(default_factory=dict)
+    simulated: bool = False
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.cores
+
+    def members(self) -> dict[str, range]:
+        """The nodes of each type."""
+        found, first = {}, 0
+        for name, count in (self.types or {"node": self.nodes}).items():
+            found[name] = range(first, first + count)
+            first += count
+        return found
+
+    def type_of(self, node: int) -> str:
+        return next(name for name, nodes in self.members().items() if node in nodes)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the ranks of a case sit: a layout, over `where` (empty: the platform's first nodes)."""
+
+    ranks: int
+    layout: str
+    where: tuple[int, ...] = ()
+    pair: str = ""  # types of the two nodes, or the type and `same`
+
+
+def spread(site: Site, ranks: int) -> Place:
+    """Over as many nodes as there are. Two ranks are a pair."""
+    place = Place(ranks, f"block:{-(-ranks // site.nodes)}")
+    if ranks != 2:
+        return place
+    return Place(2, place.layout, (), f"{site.type_of(0)}.{SAME if site.nodes == 1 else site.type_of(1)}")
+
+
+def together(site: Site, ranks: int) -> list[Place]:
+    """All on one node, once for each type of node."""
+    if ranks > site.cores:
+        return []
+    return [Place(ranks, f"block:{ranks}", (nodes[0],), f"{name}.{SAME}") for name, nodes in site.members().items()]
+
+
+def across(site: Site, each: int = 1) -> list[Place]:
+    """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
+    one's nodes end and the other's begin."""
+    members = site.members()
+    if each > site.cores:
+        return []
+    pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
+    pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
+    return [Place(2 * each, f"cyclic:{each}", tuple(nodes), f"{one}.{two}") for one, two, nodes in pairs]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """`cases(site, sizes)` gives places and settings; the columns are what the program reads."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    plan: Callable[[Site, list[int]], Iterable[tuple[Place, Settings]]]
+    program: str = ""  # where another probe's program measures it
+    optional: bool = False  # some platforms have no case for it
+    pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
+
+    @property
+    def runs(self) -> str:
+        return self.program or self.name
+
+    def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
+        for place, settings in self.plan(site, sizes):
+            yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
+
+
+def round_trip(out: int, back: int) -> Schedule:
+    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
+
+
+def up_to(limit: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12, 16, 24, 32, … and the limit itself: dense where curves bend, sparse beyond."""
+    ladder = sorted({base << power for base in (2, 3) for power in range(limit.bit_length())} | {1, limit})
+    return [value for value in ladder if value <= limit]
+
+
+def probe(name: str) -> Probe:
+    return lookup("models.probes", "PROBE", name)

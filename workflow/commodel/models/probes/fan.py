@@ -1,0 +1,31 @@
+"""One rank with n partners: all send to it (in), or it sends to all (out). Packets of 1 KiB, as in the TAN paper."""
+
+import numpy as np
+
+from commodel.models.probes import PACKET, Probe, spread, up_to
+from commodel.patterns.schedule import Schedule
+
+COLUMNS = ("direction", "how", "n", "bytes", "answer")
+
+
+def plan(site, sizes):
+    place = spread(site, min(site.ranks, 129))
+    about = {"how": "isend", "bytes": PACKET, "answer": 0}
+    return [(place, {"direction": way, "n": n, **about}) for way in ("in", "out") for n in up_to(place.ranks - 1)]
+
+
+def pattern(case):
+    """Lists and puts are no messages of a schedule."""
+    n, others = case["n"], np.arange(1, case["n"] + 1)
+    if case["how"] != "isend":
+        return None
+    if case["direction"] == "in":
+        return Schedule.of(n + 1, 0, others, 0, case["bytes"], root=0)
+    if case["direction"] == "out":
+        return Schedule.of(n + 1, 0, 0, others, case["bytes"])
+    there, back = np.zeros(n, dtype=int), np.ones(n, dtype=int)
+    step, sizes = np.concatenate([there, back]), np.repeat([case["bytes"], case["answer"]], n)
+    return Schedule.of(n + 1, step, np.concatenate([there, others]), np.concatenate([others, there]), sizes, root=0)
+
+
+PROBE = Probe("fan", "N-to-1 and 1-to-N", COLUMNS, plan, pattern=pattern)

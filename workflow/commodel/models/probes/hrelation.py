@@ -1,0 +1,28 @@
+"""A superstep: every rank sends h messages of 1 KiB and receives h, then all wait for all; h = 0 is waiting alone."""
+
+import numpy as np
+
+from commodel.models.probes import PACKET, Probe, spread
+from commodel.patterns.schedule import Schedule
+
+MESSAGES = (0, 1, 2, 4, 8)
+RANKS = 64
+
+
+def plan(site, sizes):
+    most = min(site.ranks, RANKS)
+    for procs in sorted({1 << power for power in range(1, most.bit_length())} | {most}):
+        place = spread(site, procs)
+        yield from ((place, {"procs": procs, "h": h, "bytes": PACKET}) for h in MESSAGES)
+
+
+def pattern(case):
+    """One superstep; the waiting is not in a schedule, so only a model with supersteps can price it."""
+    procs, h = case["procs"], case["h"]
+    if not h:
+        return None
+    rank, turn = np.repeat(np.arange(procs), h), np.tile(np.arange(h), procs)
+    return Schedule.of(procs, 0, rank, (rank + 1 + turn % (procs - 1)) % procs, case["bytes"])
+
+
+PROBE = Probe("hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan, pattern=pattern)

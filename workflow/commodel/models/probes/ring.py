@@ -1,0 +1,24 @@
+"""Ring_τ: every rank sends to the next and receives from the one before, τ at a time on each channel: on one node, and
+dealt over two nodes so that every message crosses the network. Node types squared, not nodes squared."""
+
+import numpy as np
+
+from commodel.models.probes import Probe, across, together, up_to
+from commodel.patterns.schedule import Schedule
+
+
+def plan(site, sizes):
+    rings = [place for count in up_to(site.cores) if count > 1 for place in together(site, count)]
+    rings += [place for count in up_to(site.cores) for place in across(site, count)]
+    for place in rings:
+        yield from ((place, {"procs": place.ranks, "bytes": size}) for size in sorted({0, *sizes}))
+
+
+def pattern(case):
+    ranks = np.arange(case["procs"])
+    return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
+
+
+PROBE = Probe(
+    "ring", "transfers at the same time, by channel", ("procs", "bytes"), plan, optional=True, pattern=pattern
+)

@@ -1,0 +1,28 @@
+"""A message from one rank to one or two others, and an empty answer from each: what LMO tells a processor's part from
+the network's by. On every type of node in turn."""
+
+from commodel.models.probes import Place, Probe, across
+from commodel.models.probes.fan import COLUMNS, pattern
+
+
+def plan(site, sizes):
+    about = {"direction": "round", "how": "isend", "answer": 0}
+    for first, nodes in site.members().items():
+        for place in triplets(site, first, nodes):
+            for n in (1, 2):
+                yield from ((place, {"n": n, "bytes": size, **about}) for size in sorted({0, *sizes}))
+
+
+def triplets(site, first, nodes):
+    """Three ranks whose root sits on a node of the type: three nodes where there are, else one."""
+    if len(nodes) >= 3:
+        return [Place(3, "block:1", tuple(nodes[:3]), f"{first}.{first}")]
+    if site.cores >= 3:
+        return [Place(3, "block:3", (nodes[0],), f"{first}.same")]
+    others = [node for node in range(site.nodes) if node not in nodes][:2]
+    if len(others) == 2 and across(site):
+        return [Place(3, "block:1", (nodes[0], *others), f"{first}.{site.type_of(others[0])}")]
+    return []
+
+
+PROBE = Probe("triplet", "one-to-two round trips", COLUMNS, plan, program="fan", optional=True, pattern=pattern)

@@ -1,0 +1,121 @@
+"""Algorithms for collective operations: each file builds one Schedule from ranks (or a tree) and bytes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commodel.errors import UserError, suggest
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.trees.tree import Tree
+from commodel.registry import discover
+
+RANK_ORDER = "combines in the order of the ranks"  # an associative operation is enough
+ANY_ORDER = "combines in any order: the operation must commute"
+ELSEWHERE = {  # what MPI libraries call some of them
+    ("bcast", "pipeline"): "chain",
+    ("reduce", "in-order-binary"): "in-order",
+    ("allgather", "neighbour-exchange"): "neighbor-exchange",
+    ("barrier", "tree"): "binomial",
+}
+OPEN_MPI, MPICH = "Open MPI", "MPICH"
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function of an MPI library in which every rank sends the same messages in the same order; `differs` says where
+    not. Held against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_libraries.py`."""
+
+    library: str
+    function: str
+    number: int = 0  # Open MPI's own, where a rule of its can name it
+    differs: str = ""
+
+
+FEW = "with fewer elements than ranks it is linear"
+IN_TURN = "the root receives from one rank after the other"
+
+
+def open_mpi(function: str, number: int, differs: str = "") -> Routine:
+    return Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, differs)
+
+
+def mpich(function: str, differs: str = "") -> Routine:
+    return Routine(MPICH, f"MPIR_{function}", 0, differs)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """`build(ranks, bytes, argument)`; `argument` is what stands after the colon of `chain:4KiB`, often nothing."""
+
+    operation: str
+    choice: str
+    title: str
+    build: Callable[[int, int, str], Schedule]
+    argument: str = ""  # how the argument is written; empty where there is none
+    order: str = ""  # of a reduction: RANK_ORDER or ANY_ORDER
+    like: tuple[Routine, ...] = ()  # of Open MPI first the one without segments, then the one with
+
+    @property
+    def name(self) -> str:
+        return f"{self.operation}-{self.choice}"
+
+    @property
+    def needs_argument(self) -> bool:
+        return bool(self.argument) and not self.argument.startswith("[")
+
+
+@dataclass(frozen=True)
+class TreeAlgorithm:
+    """An operation over any topology: `build(tree, bytes)`."""
+
+    operation: str
+    title: str
+    build: Callable[[Tree, int], Schedule]
+    order: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.operation}-tree"
+
+
+def choices(operation: str) -> dict[str, Algorithm]:
+    """The algorithms for an operation, by the name a user gives."""
+    entries = discover("patterns.algorithms", "ALGORITHM").values()
+    return {entry.choice: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == operation}
+
+
+def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
+    """The algorithm that `name` or `name:argument` means for an operation, and its argument."""
+    name, _, argument = spec.partition(":")
+    name = name.strip().replace("_", "-")
+    known = choices(operation)
+    entry = known.get(ELSEWHERE.get((operation, name), name))
+    if entry is None:
+        elsewhere = [other for owner, other in ELSEWHERE if owner == operation]
+        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*known, *elsewhere])}")
+    if argument and not entry.argument:
+        raise UserError(f"algorithm {operation} {entry.choice}: found argument '{argument}', it takes none")
+    if entry.needs_argument and not argument:
+        wanted = f"wanted {entry.choice}:{entry.argument}"
+        raise UserError(f"algorithm {operation} {entry.choice}: found no argument, {wanted}")
+    return entry, argument.strip()
+
+
+def own_spelling(operation: str, spec: str) -> str:
+    """As an algorithm is called here, with its argument."""
+    entry, argument = algorithm(operation, spec)
+    return f"{entry.choice}:{argument}" if argument else entry.choice
+
+
+def whole_number(text: str, least: int = 1) -> int:
+    """An argument that counts something."""
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= least):
+        raise UserError(f"found '{text}', wanted a whole number from {least}")
+    return int(text)
+
+
+def over_tree(operation: str) -> TreeAlgorithm:
+    """How an operation runs over a topology."""
+    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{operation}-tree")
+    if entry is None:
+        raise UserError(f"{operation} does not run over a topology; give an algorithm: {', '.join(choices(operation))}")
+    return entry

@@ -1,0 +1,36 @@
+"""Bruck: in round s every rank sends all blocks it has to the rank 2^s before it, and in the end turns what it has into
+the order of the ranks: a copy of everything, which rank 0 is spared."""
+
+import numpy as np
+
+from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.phases import around, phase, sequence
+from commodel.patterns.schedule import Schedule, Work
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    rounds = (ranks - 1).bit_length()
+    step, source = np.divmod(np.arange(rounds * ranks), ranks)
+    distance = 1 << step
+    length = np.minimum(distance, ranks - distance) * bytes
+    turning = Work.copy(rounds - 1, np.arange(1, ranks), ranks * bytes)
+    return sequence(
+        ranks,
+        phase(
+            step,
+            source,
+            (source - distance) % ranks,
+            length,
+            lambda: around(source * bytes, length, ranks * bytes),
+            copies=turning,
+        ),
+    )
+
+
+ALGORITHM = Algorithm(
+    "allgather",
+    "bruck",
+    "round s: all blocks to the rank 2^s before",
+    build,
+    like=(open_mpi("allgather_intra_bruck", 2), mpich("Allgather_intra_brucks")),
+)

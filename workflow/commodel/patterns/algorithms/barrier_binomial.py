@@ -1,0 +1,16 @@
+"""Tree barrier, as Open MPI's `tree`: signals go up a binomial tree to rank 0 and down again."""
+
+from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.phases import sequence
+from commodel.patterns.rounds import knomial, whole
+from commodel.patterns.schedule import Schedule
+
+
+def build(ranks: int, bytes: int, argument: str) -> Schedule:
+    down = whole(knomial(ranks), 0)
+    return sequence(ranks, down.backwards(), down)
+
+
+ALGORITHM = Algorithm(
+    "barrier", "binomial", "signals up a binomial tree and down again", build, like=(open_mpi("barrier_intra_tree", 6),)
+)

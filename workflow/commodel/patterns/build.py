@@ -1,0 +1,133 @@
+"""From a point's names to its Schedule, placed on its nodes, and points grouped by shape: what of a pattern does not
+depend on sizes is done once for all of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from operator import attrgetter
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.algorithms import algorithm, over_tree
+from commodel.patterns.layouts import place
+from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.trees.topologies import tree
+from commodel.records import LIBRARY, Point
+
+TOGETHER = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
+SIZE = ("bytes", "pattern")  # what of a point depends on its size
+WITHOUT_SIZE = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A point without its size, and the sizes. Its schedules are built in one place and priced together. A choice alone
+    is no name for it: `binomial:4` is an algorithm with segments of 4 bytes, and a tree."""
+
+    point: Point
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, point: Point, sizes: Iterable[int]) -> "Shape":
+        return cls(replace(point, bytes=0, pattern=""), tuple(sizes))
+
+
+def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
+    """Points by shape, in the order in which the shapes come up: the numbers of each shape's points, which are in the
+    order of its sizes."""
+    numbers: dict[tuple, list[int]] = {}
+    for number, point in enumerate(points):
+        numbers.setdefault(WITHOUT_SIZE(point), []).append(number)
+    for members in numbers.values():
+        yield members, Shape.of(points[members[0]], (points[number].bytes for number in members))
+
+
+def unplaced(point: Point, ranks: int | None = None) -> Point:
+    """The point wherever its ranks sit, or with so many others: its messages are the same on all layouts."""
+    return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
+
+
+def schedule(point: Point) -> Schedule:
+    return builder(point)(point.bytes)
+
+
+def builder(point: Point) -> Callable[[int], Schedule]:
+    """The schedule of a point as a function of the size: names are looked up and ranks placed once."""
+    if not point.priced:
+        raise UserError(f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not priced or drawn")
+    if point.topology:
+        build = partial(over_tree(point.operation).build, tree(point.topology))
+    else:
+        entry, argument = algorithm(point.operation, point.algorithm)
+
+        def build(bytes):
+            return entry.build(point.ranks, bytes, argument)
+
+    if not point.layout:
+        return build
+    node = place(point.layout, point.ranks)
+    return lambda size: build(size).placed(node)
+
+
+def fan_in(pattern: Schedule) -> int:
+    """The most messages that one rank receives in one step; 0 where none are sent."""
+    if not len(pattern.dst):
+        return 0
+    _, counts = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)
+    return int(counts.max())
+
+
+def fan_ins(points: Iterable[Point]) -> dict[str, int]:
+    """The fan-in of every point, by id. Where the smallest and the largest message of a pattern agree, as they do for
+    all that only cut a message into segments, those between are not built."""
+    points = list(points)
+    found = {}
+    for numbers, shape in shapes([unplaced(point) for point in points]):
+        build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
+        known = {size: fan_in(build(size)) for size in {low, high}}
+        if known[low] == known[high]:
+            known = dict.fromkeys(shape.sizes, known[low])
+        for number, size in zip(numbers, shape.sizes, strict=True):
+            if size not in known:
+                known[size] = fan_in(build(size))
+            found[points[number].id] = known[size]
+    return found
+
+
+def stacked(points: Sequence[Point], together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
+    """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and a stack of schedules."""
+    for numbers, shape in shapes(points):
+        for places, pattern in stacks(shape, together):
+            yield [numbers[place] for place in places], pattern
+
+
+def stacks(shape: Shape, together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
+    """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
+    The structure is kept from stack to stack, and no more than some stacks of schedules wait."""
+    build = builder(shape.point)
+    waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
+    last: Schedule | None = None  # of the last full stack, for the next of its structure
+    cells = 0
+    for number, size in enumerate(shape.sizes):
+        pattern = build(size)
+        found = next((entry for entry in reversed(waiting) if entry[0].alike(pattern)), None)
+        if found is None:
+            found = (last if last is not None and last.alike(pattern) else pattern), [], []
+            waiting.append(found)
+        first, numbers, schedules = found
+        numbers.append(number)
+        schedules.append(pattern)
+        rows = max(len(pattern.src), 1)
+        cells += rows
+        if len(numbers) * rows >= together:
+            waiting = [entry for entry in waiting if entry is not found]
+            cells -= len(numbers) * rows
+            last = first
+            yield numbers, stack(schedules, first)
+        elif cells >= 4 * together:
+            for first, numbers, schedules in waiting:
+                yield numbers, stack(schedules, first)
+            waiting, cells = [], 0
+    for first, numbers, schedules in waiting:
+        yield numbers, stack(schedules, first)

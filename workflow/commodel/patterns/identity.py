@@ -1,0 +1,122 @@
+"""What makes a point another point under the same names: a digest of its messages and of where its ranks sit.
+
+The messages are looked at in schedules of a few ranks and sizes, never in source text: an algorithm may be explained or
+written anew and what was measured stays; one that sends something else has to be measured.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.algorithms import over_tree
+from commodel.patterns.build import builder
+from commodel.patterns.layouts import place
+from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.schedule import Runs, Schedule, whole_bytes
+from commodel.patterns.segments import DEFAULT_SEGMENT
+from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.tree import Tree
+from commodel.records import Point, digest
+from commodel.units import parse_bytes
+
+RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even
+SIXTH = 6  # ranks of the schedule that has the point's own size
+LARGEST = 64  # ranks of a schedule that is built for this
+SEGMENTS = 40  # of the largest message at a few ranks: more than there are ranks
+MOST_ROWS = 20_000  # messages of the schedule that has the point's own size
+SMALL = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
+
+
+def identified(points: Iterable[Point]) -> list[Point]:
+    """The points with the digests of their patterns. The library's messages are its own affair."""
+    placement, at_few_ranks, at_its_ranks, at_its_size = map(
+        cache, (_placement, _at_few_ranks, _at_its_ranks, _at_its_size)
+    )
+
+    def pattern(point: Point) -> str:
+        parts = [placement(point.layout, point.ranks)]
+        if point.priced:
+            names = point.operation, point.algorithm, point.topology
+            ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
+            parts += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
+        return digest(parts)
+
+    return [replace(point, pattern=pattern(point)) for point in points]
+
+
+def _placement(layout: str, ranks: int) -> str:
+    return _digest([whole_bytes(place(layout, ranks))])
+
+
+def _at_few_ranks(operation: str, algorithm: str, topology: str) -> str:
+    counts = RANKS if algorithm else (SMALL.nodes,)
+    sizes = _sizes(operation, algorithm)
+    return _digest(_content(operation, algorithm, ranks, size) for ranks in counts for size in sizes)
+
+
+def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> str:
+    """Of a topology the tree itself, however large, and its schedule where it is small."""
+    sizes = _sizes(operation, algorithm)
+    ends = sizes[0], sizes[-1]
+    if algorithm:
+        return _digest(_content(operation, algorithm, ranks, size) for size in ends)
+    own = tree(topology)
+    parts = [whole_bytes(own.parent)]
+    if own.nodes <= LARGEST:
+        parts += [_content(operation, "", ranks, size, own) for size in ends]
+    return _digest(parts)
+
+
+def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> str:
+    """At the point's own size, or at that where its segments are as many as can be looked at quickly."""
+    ranks = SIXTH if algorithm else SMALL.nodes
+    build, sizes = _builder(operation, algorithm, ranks), _sizes(operation, algorithm)
+    few, many = (len(build(bytes).src) for bytes in (sizes[0], sizes[-1]))
+    if many > few:
+        size = min(size, sizes[-1] * MOST_ROWS // many)
+    return _digest([_content(operation, algorithm, ranks, size)])
+
+
+def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
+    """Around the segment size, and many segments."""
+    if operation == "barrier":
+        return (0,)
+    try:
+        segment = parse_bytes(algorithm.partition(":")[2])
+    except UserError:
+        segment = DEFAULT_SEGMENT
+    return 1, segment - 1, segment, segment + 1, SEGMENTS * segment + 1
+
+
+def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL):
+    if algorithm:
+        return builder(Point("", operation, algorithm, "", "", ranks, 0))
+    return partial(over_tree(operation).build, topology)
+
+
+def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL) -> bytes:
+    """All that the player is told of a schedule: messages and local work, whose end counts, what messages hold and what
+    must come of them."""
+    pattern = _builder(operation, algorithm, ranks, topology)(size)
+    return b"".join((pattern.content(), _data(pattern, operation, size)))
+
+
+def _data(pattern: Schedule, name: str, size: int) -> bytes:
+    if pattern.holds is None:
+        return b""
+    runs: Runs = pattern.holds()
+    operation, wanted = OPERATIONS[name], []
+    if operation.reduces:
+        wanted = [operation.wants(rank, pattern.ranks, size) for rank in range(pattern.ranks)]
+    return b"".join(map(whole_bytes, (runs.row, runs.first, runs.length))) + repr(wanted).encode()
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()

@@ -1,0 +1,171 @@
+"""From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.algorithms import algorithm, over_tree, own_spelling
+from commodel.patterns.layouts import Defaults, full, named, place
+from commodel.patterns.operations import operation
+from commodel.patterns.trees.topologies import own_spelling as own_tree
+from commodel.patterns.trees.topologies import tree
+from commodel.platforms.platform import Platform
+from commodel.records import LIBRARY, Point
+from commodel.units import MAX_COUNT
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where points run, and how much room there is."""
+
+    name: str
+    nodes: int
+    cores: int
+    largest_message: int = (1 << 31) - 1
+    spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
+    types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
+    hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known
+
+    @classmethod
+    def of(cls, name: str, platform: Platform) -> "Setting":
+        return cls(name, platform.nodes, platform.cores, types=tuple(platform.types.items()), hosts=platform.node_names)
+
+    def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
+        """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so
+        that they stay alternatives to each other."""
+        return replace(self, spread=max((_ranks(combination) for combination in combinations), default=0))
+
+    @classmethod
+    def unlimited(cls) -> "Setting":
+        """Any number of ranks, one a node unless a layout says otherwise: for pricing without a platform."""
+        return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
+
+
+def _ranks(combination: Mapping[str, object]) -> int:
+    """The ranks of a combination, 0 where they are not known yet because something in it is wrong."""
+    topology = combination.get("topology")
+    if not topology:
+        return combination.get("ranks") or 0
+    try:
+        return tree(topology).nodes
+    except UserError:
+        return 0
+
+
+def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
+    """One combination of the matrix, checked and with everything filled in that it leaves open. The key of a UserError
+    says which axis it is about."""
+    with _about("operation"):
+        name = operation(combination["operation"])
+    chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
+    ranks, leaves = combination.get("ranks"), 0
+    if topology:
+        topology = own_tree(topology)
+        with _about("topology"):
+            nodes, leaves = _tree_facts(name, topology)
+        if ranks not in (None, nodes):
+            raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
+        ranks = nodes
+    elif chosen:
+        with _about("algorithm"):
+            chosen = _own_algorithm(name, chosen)
+    else:
+        raise UserError(f"{name} needs an algorithm or a topology", key="operation")
+    if ranks is None:
+        raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
+    if not 2 <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks}, wanted 2 to {MAX_COUNT}", key="ranks")
+    size = message_size(setting, name, combination.get("bytes"))
+    with _about("layout"):
+        placed = full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))
+    if misfit := placed.misfit(setting):
+        raise UserError(f"{ranks} ranks as {misfit}", key="topology" if topology else "ranks")
+    room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.cores}
+    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room)
+
+
+def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
+    """For every group of alternatives, and each layout in it, the MPI library's own collective. In place of a tree that
+    is a collective of the front end and the back ends, one rank more than there are leaves: it needs no inner nodes."""
+    seen = set()
+    for point in points:
+        if (point.group, point.layout) in seen:
+            continue
+        seen.add((point.group, point.layout))
+        ranks = point.leaves + 1 if point.leaves else point.ranks
+        same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
+        try:
+            own = make_point(setting, same | {"algorithm": LIBRARY})
+        except UserError:
+            continue  # a rank file for all nodes of a tree says nothing about so many fewer
+        yield replace(own, leaves=point.leaves, per_node=point.per_node)
+
+
+def message_size(setting: Setting, operation: str, asked: int | None) -> int:
+    """The bytes of a point where the matrix says `asked`."""
+    size = 0 if operation == "barrier" else asked
+    if size is None:
+        raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
+    if size > setting.largest_message:
+        raise UserError(
+            f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
+        )
+    return size
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise UserError(error.message, key=key) from None
+
+
+@lru_cache
+def _own_algorithm(name: str, spec: str) -> str:
+    """The algorithm as it is called here."""
+    if spec == LIBRARY:
+        return spec
+    entry, argument = algorithm(name, spec)
+    entry.build(2, 1, argument)  # an argument that cannot be read is found now
+    return own_spelling(name, spec)
+
+
+@lru_cache
+def _tree_facts(name: str, spec: str) -> tuple[int, int]:
+    """Nodes and leaves of a tree that the operation can run over."""
+    found = tree(spec)
+    over_tree(name)
+    return found.nodes, found.leaves
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A full layout, and the room that it needs."""
+
+    layout: str
+    nodes: int  # up to the last that it uses
+    cores: int  # of a node
+
+    def misfit(self, setting: Setting) -> str:
+        """Why it does not fit the platform, or nothing."""
+        if self.cores <= setting.cores and self.nodes <= setting.nodes:
+            return ""
+        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        return f"{self.layout} need {self.nodes} nodes of {self.cores} cores; {room}"
+
+
+@lru_cache(maxsize=65536)
+def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = None) -> Placed:
+    """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
+    as spreads them over all nodes."""
+    per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
+    layout = full(spec, Defaults(per_node, setting.types, setting.hosts), asked)
+    node = place(layout, ranks)
+    entry, arguments = named(layout)
+    cores = entry.per_node(arguments) if entry.per_node else int(np.unique(node, return_counts=True)[1].max())
+    return Placed(layout, int(node.max()) + 1, cores)

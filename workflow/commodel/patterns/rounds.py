@@ -1,0 +1,140 @@
+"""Rounds that many algorithms are made of: trees and rings, over blocks of any sizes (`doubling` has the others).
+
+`ends` has one entry more than there are blocks: block i lies from ends[i] to ends[i + 1].
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from commodel.patterns.phases import Phase, phase
+from commodel.patterns.segments import share
+from commodel.patterns.trees.tree import Tree
+
+
+def equal(bytes: int, blocks: int) -> np.ndarray:
+    """Ends of blocks of `bytes` each."""
+    return bytes * np.arange(blocks + 1)
+
+
+def shares(bytes: int, blocks: int) -> np.ndarray:
+    """Ends of blocks that divide `bytes` as evenly as can be, the larger ones first."""
+    return np.concatenate([[0], np.cumsum(share(bytes, blocks))])
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A tree of ranks as messages from parent to child: the round each is sent in, and the consecutive ranks below the
+    child, itself among them."""
+
+    step: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    below: np.ndarray
+
+    @property
+    def rounds(self) -> int:
+        return int(self.step.max(initial=-1)) + 1
+
+
+def knomial(ranks: int, radix: int = 2) -> Edges:
+    """The k-nomial tree, farthest rank first: in a round every rank that is reached sends to radix − 1 others."""
+    distances = [1]
+    while distances[-1] * radix < ranks:
+        distances.append(distances[-1] * radix)
+    found = []
+    for step, distance in enumerate(reversed(distances if ranks > 1 else [])):
+        source = np.arange(0, ranks, distance * radix)
+        turn = np.arange(1, radix) * distance
+        target = (source[:, None] + turn).ravel()
+        kept = target < ranks
+        target, source = target[kept], np.repeat(source, radix - 1)[kept]
+        found.append((np.full(len(target), step), source, target, np.minimum(distance, ranks - target)))
+    return Edges(*(np.concatenate(column).astype(int) for column in zip(*found, strict=True))) if found else _no_edges()
+
+
+def near_first(ranks: int) -> Edges:
+    """The binomial tree, nearest rank first. What lies below a child is not a row of ranks, and not told."""
+    target = np.arange(1, ranks)
+    step = np.frexp(target)[1] - 1  # the highest set bit: the round in which a rank is reached
+    return Edges(step, target - (1 << step), target, np.zeros_like(target))
+
+
+def binary(ranks: int) -> Edges:
+    """Open MPI's binary tree: rank r of a level with room for w ranks has the children r + w and r + 2w, so that odd
+    ranks are below rank 1 and even ones below rank 2. A rank sends to both at once. What lies below a child is not a
+    row of ranks, and not told."""
+    child = np.arange(1, ranks)
+    level = np.frexp(child + 1)[1] - 2  # of the parent
+    room = 1 << level
+    second = child - room >= 2 * room - 1  # else the rank `room` before it would be on its own level
+    return Edges(level, child - np.where(second, 2, 1) * room, child, np.zeros_like(child))
+
+
+def in_order(ranks: int) -> Edges:
+    """The binary tree in which every rank comes after all below it, the left ones first: its top is the last rank."""
+    low, high = np.array([0]), np.array([ranks - 1])  # the ranks that one subtree holds; its top is the last of them
+    found, step = [], 0
+    while len(low):
+        middle = low + (high - low + 1) // 2 - 1  # the left child, and with it the end of its ranks
+        left, right = high > low, high - 1 > middle
+        found.append((step, high[left], middle[left], (middle - low + 1)[left]))
+        found.append((step, high[right], high[right] - 1, (high - 1 - middle)[right]))
+        low, high = np.concatenate([low[left], middle[right] + 1]), np.concatenate([middle[left], high[right] - 1])
+        step += 1
+    rounds, *columns = zip(*found, strict=True)
+    counts = [len(parent) for parent in columns[0]]
+    return Edges(np.repeat(rounds, counts), *(np.concatenate(column) for column in columns))
+
+
+def _no_edges() -> Edges:
+    return Edges(*(np.empty(0, dtype=int) for _ in range(4)))
+
+
+def rounded_up(bytes: int, blocks: int) -> np.ndarray:
+    """Ends of blocks of equal size, rounded up: the last ones are shorter, or empty."""
+    return np.minimum(-(-bytes // blocks) * np.arange(blocks + 1), bytes)
+
+
+def scatter(ends: np.ndarray, radix: int = 2) -> Phase:
+    """Down the k-nomial tree, to each rank its block: a message holds those of its receiver's whole subtree. Where the
+    data ends before the last blocks, nothing is sent for them."""
+    edges = knomial(len(ends) - 1, radix)
+    kept = ends[edges.dst] < max(ends[-1], 1)
+    step, source, target, below = (column[kept] for column in (edges.step, edges.src, edges.dst, edges.below))
+    return phase(step, source, target, ends[target + below] - ends[target], lambda: ends[target])
+
+
+def whole(edges: Edges, bytes: int) -> Phase:
+    """Down a tree, to each rank everything."""
+    return phase(edges.step, edges.src, edges.dst, bytes)
+
+
+def up(edges: Edges, bytes: int) -> Phase:
+    """Up a tree, everything combined on the way."""
+    return replace(whole(edges, bytes).backwards(), combines=True)
+
+
+def down_tree(tree: Tree, bytes: int) -> Phase:
+    """Down a topology, to each node everything."""
+    node = np.arange(1, tree.nodes)
+    return phase(tree.depth[node] - 1, tree.parent[node], node, bytes)
+
+
+def up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
+    """Up a topology. A node takes all its children in one step, the deeper the earlier, so it can take them in order of
+    arrival."""
+    node = np.arange(1, tree.nodes)
+    return phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
+
+
+def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Phase:
+    """P − 1 steps around the ring: in step s rank r passes on block r − s + ahead; or of every block only one of so
+    many parts, which divide it as evenly as can be."""
+    ranks = len(ends) - 1
+    step, source = np.divmod(np.arange((ranks - 1) * ranks), ranks)
+    block = (source - step + ahead) % ranks
+    least, larger = np.divmod(np.diff(ends), parts)
+    first = ends[:-1] + part * least + np.minimum(part, larger)
+    sizes = least + (part < larger)
+    return phase(step, source, (source + 1) % ranks, sizes[block], lambda: first[block], combines=combines)

@@ -1,0 +1,55 @@
+"""A tree as a picture: self-contained SVG, leaves evenly spread, every parent centred over its children."""
+
+from html import escape
+
+import numpy as np
+
+from commodel.patterns.trees.text import check_drawable, children_of
+from commodel.patterns.trees.tree import Tree
+
+ACROSS, DOWN, RADIUS, MARGIN = 28, 64, 9, 20  # pixels
+LEAF = ' class="leaf"'
+STYLE = (
+    "line{stroke:#888}circle{fill:#fff;stroke:#1f77b4;stroke-width:1.5}circle.leaf{fill:#cfe3f3}"
+    "text{font:9px sans-serif;text-anchor:middle;dominant-baseline:central}"
+)
+
+
+def svg(tree: Tree) -> str:
+    check_drawable(tree)
+    x = MARGIN + ACROSS * positions(tree)
+    y = MARGIN + DOWN * tree.depth
+    width, height = x.max() + MARGIN, y.max() + MARGIN
+    labels = tree.names or [str(node) for node in range(tree.nodes)]
+    lines = [
+        f'<line x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"/>'
+        for node, parent in enumerate(tree.parent)
+        if parent >= 0
+    ]
+    circles = [
+        f'<circle{"" if tree.fanout[node] else LEAF} cx="{x[node]:g}" cy="{y[node]}" r="{RADIUS}">'
+        f"<title>{escape(labels[node])}</title></circle>"
+        for node in range(tree.nodes)
+    ]
+    # Names of a file are too long for a circle: they show when pointed at.
+    texts = [] if tree.names else [f'<text x="{x[n]:g}" y="{y[n]}">{labels[n]}</text>' for n in range(tree.nodes)]
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>'
+    return "\n".join([head, *lines, *circles, *texts, "</svg>"])
+
+
+def positions(tree: Tree) -> np.ndarray:
+    """How far right every node stands: leaves 0, 1, 2, … as one comes to them from the left, a parent midway between
+    its first and its last child."""
+    children = children_of(tree)
+    x, leaves, waiting = np.zeros(tree.nodes), 0, [0]
+    while waiting:
+        node = waiting.pop()
+        waiting += reversed(children[node])
+        if not children[node]:
+            x[node] = leaves
+            leaves += 1
+    for node in range(tree.nodes - 1, -1, -1):  # children come after their parents
+        if children[node]:
+            x[node] = (x[children[node][0]] + x[children[node][-1]]) / 2
+    return x

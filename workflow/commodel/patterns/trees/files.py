@@ -1,0 +1,137 @@
+"""Reads trees from files: MRNet's format, `host:0 => host:1 host:2 ;`, one parent a statement, `#` comments; or a CSV
+`node,parent` with a line a node, in any order, and no parent for the root, as `commodel topology --format csv` does."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.files.text import MIB, read_lines
+from commodel.patterns.trees.tree import Tree, check_size
+
+NODE = re.compile(r"[A-Za-z0-9_.-]+:[0-9]+")
+LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,300}")
+HEADER = ["node", "parent"]
+MAX_BYTES = 256 * MIB
+
+
+class Found:
+    """The nodes of a file in order, each with its line; and the parent of each that has one, with the line of that."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.seen: dict[str, int] = {}
+        self.parent_of: dict[str, tuple[str, int]] = {}
+
+    def edge(self, child: str, parent: str, line: int) -> None:
+        if child in self.parent_of:
+            first, where = self.parent_of[child]
+            message = f"'{child}' has a second parent '{parent}', the first is '{first}' on line {where}"
+            raise UserError(message, file=self.path, line=line)
+        self.parent_of[child] = (parent, line)
+
+
+def read_tree(path: Path) -> Tree:
+    lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
+    table = bool(lines) and _cells(lines[0]) == HEADER
+    found = _table(path, lines) if table else _mrnet(path, lines)
+    check_size(len(found.seen))
+    return _as_written(found) or _numbered(found)
+
+
+def _table(path: Path, lines: list[str]) -> Found:
+    """Whole numbers as names are put in their order, and so are a node's children; other names keep the file's."""
+    rows: dict[str, tuple[str, int]] = {}
+    for number, line in enumerate(lines[1:], 2):
+        cells = _cells(line)
+        if cells == [""]:
+            continue
+        if len(cells) != 2 or not LABEL.fullmatch(cells[0]) or not (LABEL.fullmatch(cells[1]) or not cells[1]):
+            raise UserError(f"found '{line}', wanted NODE,PARENT; the root's parent is empty", file=path, line=number)
+        node, parent = cells
+        if node in rows:
+            raise UserError(f"found '{node}' again, first on line {rows[node][1]}", file=path, line=number)
+        rows[node] = (parent, number)
+    if all(node.isdigit() for node in rows):
+        rows = dict(sorted(rows.items(), key=lambda row: int(row[0])))
+    found = Found(path)
+    for node, (parent, number) in rows.items():
+        if parent and parent not in rows:
+            raise UserError(f"found the parent '{parent}', which has no line of its own", file=path, line=number)
+        found.seen[node] = number
+        if parent:
+            found.edge(node, parent, number)
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.split(",")]
+
+
+def _mrnet(path: Path, lines: list[str]) -> Found:
+    found = Found(path)
+    for number, parent, children in _statements(path, lines):
+        found.seen.setdefault(parent, number)
+        for child in children:
+            found.edge(child, parent, number)
+            found.seen.setdefault(child, number)
+    return found
+
+
+def _statements(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """(line, parent, children) of every statement; a statement ends at its ';' and may span lines."""
+    words: list[str] = []
+    start = 0
+    for number, line in enumerate(lines, 1):
+        for word in line.split("#", 1)[0].replace(";", " ; ").replace("=>", " => ").split():
+            start = start if words else number
+            if word != ";":
+                words.append(word)
+                continue
+            if len(words) < 3 or words[1] != "=>":
+                raise UserError(f"found '{' '.join(words)} ;', wanted 'host:N => host:N … ;'", file=path, line=start)
+            for name in (words[0], *words[2:]):
+                if not NODE.fullmatch(name):
+                    raise UserError(f"found '{name}', wanted host:NUMBER", file=path, line=number)
+            yield start, words[0], words[2:]
+            words = []
+    if words:
+        raise UserError(f"the statement '{' '.join(words)}' has no ';'", file=path, line=start)
+
+
+def _as_written(found: Found) -> Tree | None:
+    """A tree whose nodes are numbered as here, parents before children, keeps its numbers, and so its ranks."""
+    if list(found.seen) != [str(number) for number in range(len(found.seen))]:
+        return None
+    parent = np.array([int(found.parent_of.get(name, ("-1", 0))[0]) for name in found.seen], dtype=int)
+    in_order = np.array_equal(parent < 0, np.arange(len(parent)) == 0) and np.all(parent < np.arange(len(parent)))
+    return Tree(parent) if len(parent) and in_order else None
+
+
+def _numbered(found: Found) -> Tree:
+    """Numbers the nodes breadth first from the one root; what is then unreachable stands in a cycle."""
+    path, seen, parent_of = found.path, found.seen, found.parent_of
+    roots = [name for name in seen if name not in parent_of]
+    if seen and not roots:
+        raise UserError(f"a cycle: every node has a parent, '{next(iter(seen))}' too", file=path, line=1)
+    if len(roots) != 1:
+        raise UserError(
+            f"found {len(roots)} roots ({', '.join(roots[:5])}), wanted one",
+            file=path,
+            line=seen[roots[1]] if len(roots) > 1 else None,
+        )
+    children: dict[str, list[str]] = {name: [] for name in seen}
+    for child, (parent, _) in parent_of.items():
+        children[parent].append(child)
+    order, index, parent_column = [roots[0]], 0, [-1]
+    while index < len(order):
+        order.extend(children[order[index]])
+        parent_column.extend([index] * len(children[order[index]]))
+        index += 1
+    if len(order) != len(seen):
+        reached = set(order)
+        lost = next(name for name in seen if name not in reached)
+        raise UserError(f"a cycle: '{lost}' cannot be reached from the root '{roots[0]}'", file=path, line=seen[lost])
+    return Tree(np.array(parent_column), tuple(order))

@@ -1,0 +1,1 @@
+"""From an experiment file to points and batches, and how long these will take."""

@@ -1,0 +1,164 @@
+"""Finds, reads and validates experiment and platform files; a mistake in one is a UserError with file, line and key.
+
+`python -m commodel.plan.config workflow/schemas` writes the JSON Schemas that editors use.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from commodel.errors import UserError, suggest
+from commodel.files import fields
+from commodel.files import yaml as yamltext
+from commodel.files.project import check_inside
+from commodel.files.yaml import Document
+from commodel.plan.experiments import Block, Experiment
+from commodel.platforms.container import Image, image_digest
+from commodel.platforms.network import read_network
+from commodel.platforms.platform import Platform
+from commodel.units import shown
+
+TRUSTED = "COMMODEL_TRUSTED"  # environment: folders, between colons, that images and libraries may be taken from
+NAMED_FILE = re.compile(fields.NAME_PATTERN)
+Model = TypeVar("Model", Experiment, Platform)
+
+
+def load_experiment(file: str | Path) -> Experiment:
+    experiment = _validated(Experiment, yamltext.read(file))
+    for index, block in enumerate(experiment.matrix):
+        block._document, block._path = experiment._document, ("matrix", index)
+        for path, spec in _specs(block):
+            try:
+                check_inside(spec)
+            except UserError as error:
+                raise block.error(path, error.message) from None
+    return experiment
+
+
+def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What may name a file in a block, and where it stands."""
+    tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
+    for path, table in tables.items():
+        yield from (((*path, name), spec) for name in ("topology", "layout") for spec in table.get(name, ()))
+    for index, entry in enumerate(block.include):
+        yield from ((("include", index, name), getattr(entry, name)) for name in ("topology", "layout"))
+
+
+def load_platform(file: str | Path) -> Platform:
+    platform = _validated(Platform, yamltext.read(file))
+    if network := platform.simgrid_file:
+        if not network.resolve().is_relative_to(Path(file).parent.resolve()):
+            raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
+        try:
+            content = read_network(network)
+        except UserError as error:
+            raise platform.error(("simgrid", "file"), error.message) from None
+        platform._network = hashlib.blake2b(content, digest_size=16).hexdigest()
+    if platform.container:
+        platform._image = _image(platform)
+    return platform
+
+
+def _image(platform: Platform) -> Image:
+    wanted, project = platform.container, Path.cwd()
+    file = project / wanted.image
+    own = () if wanted.image.startswith("/") else (project,)
+    _check_trusted(platform, ("container", "image"), wanted.image, own)
+    if wanted.mpi:
+        _check_trusted(platform, ("container", "mpi"), wanted.mpi)
+    for number, folder in enumerate(wanted.bind):
+        _check_trusted(platform, ("container", "bind", number), folder)
+    try:
+        found = image_digest(file)
+    except OSError as error:
+        message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
+        raise platform.error(("container", "image"), message) from None
+    except UserError as error:
+        raise platform.error(("container", "image"), error.message) from None
+    return Image(file, found, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
+
+
+def _check_trusted(platform: Platform, place: tuple, path: str, own: tuple[Path, ...] = ()) -> None:
+    """An image is a program, and a folder of libraries is part of one. A platform file may have come by mail: it names
+    them only where the user has said that they may be taken from."""
+    folders = [*own, *(Path(name) for name in os.environ.get(TRUSTED, "").split(":") if name.startswith("/"))]
+    real = Path(path).resolve()
+    if not any(real.is_relative_to(folder.resolve()) for folder in folders):
+        leads = "is a link that leaves the project" if own else "is in no folder that you trust"
+        advised = real.parent if real.is_file() else real
+        message = f"found {shown(path)}, which {leads}; if it may be used: export {TRUSTED}={advised}"
+        raise platform.error(place, message)
+
+
+def _validated(model: type[Model], document: Document) -> Model:
+    if not NAMED_FILE.fullmatch(document.file.stem):
+        raise UserError("found this file name, wanted a-z, 0-9 and - only, at most 41, then .yaml", file=document.file)
+    try:
+        loaded = model.model_validate(document.data)
+    except ValidationError as errors:
+        raise _first(errors, document) from None
+    loaded._document = document
+    return loaded
+
+
+WANTED = {
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "too_short": "at least one value",
+    "too_long": "not so many values",
+}
+
+
+def _first(errors: ValidationError, document: Document) -> UserError:
+    """The error that stands first in the file, as one line."""
+
+    def place(error: dict) -> tuple[str | int, ...]:
+        """pydantic's path also names union members and the like: only what the file has is kept."""
+        path = (*error["loc"], *error.get("ctx", {}).get("path", ()))
+        while not document.has(path):
+            path = path[:-1]
+        return path
+
+    first = min(errors.errors(include_url=False), key=lambda error: document.line(place(error)))
+    match first["type"]:
+        case "refused":
+            message = first["ctx"]["message"]
+        case "missing":
+            message = f"found no key '{first['loc'][-1]}'"
+        case other:
+            message = f"found {shown(first['input'])}, wanted {WANTED.get(other, first['msg'])}"
+    more = errors.error_count() - 1
+    return document.error(place(first), message + (f" (and {more} more)" if more else ""))
+
+
+def find(kind: str, name: str, root: str | Path = ".") -> Path:
+    """The file of an `experiment` or `platform`: by its name in params/, or by an explicit path."""
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        if not Path(name).is_file():
+            raise UserError("no such file", file=name)
+        return Path(name)
+    folder = Path(root) / "params" / f"{kind}s"
+    known = {file.stem: file for file in folder.glob("*.yaml")}
+    if name not in known:
+        raise UserError(f"unknown {kind} '{name}'; {suggest(name, known)}" if known else f"no {kind}s in {folder}")
+    return known[name]
+
+
+def schemas() -> dict[str, dict]:
+    """JSON Schemas by file name, for editors that complete keys while people type."""
+    return {
+        f"{name}.schema.json": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema()
+        for name, model in (("experiment", Experiment), ("platform", Platform))
+    }
+
+
+if __name__ == "__main__":
+    for name, schema in schemas().items():
+        Path(sys.argv[1], name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,101 @@
+"""How long a measurement will take, and what is made of it, before anything runs: a guess, never a promise.
+
+A measurement's is from the platform's size; what follows it costs a core so much for each job, case and price.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from commodel.errors import UserError
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.build import Shape, builder, unplaced
+from commodel.platforms.launchers import launcher
+from commodel.records import Case, Estimate, ParameterSet, Plan, Point
+
+START = 2.0  # seconds to start a batch: the driver and its programs
+UNSURE = 3.0  # an estimate may be off by so much
+SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
+SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
+LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
+ENDS = (0, 1 << 20)  # bytes that shapes are priced at
+MOST_BUILT = 200_000_000
+GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
+
+# Seconds of one core, seen with 18 families, 179 points and 316 probe cases: most is the start of Python in each job.
+JOB = 2.5
+COLLECTED = 3e-3  # a case
+FITTED = 1e-3  # a probe case, for each family
+PRICED = 1.5e-3  # a point, for each family: predicted, compared and reported
+
+
+def of_analysis(plan: Plan) -> float:
+    """From the last sample to the report: collect, fit, predict, compare, report."""
+    families, platforms = len(plan.families), len(plan.platforms)
+    points, cases = len(plan.points), sum(len(batch.cases) for batch in plan.batches)
+    jobs = 1 + families * platforms + families + 2
+    return JOB * jobs + COLLECTED * (points + cases) + families * (FITTED * cases + PRICED * points)
+
+
+class Durations:
+    """Estimates for platforms of one launcher. Shapes are priced once, at two sizes; others lie on the line between."""
+
+    def __init__(self, launched_by: str, measure: Mapping[str, object]):
+        self.simulated = launcher(launched_by).simulated
+        self.measure = measure
+        self.guess = latency, bandwidth = GUESS[launched_by]
+        values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
+        self.parameters = ParameterSet("hockney", "", "guess", values)
+        self.lines: dict[Shape, tuple[tuple[float, float], ...]] = {}
+        self.built = 0  # messages, of all schedules that estimates were made from
+
+    def of_points(self, points: Iterable[Point], most: bool = False) -> float:
+        """What a calm machine takes; with `most`, what a time limit should leave room for."""
+        return START + sum(self._of_samples(*self._once(point), most) for point in points)
+
+    def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
+        return START + sum(self._of_samples(1e-4, 2 * case.ranks, most) for case in cases)
+
+    def _of_samples(self, seconds: float, messages: float, most: bool) -> float:
+        """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
+        settings = self.measure
+        if self.simulated:
+            about = messages * SIMULATED_MESSAGE * (settings["min_samples"] + settings["warmup"])
+            return UNSURE * about if most else about
+        samples = min(3 * settings["min_samples"], settings["max_samples"])
+        around = seconds * settings["warmup"] + 1e-3
+        about = min(seconds * samples, settings["seconds"]) + around
+        noisy = min(SLOWEST * seconds * settings["max_samples"], settings["seconds"]) + around
+        return max(UNSURE * about, noisy) if most else about
+
+    def _once(self, point: Point) -> tuple[float, float]:
+        """Seconds and messages of one run of a point. Ranks are rounded up, so that there are few shapes to price."""
+        if not point.priced:
+            return self._unknown(point)
+        ranks = point.ranks if point.topology else min(1 << (point.ranks - 1).bit_length(), LARGEST)
+        shape = Shape.of(unplaced(point, ranks), ENDS)
+        if shape not in self.lines:
+            self.lines[shape] = self._price(shape)
+        (low, messages), (high, more_messages) = self.lines[shape]
+        part, scale = point.bytes / ENDS[1], max(point.ranks / ranks, 1)
+        return scale * (low + (high - low) * part), scale * (messages + (more_messages - messages) * part)
+
+    def _unknown(self, point: Point) -> tuple[float, float]:
+        """Of the library: log2 P steps, each with as much as a rank ends with; everyone with everyone for alltoall."""
+        steps = (point.ranks - 1).bit_length()
+        held = point.bytes * (point.ranks if point.operation in ("gather", "scatter", "allgather", "alltoall") else 1)
+        latency, bandwidth = self.guess
+        messages = point.ranks * (point.ranks if point.operation == "alltoall" else steps)
+        return steps * (latency + held / bandwidth), messages
+
+    def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
+        """Seconds and messages at each of its sizes."""
+        entry, build, prices = family("hockney"), builder(shape.point), []
+        values = complete(entry, Values.exact(self.parameters))
+        for size in shape.sizes:
+            pattern = build(size)
+            self.built += len(pattern.src)
+            if self.built > MOST_BUILT:
+                limit = f"{MOST_BUILT:,} messages: too many to plan"
+                raise UserError(f"the patterns of this experiment have more than {limit}")
+            prices.append((float(pattern.cost(entry.price(pattern, values))[0]), len(pattern.src)))
+        return tuple(prices)

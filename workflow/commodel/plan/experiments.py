@@ -1,0 +1,153 @@
+"""What an experiment file may say: which platform, probes and families, how precisely, and which matrix of points.
+
+Whether an algorithm, topology, family or probe of that name exists is the planner's to say, with `Experiment.error`.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field, WrapValidator, model_validator
+
+from commodel import units
+from commodel.errors import UserError
+from commodel.files import expressions, fields
+from commodel.files.fields import NAME, RANKS, SIZE, SPEC, WORD, Part, axis, count, kind, quantity, refused
+from commodel.units import shown
+
+AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes")
+
+
+class Measure(Part):
+    sync: fields.one_of("barrier", "window") = Field("window", description="how ranks are aligned before each sample")
+    precision: quantity(units.parse_fraction, "2%") = Field(
+        0.02, description="stop when the 95 % interval of the median is this narrow, relative to the median"
+    )
+    min_samples: count(1, 1_000_000) = Field(10, description="fewest samples of a point")
+    max_samples: count(1, 1_000_000) = Field(500, description="most samples of a point")
+    seconds: quantity(units.parse_number_of_seconds, "2 s") = Field(2.0, description="time budget of one point")
+    passes: count(1, 100) = Field(
+        3, description="rounds over all cases of a batch, which share the budgets; how far they agree widens intervals"
+    )
+    warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample that are thrown away")
+    timeout: quantity(units.parse_seconds, "1 min", bare=False) = Field(
+        60.0, description="how much longer than its budget a point may take before it is given up; simulated: ten times"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self):
+        if self.min_samples > self.max_samples:
+            raise refused(f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples")
+        return self
+
+
+class Batching(Part):
+    budget: quantity(units.parse_seconds, "8 h", bare=False) = Field(
+        8 * 3600.0, description="most time of one batch, which is one job; what is left then is not measured"
+    )
+    smaller: fields.FLAG = Field(
+        False, description="points of fewer nodes run in the largest allocation too, not in one of their own"
+    )
+
+    @model_validator(mode="after")
+    def _a_minute(self):
+        if self.budget < 60:
+            raise refused(f"found {self.budget:g} s, wanted at least 1 min", "budget")
+        return self
+
+
+class Axes(Part):
+    operation: axis(SPEC) = Field((), description="collective operation or kernel, such as bcast")
+    algorithm: axis(SPEC) = Field((), description="how the operation is done; not together with topology")
+    topology: axis(SPEC) = Field((), description="tree of an overlay network, such as kary:2^4 or file:PATH")
+    layout: axis(SPEC) = Field((), description="which node each rank sits on, such as block or cyclic")
+    ranks: axis(RANKS, units.parse_count) = Field((), description="MPI ranks; nodes x ranks_per_node if left out")
+    nodes: axis(RANKS, units.parse_count) = Field((), description="nodes that the ranks are spread over")
+    ranks_per_node: axis(RANKS, units.parse_count) = Field((), description="MPI ranks on each node")
+    bytes: axis(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
+
+
+def _in_written_order(value: Any, handler) -> dict[str, tuple]:
+    """Only the axes that the file has, in its order: the first one varies slowest."""
+    axes = handler(value)
+    return {name: getattr(axes, name) for name in value}
+
+
+AxisTable = Annotated[Axes, WrapValidator(_in_written_order)]
+
+
+class Combination(Part):
+    operation: SPEC = Field(description="collective operation or kernel, such as bcast")
+    algorithm: SPEC = Field("", description="how the operation is done; not together with topology")
+    topology: SPEC = Field("", description="tree of an overlay network, such as kary:2^4 or file:PATH")
+    layout: SPEC = Field("", description="which node each rank sits on, such as block or cyclic")
+    ranks: RANKS = Field(None, description="MPI ranks; nodes x ranks_per_node if left out")
+    nodes: RANKS = Field(None, description="nodes that the ranks are spread over")
+    ranks_per_node: RANKS = Field(None, description="MPI ranks on each node")
+    bytes: SIZE = Field(None, description="message size, such as 4096 or 64KiB")
+
+    @model_validator(mode="after")
+    def _one_way(self):
+        if self.algorithm and self.topology:
+            raise refused("found beside an algorithm, wanted one of the two", "topology")
+        return self
+
+
+def _where(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"found {shown(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\"")
+    return expressions.parse(value, AXES).text
+
+
+class Exclusion(Part):
+    where: kind(_where, type="string", maxLength=expressions.MAX_LENGTH) = Field(
+        description="expression over the axis names; combinations for which it is true are left out"
+    )
+
+
+class Block(Part):
+    platform: NAME | None = Field(None, description="where to run this block, if not where the others run")
+    axes: AxisTable = Field(default_factory=dict, description="every combination of their values is a point")
+    zips: dict[WORD, AxisTable] = Field(
+        default_factory=dict, description="named groups of equally long axes, taken side by side"
+    )
+    exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to leave out")
+    include: tuple[Combination, ...] = Field((), max_length=units.MAX_ENTRIES, description="single combinations to add")
+
+    @model_validator(mode="after")
+    def _consistent(self):
+        owner = dict.fromkeys(self.axes, "the axes")
+        for zip_name, table in self.zips.items():
+            for name in table:
+                if name in owner:
+                    raise refused(f"found here and in {owner[name]}, wanted once", "zips", zip_name, name)
+                owner[name] = f"the zip '{zip_name}'"
+            lengths = {name: len(values) for name, values in table.items()}
+            if len(set(lengths.values())) != 1:
+                sizes = ", ".join(f"{size} values of {name}" for name, size in lengths.items())
+                raise refused(f"found {sizes or 'an empty zip'}, wanted equally many", "zips", zip_name)
+        if "algorithm" in owner and "topology" in owner:
+            raise refused("found both algorithm and topology, wanted one of them in a block")
+        if owner and "operation" not in owner:
+            raise refused("found no axis 'operation'")
+        if not owner and not self.include:
+            raise refused("found an empty block, wanted axes, zips or include")
+        return self
+
+
+class Experiment(Part):
+    title: fields.TITLE = Field("", description="one line for the reports")
+    platform: NAME = Field(description="stem of a file in params/platforms")
+    families: fields.names_or("all") = Field("all", description="model families to fit and compare")
+    probes: fields.names_or("auto") = Field("auto", description="micro-benchmarks; auto: those that the families need")
+    seed: count(0, 2**63 - 1) = Field(1, description="of every shuffle and every bootstrap")
+    measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
+    batch: Batching = Field(default_factory=Batching, description="what runs in one job")
+    probe_bytes: axis(SIZE, units.parse_bytes) = Field(
+        tuple(4**power for power in range(9)), max_length=1000, description="message sizes of the probes"
+    )
+    library: fields.FLAG = Field(
+        True, description="measure the MPI library's own collective beside every group of alternatives"
+    )
+    matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
+
+    def block_platform(self, block: Block) -> str:
+        return block.platform or self.platform

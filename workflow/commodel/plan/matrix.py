@@ -1,0 +1,91 @@
+"""The combinations that a block of an experiment's matrix stands for: axes x zips, without exclude, then include.
+
+Values are plain dicts of the names that the file gives; what they mean is the planner's to say.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import chain, product
+
+from commodel.errors import UserError
+from commodel.files import expressions
+from commodel.plan.experiments import AXES, Block, Experiment
+
+MAX_COMBINATIONS = 2_000_000  # of an experiment
+MAX_TESTS = 50_000_000  # of a combination against an exclusion
+MAX_TOPOLOGIES = 1000  # different ones; each is built before anything is measured
+BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "") | dict.fromkeys(
+    ("ranks", "nodes", "ranks_per_node", "bytes")
+)
+
+Values = dict[str, str | int]
+Path = tuple[str | int, ...]
+
+
+def combinations(block: Block) -> Iterator[tuple[Values, Path]]:
+    """Every combination with the place in the file that asked for it. The first axis varies slowest."""
+    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    path = block.path
+    for combination in _product(block):
+        if not (filters and _excluded(block, filters, BLANK | combination)):
+            yield combination, path
+    for index, entry in enumerate(block.include):
+        yield _with_ranks(entry.model_dump(exclude_unset=True)), (*path, "include", index)
+
+
+def check_size(experiment: Experiment) -> None:
+    """Refuses a matrix that would take too long to write out, counted before exclude and before any of it is."""
+    sizes = [size(block) for block in experiment.matrix]
+    if (asked := sum(sizes)) > MAX_COMBINATIONS:
+        raise experiment.error(("matrix",), f"found {asked} combinations, wanted at most {MAX_COMBINATIONS}")
+    tests = sum(each * len(block.exclude) for each, block in zip(sizes, experiment.matrix, strict=True))
+    if tests > MAX_TESTS:
+        raise experiment.error(("matrix",), f"found {tests} tests by exclude, wanted at most {MAX_TESTS}")
+    tables = [table for block in experiment.matrix for table in (block.axes, *block.zips.values())]
+    trees = {spec for table in tables for spec in table.get("topology", ())}
+    trees |= {entry.topology for block in experiment.matrix for entry in block.include}
+    if len(trees) > MAX_TOPOLOGIES:
+        raise experiment.error(("matrix",), f"found {len(trees)} topologies, wanted at most {MAX_TOPOLOGIES}")
+
+
+def size(block: Block) -> int:
+    """How many combinations there are before any is excluded."""
+    tables = [len(values) for values in block.axes.values()]
+    tables += [len(next(iter(table.values()))) for table in block.zips.values()]
+    return (math.prod(tables) if tables else 0) + len(block.include)
+
+
+def _product(block: Block) -> Iterator[Values]:
+    if not block.axes and not block.zips:
+        return
+    names = [*block.axes, *chain.from_iterable(block.zips.values())]
+    columns = [[(value,) for value in values] for values in block.axes.values()]
+    columns += [list(zip(*table.values(), strict=True)) for table in block.zips.values()]
+    derived = "ranks" not in names and "nodes" in names and "ranks_per_node" in names
+    for rows in product(*columns):
+        combination = dict(zip(names, chain.from_iterable(rows), strict=True))
+        yield _with_ranks(combination) if derived else combination
+
+
+def _with_ranks(combination: Values) -> Values:
+    """Ranks follow from nodes and ranks per node, where those are what was given."""
+    if "ranks" not in combination and "nodes" in combination and "ranks_per_node" in combination:
+        combination["ranks"] = combination["nodes"] * combination["ranks_per_node"]
+    return combination
+
+
+def _excluded(block: Block, filters: list[expressions.Expression], values: Values) -> bool:
+    for index, matches in enumerate(filters):
+        try:
+            if matches(values):
+                return True
+        except UserError as error:
+            raise block.error(("exclude", index, "where"), error.message) from None
+    return False
+
+
+def place_of(block: Block, path: Path, axis: str) -> Path:
+    """Where a block, or an entry of its include, gives the axis that an error is about."""
+    if axis in block.axes and path == block.path:
+        return (*path, "axes", axis)
+    return next(((*path, "zips", title, axis) for title, table in block.zips.items() if axis in table), (*path, axis))

@@ -1,0 +1,79 @@
+"""What of an experiment is to be priced: its shapes, each a point at many sizes, and their split into parts of about
+equal cost. A part's shapes follow each other, so that parts one after the other are the whole."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.build import Shape, schedule, unplaced
+from commodel.patterns.points import Setting, make_point, message_size
+from commodel.plan.experiments import Experiment
+from commodel.plan.matrix import check_size, combinations, place_of
+from commodel.records import Point
+
+SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from
+BUILDING, STEPPING = 3_000, 2_000  # what a schedule and a step cost beside their messages, in messages
+
+
+def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
+    """Every point of the matrix once, by shape, in the order in which the shapes come up. No platform but `setting`
+    limits it."""
+    check_size(experiment)
+    sizes: dict[Point, dict[int, None]] = {}
+    for block in experiment.matrix:
+        room = setting.for_block(combination for combination, _ in combinations(block)) if setting.name else setting
+        known: dict[tuple, Point] = {}
+        for combination, path in combinations(block):
+            asked = combination.pop("bytes", None)
+            names = tuple(combination.items())
+            try:
+                if names not in known:
+                    known[names] = replace(make_point(room, combination | {"bytes": asked}), bytes=0)
+                point = known[names]
+                size = message_size(room, point.operation, asked)
+            except UserError as error:
+                raise experiment.error(place_of(block, path, error.key), error.found) from None
+            sizes.setdefault(point, {})[size] = None
+    if not sizes:
+        raise experiment.error(("matrix",), "no point is left to price")
+    return [Shape(point, tuple(asked)) for point, asked in sizes.items()]
+
+
+def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
+    """Part `number` of `parts`, from 1: the shapes whose middle lies in that share of the cost. It may be empty."""
+    weights = np.array([weight(shape) for shape in shapes])
+    middle = (np.cumsum(weights) - weights / 2) / weights.sum()
+    chosen = np.flatnonzero(np.minimum((middle * parts).astype(int), parts - 1) == number - 1)
+    return [shapes[place] for place in chosen]
+
+
+def weight(shape: Shape) -> float:
+    """What a shape about costs, in messages priced; nothing of it is built at its full number of ranks."""
+    ends = {min(shape.sizes), max(shape.sizes)}
+    extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
+    messages, steps = extents.mean(axis=0)
+    return len(shape.sizes) * (BUILDING + messages) + STEPPING * steps
+
+
+@lru_cache(maxsize=65536)
+def _extent(point: Point) -> tuple[float, float]:
+    """Messages and steps. An algorithm's grow with its ranks as they do between two small numbers of them."""
+    if point.topology:
+        return point.ranks - 1.0, 1.0
+    small = [_counted(unplaced(point, min(ranks, point.ranks))) for ranks in SAMPLED]
+    if point.ranks <= SAMPLED[1]:
+        return small[1]
+    octaves = np.log2(point.ranks / SAMPLED[1])
+    return tuple(two * (two / one) ** octaves for one, two in zip(*small, strict=True))
+
+
+@lru_cache(maxsize=65536)
+def _counted(point: Point) -> tuple[float, float]:
+    try:
+        pattern = schedule(point)
+    except UserError:  # it will be said where it is priced
+        return float(point.ranks), 1.0
+    return max(len(pattern.src), 1.0), max(len(np.unique(pattern.step)), 1.0)

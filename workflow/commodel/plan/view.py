@@ -1,0 +1,76 @@
+"""A plan as rows for people: batches, points, and what it will cost to run."""
+
+from pathlib import Path
+
+import xlsxwriter
+
+from commodel.files.tables import whole
+from commodel.plan.duration import of_analysis
+from commodel.records import Plan
+from commodel.units import format_seconds
+
+
+def batch_rows(plan: Plan) -> list[dict[str, object]]:
+    return [
+        {
+            "batch": batch.name,
+            "platform": batch.platform,
+            "simulated": "yes" if plan.platforms[batch.platform]["simulated"] else "no",
+            "nodes": batch.nodes,
+            "points": len(batch.points),
+            "probe cases": len(batch.cases),
+            "about": format_seconds(batch.seconds),
+            "at most": format_seconds(60.0 * batch.minutes),
+        }
+        for batch in plan.batches
+    ]
+
+
+def point_rows(plan: Plan) -> list[dict[str, object]]:
+    names = ("platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes")
+    return [
+        {"id": point.id, **{name: getattr(point, name) for name in names}, "batch": batch.name}
+        for batch in plan.batches
+        for point in batch.points
+    ]
+
+
+def totals(plan: Plan) -> list[str]:
+    """The plan in a few sentences: how much, how long, who needs which probe."""
+    real = [batch for batch in plan.batches if not plan.platforms[batch.platform]["simulated"]]
+    node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
+    most = sum(batch.minutes * batch.nodes for batch in real) / 60
+    whole_time = sum(batch.seconds for batch in plan.batches)
+    cases = sum(len(batch.cases) for batch in plan.batches)
+    simulated = [name for name, platform in plan.platforms.items() if platform["simulated"]]
+    lines = [
+        f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
+        f"to measure: about {format_seconds(whole_time)} one after the other,"
+        f" {node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
+        f"then to fit, price and report: roughly {format_seconds(of_analysis(plan))} of one core",
+    ]
+    lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
+    lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]
+    for platform in plan.platforms:
+        measured = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
+        for name in (name for name in plan.probes if name not in measured):
+            needing = ", ".join(plan.probes[name])
+            lines.append(f"platform {platform} has no place for probe {name}: {needing} may lack data there")
+    return lines
+
+
+def write_plan_workbook(plan: Plan, path: Path) -> None:
+    """Points and batches as two filtered sheets."""
+    with whole(path) as stream:
+        options = {"strings_to_formulas": False, "strings_to_urls": False}
+        with xlsxwriter.Workbook(stream, options) as book:
+            bold = book.add_format({"bold": True})
+            for title, rows in (("Points", point_rows(plan)), ("Batches", batch_rows(plan))):
+                sheet = book.add_worksheet(title)
+                names = list(rows[0]) if rows else []
+                sheet.write_row(0, 0, names, bold)
+                for number, row in enumerate(rows, 1):
+                    sheet.write_row(number, 0, list(row.values()))
+                sheet.autofilter(0, 0, len(rows), max(len(names) - 1, 0))
+                sheet.freeze_panes(1, 0)
+                sheet.autofit()

@@ -1,0 +1,1 @@
+"""A place to run: what its file says, its network, image, tools and launchers. Nothing here knows a pattern."""

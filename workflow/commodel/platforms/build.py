@@ -1,0 +1,75 @@
+"""Compiles the native programs: build/mpi with the MPI at hand, build/smpi with SimGrid's compiler."""
+
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from commodel.errors import UserError, one_line
+from commodel.files.tables import write_text
+from commodel.platforms.mpikinds import library_of, mismatch
+from commodel.platforms.tools import NATIVE, beside, find
+
+COMPILERS = {"mpi": "mpicc", "smpi": "smpicc"}
+OF_AN_MPI = ("mpiexec", "mpirun")
+
+
+def programs(root: Path, toolchain: str) -> Path:
+    """The folder of the programs that a toolchain built."""
+    return root / "build" / toolchain
+
+
+def starter(toolchain: str, names: Iterable[str]) -> str | None:
+    """One of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong
+    together; else, as of srun and of SimGrid, which are no MPI's, what PATH has."""
+    beside_compiler = [beside(COMPILERS[toolchain], name) for name in names if name in OF_AN_MPI]
+    return next(filter(None, [*beside_compiler, *map(find, names)]), None)
+
+
+def compiler_note(root: Path, toolchain: str) -> Path:
+    """A file that is younger than the programs when another compiler than theirs is at hand now."""
+    note = programs(root, toolchain) / "compiler"
+    if (found := _identity(toolchain)) and not (note.exists() and note.read_text(encoding="utf-8").strip() == found):
+        write_text(note, f"{found}\n")
+    return note
+
+
+def _identity(toolchain: str) -> str:
+    """What tells a compiler from another one under the same path: distributions let /usr/bin/mpicc be a link to that of
+    the MPI that is preferred just now, and packages are upgraded in place. All links of the way count: the last one of
+    Open MPI leads to the same program for every language."""
+    if not (path := find(COMPILERS[toolchain])):
+        return ""
+    way = [Path(path)]
+    while way[-1].is_symlink():
+        way.append(way[-1].parent / way[-1].readlink())
+    state = way[-1].stat()
+    return " ".join(map(str, [*way, state.st_size, int(state.st_mtime)]))
+
+
+def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
+    """Refuses programs of one kind of MPI that a starter of another kind would run as so many times rank 0 of 1."""
+    if not (why := mismatch(library_of([str(programs(root, "mpi") / "player")]), starter, slurm_mpi)):
+        return
+    name = Path(starter).name
+    if slurm_mpi:
+        advice = "say mpi: pmix in section slurm of the platform file"
+    elif beside(COMPILERS["mpi"], name) == starter:  # which has not compiled them
+        advice = "call commodel build mpi"
+    else:
+        advice = f"put the mpicc and the {name} of one MPI first on PATH, and call commodel build mpi"
+    raise UserError(f"the native programs have {why}; {advice}")
+
+
+def build(root: Path, toolchain: str) -> Path:
+    """Compiles what has changed."""
+    compiler = find(COMPILERS[toolchain])
+    if compiler is None:
+        raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
+    folder = programs(root, toolchain)
+    command = ["make", "-j2", "-C", str(NATIVE), f"MPICC={compiler}", f"BUILD={folder.resolve()}"]
+    command.append(f"IDENTITY={_identity(toolchain)}")
+    run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if run.returncode:
+        lines = [line for line in run.stderr.splitlines() if "error" in line.lower()] or run.stderr.splitlines()[-1:]
+        raise UserError(f"the native programs do not compile with {compiler}: {one_line(' '.join(lines[:2]))}")
+    return folder

@@ -1,0 +1,147 @@
+"""Measuring inside a container image: what a program's command becomes, and whether the image fits this clone and the
+launcher. The starter stays outside, every rank starts the image: so an MPI outside has to understand the one inside.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from commodel.errors import UserError, one_line
+from commodel.files.text import open_file
+from commodel.platforms.mpikinds import mismatch
+from commodel.platforms.tools import find, native_digest, version
+
+RUNTIMES = ("apptainer", "singularity")
+PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
+VERSION, COMMIT, NATIVE = "org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native"
+REBUILD = "build it again: make container"
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a platform wants to be measured in."""
+
+    file: Path
+    digest: str
+    model: str  # hybrid: the MPI in the image; bind: the host's, in its place
+    mpi: str = ""  # folder of the host's MPI, for model bind
+    bind: tuple[str, ...] = ()  # more folders of the host, for reading
+    native: str = ""  # the platform that is the same machine without the image
+
+    def as_json(self) -> dict[str, str]:
+        return {"image": self.file.name, "digest": self.digest, "model": self.model, "native": self.native}
+
+
+def image_digest(file: Path) -> str:
+    """sha256 of the file, computed once in a process as long as the file does not change."""
+    state = file.stat()
+    return _sha256(file, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache
+def _sha256(file: Path, size: int, changed: int) -> str:
+    with open_file(file) as stream:
+        return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def runtime() -> str:
+    """The program that starts images."""
+    found = next((path for name in RUNTIMES if (path := find(name))), None)
+    if found is None:
+        raise UserError(f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs")
+    return found
+
+
+def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool = False) -> tuple[str, ...]:
+    """What stands before a program so that it runs in the image: the batch's folder can be written at its own path, the
+    environment (through which the starter speaks to its ranks) is kept, and what a site needs beyond that it sets
+    with variables that the runtime itself reads, such as APPTAINER_USERNS."""
+    if re.search("[:,]", str(folder)):
+        raise UserError(f"found a ':' or ',' in the path {folder}: {Path(runtime).name} cannot mount it")
+    mounts = [str(folder), *(f"{path}:{path}:ro" for path in (image.mpi, *image.bind) if path)]
+    options = [part for mount in mounts for part in ("--bind", mount)]
+    if image.mpi:
+        options += ["--env", f"LD_LIBRARY_PATH={image.mpi}/lib:{image.mpi}/lib64:/.singularity.d/libs"]
+    if together:
+        options += ["--sharens"]
+    return (runtime, "--silent", "exec", *options, "--pwd", str(work), str(image.file))
+
+
+def about(image: Image) -> dict[str, object]:
+    """For the record: which image, of which version and commit, started by what."""
+    program = runtime()
+    labels = _labels(image, program)
+    return image.as_json() | {
+        "mpi": image.mpi,
+        "version": labels.get(VERSION, "unknown"),
+        "commit": labels.get(COMMIT, "unknown"),
+        "runtime": version([program, "--version"]),
+    }
+
+
+def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, slurm_mpi: str = "") -> tuple[str, ...]:
+    """What `inside` gives, as this machine wants it; after a look whether the image fits."""
+    prefix = inside(image, runtime, folder, folder)
+    _check(image, runtime, prefix, starter, slurm_mpi)
+    # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
+    _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
+    apart = own.strip() != os.readlink("/proc/self/ns/user")
+    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
+
+
+def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
+    """Refuses an image that does not start, does not hold the programs of this clone, or has an MPI that the starter
+    does not speak to."""
+    for path in (image.mpi, *image.bind):
+        if path and not Path(path).is_dir():
+            raise UserError(f"found no folder {path} on this machine")
+    found = _labels(image, runtime).get(NATIVE)
+    if found != native_digest():
+        of = f"programs of other sources ({found}, wanted {native_digest()})" if found else "no programs of commodel"
+        raise UserError(f"image {image.file.name} holds {of}; {REBUILD}")
+    program = str(PROGRAMS / "player")
+    code, said = _ask([*prefix, program, "--describe"])
+    if code:
+        raise UserError(f"the programs in image {image.file.name} do not start: {said}")
+    if why := mismatch(json.loads(said)["mpi"], starter, slurm_mpi):
+        wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
+        raise UserError(f"image {image.file.name} has {why}; {wanted}")
+    if image.mpi and not (loaded := _loaded(prefix, program)).startswith(f"{image.mpi}/"):
+        raise UserError(
+            f"the programs in image {image.file.name} load {loaded or 'no libmpi'}, nothing of {image.mpi}: "
+            "model bind needs an MPI whose library has the same name as the image's"
+        )
+
+
+def _loaded(prefix: tuple[str, ...], program: str) -> str:
+    """The MPI library that a program really gets inside."""
+    _, said = _ask([*prefix, "ldd", program])
+    found = re.search(r"libmpi\S* => (\S+)", said)
+    return found[1] if found else ""
+
+
+def _labels(image: Image, runtime: str) -> Mapping[str, str]:
+    code, said = _ask([runtime, "inspect", "--json", "--labels", str(image.file)])
+    if code:
+        raise UserError(f"{Path(runtime).name} cannot read image {image.file}: {said}")
+    return json.loads(said)["data"]["attributes"].get("labels") or {}
+
+
+def _ask(command: list[str]) -> tuple[int, str]:
+    """The code and what was printed; of a failure only the line that says why."""
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, one_line(error)
+    if run.returncode == 0:
+        return 0, run.stdout
+    lines = [line for line in run.stderr.splitlines() if line.strip()] or [f"it ended with code {run.returncode}"]
+    return run.returncode, one_line(next((line for line in lines if "FATAL" in line or "error" in line), lines[-1]))

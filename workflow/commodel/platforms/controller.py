@@ -1,0 +1,63 @@
+"""Slurm's controller, slurmctld: asks it, again while it is away, and knows its absence by what Slurm's commands say.
+
+Jobs that run go on without it, so nothing that only waits for an answer may fail before it had time to come back.
+"""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from commodel.errors import UserError, one_line
+from commodel.platforms.stopping import heed_stop
+
+# What Slurm's commands say when it was not their question that was wrong.
+AWAY = re.compile(
+    r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
+    re.IGNORECASE,
+)
+ANSWER = 30.0  # seconds for one command; those of Slurm give up sooner
+OUTAGE = 900.0  # seconds: a controller that is updated or moved is away for minutes
+HICCUP = 5.0  # seconds in which any other refusal may be a passing one
+AGAIN = 2.0  # seconds between two questions
+
+
+def ask(program: str | Path, *arguments: str) -> str:
+    """What a command of Slurm prints. One that fails is asked again: for long where the controller is away, for a
+    moment whatever it says."""
+    began = time.monotonic()
+    while True:
+        output, complaint = answer(program, *arguments)
+        if not complaint:
+            return output
+        if time.monotonic() - began >= (OUTAGE if AWAY.search(complaint) else HICCUP):
+            raise UserError(f"Slurm does not tell what this job was given: {complaint}")
+        heed_stop()
+        time.sleep(AGAIN)
+
+
+def refused(log: str) -> bool:
+    """Whether Slurm started nothing, by what srun printed: the controller was away, or has not yet heard that the step
+    before has ended, as after an outage."""
+    errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
+    return any(AWAY.search(line) or "Unable to create step" in line for line in errors)
+
+
+def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
+    """What a command of Slurm prints, and why it failed, empty if it did not."""
+    name = Path(program).name
+    try:
+        run = subprocess.run(
+            [str(program), *arguments], capture_output=True, text=True, timeout=ANSWER, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"{name} timed out after {ANSWER:.0f} s"
+    except OSError as error:
+        return "", f"{name}: {error.strerror}"
+    said = one_line(run.stderr.strip()) or f"{name} ended with code {run.returncode}"
+    return run.stdout + (run.stderr if "--mpi=list" in arguments else ""), said if run.returncode else ""
+
+
+def cancel(name: str) -> str:
+    """Cancels all jobs of a name; says why it could not."""
+    return answer("scancel", f"--name={name}")[1]

@@ -1,0 +1,102 @@
+"""What a simulated network may say: SimGrid XML that describes hosts and links, and settings that change what they do.
+
+SimGrid itself would do more for whoever wrote the file: load a library, read and write files of any name, and lay out
+as many hosts as it is told to.
+"""
+
+import re
+from pathlib import Path
+from xml.parsers import expat
+
+from commodel.errors import UserError, one_line, suggest
+from commodel.files.text import MIB, read_bytes
+from commodel.units import MAX_COUNT
+
+MAX_FILE = 64 * MIB
+# Left out is what names files or programs (tracing/*, smpi/tmpdir, smpi/comp-adjustment-file, path, plugin, …).
+SETTINGS = {
+    "smpi": "os ois or lat-factor bw-factor async-small-thresh send-is-detached-thresh host-speed wtime init test "
+    "iprobe iprobe-cpu-usage cpu-threshold grow-injected-times simulate-computation buffering IB-penalty-factors "
+    "finalization-barrier barrier-finalization barrier-collectives coll-selector allgather allgatherv allreduce "
+    "alltoall alltoallv barrier bcast gather reduce reduce-scatter scatter",
+    "network": "model optim solver TCP-gamma bandwidth-factor latency-factor crosstraffic loopback-bw loopback-lat "
+    "weight-S maxmin-selective-update",
+    "cpu": "model optim solver maxmin-selective-update",
+    "host": "model solver",
+    "maxmin": "precision concurrency-limit",
+    "precision": "timing work-amount",
+    "surf": "precision",
+    "contexts": "factory stack-size guard-size",
+}
+KNOWN = tuple(f"{group}/{name}" for group, names in SETTINGS.items() for name in names.split())
+ELEMENTS = {
+    *("platform", "config", "prop", "AS", "zone", "host", "cluster", "cabinet", "peer", "router", "link", "link_ctn"),
+    *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
+}
+FILES = re.compile(r"(?i)(.*_)?file|content|path")  # attributes that name one
+RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
+
+
+def check_setting(name: str) -> None:
+    if name not in KNOWN:
+        raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {nearest(name)}")
+
+
+def nearest(name: str) -> str:
+    found = suggest(name, KNOWN)
+    return found if found.startswith("did") else "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
+
+
+def read_network(path: Path) -> bytes:
+    """The XML, if it describes a network and does nothing else."""
+    content = read_bytes(path, MAX_FILE, "a SimGrid platform")
+    parser = expat.ParserCreate()
+    reader = _Reader(path, parser)
+    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.StartDoctypeDeclHandler = reader.doctype
+    try:
+        parser.Parse(content, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an encoding that is none
+        raise UserError(f"not XML: {error}", file=path, line=getattr(error, "lineno", None)) from None
+    return content
+
+
+class _Reader:
+    """What the parser calls. Hosts are counted over the whole file."""
+
+    def __init__(self, path: Path, parser: expat.XMLParserType):
+        self.path, self.parser, self.open, self.hosts = path, parser, [], 0
+
+    def refuse(self, message: str) -> UserError:
+        return UserError(message, file=self.path, line=self.parser.CurrentLineNumber)
+
+    def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        if internal:
+            raise self.refuse("found a DOCTYPE with declarations of its own, wanted none")
+
+    def start(self, element: str, attributes: dict[str, str]) -> None:
+        if not self.open and element != "platform":
+            raise self.refuse(f"found <{one_line(element, 40)}>, wanted <platform>")
+        if element not in ELEMENTS:
+            raise self.refuse(f"found <{one_line(element, 40)}>, which is no part of a network here")
+        for name in attributes:
+            if FILES.fullmatch(name):
+                raise self.refuse(f"found {name}= of <{element}>: a network here names no other files")
+        if element == "prop" and self.open[-1] == "config":
+            try:
+                check_setting(attributes.get("id", ""))
+            except UserError as error:
+                raise self.refuse(error.message) from None
+        self.hosts += self.count(attributes["radical"]) if "radical" in attributes else element in ("host", "peer")
+        if self.hosts > MAX_COUNT:
+            raise self.refuse(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
+        self.open.append(element)
+
+    def end(self, element: str) -> None:
+        self.open.pop()
+
+    def count(self, radical: str) -> int:
+        if len(radical) > 10_000 or not RADICAL.fullmatch(radical):
+            raise self.refuse(f"found the radical '{one_line(radical, 40)}', wanted numbers such as 0-31")
+        ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
+        return sum(max(part[-1] - part[0] + 1, 0) for part in ends)

@@ -1,0 +1,178 @@
+"""What a platform file may say: how many nodes and cores there are, and how programs are started on them.
+
+Each launcher but `local` has a section of its own; a section of another launcher is refused.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, PrivateAttr, field_validator, model_validator
+
+from commodel import units
+from commodel.errors import UserError
+from commodel.files import fields
+from commodel.files.fields import RANKS, WORD, Part, kind, refused
+from commodel.platforms.container import Image
+from commodel.platforms.network import check_setting
+from commodel.records import digest
+from commodel.units import shown
+
+FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
+SECTIONS = ("simgrid", "slurm", "hosts")
+IMAGE = fields.text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500)
+
+
+class SimGrid(Part):
+    file: fields.FILE = Field(description="SimGrid platform XML, beside the platform file")
+    prefix: fields.HOST = Field("node-", description="hosts are called PREFIX0, PREFIX1, …; as in the XML")
+    config: dict[fields.SETTING_KEY, fields.SETTING] = Field(
+        default_factory=dict, description="SimGrid settings, each given as --cfg=KEY:VALUE"
+    )
+
+    @model_validator(mode="after")
+    def _inside(self):
+        if ".." in Path(self.file).parts:
+            raise refused(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+        if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
+            raise refused(f"found {shown(self.file)}, wanted a file .xml", "file")
+        return self
+
+    @field_validator("config")
+    @classmethod
+    def _known(cls, config: dict[str, str]) -> dict[str, str]:
+        for name in config:
+            try:
+                check_setting(name)
+            except UserError as error:
+                raise refused(error.message, name) from None
+        return config
+
+
+class Slurm(Part):
+    mpi: WORD = Field("pmi2", description="what srun --mpi= gets")
+    features: dict[fields.NODE_TYPE, FEATURE] = Field(
+        default_factory=dict, description="which feature Slurm gives the nodes of each type, where there are types"
+    )
+
+
+class Hosts(Part):
+    names: tuple[fields.HOST, ...] = Field(description="machines, one a node", min_length=1)
+    mpi: fields.one_of("openmpi", "mpich") = Field(
+        "openmpi", description="which MPI's mpirun this is; mpich stands for all that have its hydra"
+    )
+
+
+class Container(Part):
+    image: IMAGE = Field(description="in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED")
+    model: fields.one_of("hybrid", "bind") = Field(
+        "hybrid", description="hybrid: with the MPI in the image; bind: with this machine's in its place"
+    )
+    mpi: FOLDER | None = Field(None, description="folder of this machine's MPI, for model: bind; mounted read-only")
+    bind: tuple[FOLDER, ...] = Field((), description="more folders of this machine that are mounted read-only")
+    native: fields.NAME | None = Field(None, description="the platform that is this machine without the image")
+
+    @model_validator(mode="after")
+    def _together(self):
+        if ".." in Path(self.image).parts:
+            raise refused(f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image")
+        if self.model == "bind" and self.mpi is None:
+            raise refused("found no key 'mpi', the folder of the MPI that replaces the image's")
+        if self.model == "hybrid" and self.mpi is not None:
+            raise refused(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
+        return self
+
+
+class Platform(Part):
+    title: fields.TITLE = Field("", description="one line for the reports")
+    launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started there")
+    nodes: RANKS = Field(description="nodes that one allocation may have")
+    cores: kind(
+        lambda value: os.cpu_count() or 1 if value == "auto" else units.parse_count(value),
+        of=int,
+        anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
+    ) = Field(description="ranks that a node can hold; auto, on a local platform: its processors")
+    types: dict[fields.NODE_TYPE, RANKS] = Field(
+        default_factory=dict,
+        max_length=64,
+        description="nodes of each type, in the order of the nodes; left out: all are alike",
+    )
+    simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
+    slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
+    hosts: Hosts | None = Field(None, description="for launcher: hosts")
+    container: Container | None = Field(None, description="an image that the programs run in; left out: none")
+    _network: str = PrivateAttr("")
+    _image: Image | None = PrivateAttr(None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _launcher_rules(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("launcher") not in ("local", *SECTIONS):
+            return data
+        launcher = data["launcher"]
+        for section in SECTIONS:
+            if section in data and section != launcher:
+                raise refused(f"found a section that launcher '{launcher}' does not have", section)
+        if data.get("cores") == "auto" and launcher != "local":
+            raise refused(f"found 'auto', wanted a number, since launcher '{launcher}' runs elsewhere", "cores")
+        if launcher == "slurm" and data.get("slurm") is None:
+            return data | {"slurm": {}}
+        if launcher in SECTIONS and data.get(launcher) is None:
+            raise refused(f"found no section '{launcher}', which launcher '{launcher}' needs")
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self):
+        if self.container and self.simulated:
+            raise refused(
+                "found a section that launcher 'simgrid' does not have; `apptainer run IMAGE run EXPERIMENT` simulates "
+                "inside an image",
+                "container",
+            )
+        if self.types and sum(self.types.values()) != self.nodes:
+            raise refused(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
+        if self.slurm and set(self.slurm.features) != set(self.types):
+            found, wanted = (", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types))
+            raise refused(f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features")
+        if self.nodes * self.cores > units.MAX_COUNT:
+            raise refused(f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks", "nodes")
+        if self.launcher == "local" and self.nodes != 1:
+            raise refused(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
+        if self.hosts and self.nodes > len(self.hosts.names):
+            raise refused(f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names", "nodes")
+        if self.hosts and len(set(self.hosts.names)) < len(self.hosts.names):
+            raise refused("found a host twice", "hosts", "names")
+        return self
+
+    @property
+    def simulated(self) -> bool:
+        return self.launcher == "simgrid"
+
+    @property
+    def slurm_mpi(self) -> str:
+        """What srun is told to speak to the ranks; empty where srun does not start them."""
+        return self.slurm.mpi if self.slurm else ""
+
+    @property
+    def simgrid_file(self) -> Path | None:
+        return self._document.file.parent / self.simgrid.file if self.simgrid and self._document else None
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """What the nodes are called; empty where that is not known before a job runs."""
+        if self.hosts:
+            return self.hosts.names[: self.nodes]
+        return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else ()
+
+    @property
+    def digest(self) -> str:
+        """Also of the simulated network and of the image themselves: another one is another platform."""
+        said = self.model_dump(mode="json", warnings="none", exclude={"container"})
+        image = self._image
+        return digest([said, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
+
+    @property
+    def image(self) -> Image | None:
+        """What the programs run in, with its digest."""
+        return self._image

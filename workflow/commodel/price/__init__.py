@@ -1,0 +1,1 @@
+"""Parameter sets × patterns become prices with intervals."""

@@ -1,0 +1,56 @@
+"""Prices shapes with many parameter sets, as a stream of columns. A schedule is built once, for all sets and draws."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.build import Shape, stacks
+from commodel.price.predict import TOGETHER, Prices, pricer
+from commodel.records import ParameterSet
+
+COLUMNS = {  # of a price, and what it is; texts may be missing where they do not apply
+    "operation": str,
+    "algorithm": str,
+    "topology": str,
+    "layout": str,
+    "ranks": int,
+    "bytes": int,
+    "family": str,
+    "parameters": str,
+    "seconds": float,
+    "low": float,
+    "high": float,
+    "status": str,
+}
+
+
+def price(
+    shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
+) -> Iterator[dict[str, object]]:
+    """The prices of a shape under a set, sizes in the order of the matrix, sets in theirs, shape after shape: columns,
+    a single value standing for a whole one. `sets` by what the column `parameters` is to call them;
+    `draws`: at most so many for an interval."""
+    pricers = {name: pricer(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
+    for shape in shapes:
+        sizes, point = np.array(shape.sizes), shape.point
+        names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
+        found = {name: Prices.none(len(sizes), "") for name in sets}
+        try:
+            for places, pattern in stacks(shape, TOGETHER):
+                for name, each in pricers.items():
+                    found[name].put(places, each(pattern))
+        except UserError as error:
+            found = dict.fromkeys(sets, Prices.none(len(sizes), f"not priced: {error.message}"))
+        for name, prices in found.items():
+            yield {
+                **names,
+                "ranks": point.ranks,
+                "bytes": sizes,
+                "family": sets[name].family,
+                "parameters": name,
+                "seconds": prices.seconds,
+                "low": prices.low,
+                "high": prices.high,
+                "status": prices.status,
+            }

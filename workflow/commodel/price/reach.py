@@ -1,0 +1,71 @@
+"""How far parameters reach: what a price should be doubted for, and how much wider its interval is beyond what was
+probed.
+
+Beyond the probed range the logarithm of a price is taken to go astray like a random walk: with every doubling of the
+message above it or halving below it, or doubling of the ranks where a family counts them, it errs once more by what it
+errs at probe cases that its fit has not seen. Messages of up to SHORT bytes count as one size.
+"""
+
+import numpy as np
+
+from commodel.models.families import Family
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule
+from commodel.records import ParameterSet
+from commodel.units import format_bytes
+
+SURE = 1.96  # standard deviations
+SHORT = 64
+
+
+def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> list[str]:
+    """For each size of a stack `ok`, or why the parameters do not reach this far."""
+    own = (entry.doubts and entry.doubts(pattern, values)) or ""
+    texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
+    if not parameters.bytes_range or not pattern.bytes.size:
+        return [text or "ok" for text in texts]
+    ends = zip(*(sizes.tolist() for sizes in _extremes(pattern)), strict=True)
+    return [text or _reach(entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
+
+
+def _extremes(pattern: Schedule) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest message at each size of a stack."""
+    return pattern.bytes.min(axis=(1, 2)), pattern.bytes.max(axis=(1, 2))
+
+
+def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
+    low, high = parameters.bytes_range
+    if not entry.uses_bytes:
+        if low <= smallest and largest <= high:
+            return "ok"
+        return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
+    if largest > high:
+        return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
+    if smallest < low > SHORT:
+        return f"extrapolated: messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}"
+    known = parameters.settings.get("ranks")
+    if known and ranks > int(known):
+        return f"extrapolated: {ranks} ranks, probed up to {known}"
+    return "ok"
+
+
+def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> np.ndarray:
+    """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
+    if not parameters.bytes_range or not pattern.bytes.size or not entry.uses_bytes:
+        return np.ones(len(pattern.bytes))
+    low, high = (max(end, SHORT) for end in parameters.bytes_range)
+    smallest, largest = (np.maximum(sizes, SHORT) for sizes in _extremes(pattern))
+    doublings = np.maximum(np.log2(largest / high), 0) + np.maximum(np.log2(low / smallest), 0)
+    if known := parameters.settings.get("ranks"):
+        doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
+    return np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))
+
+
+def typical_error(parameters: ParameterSet) -> float:
+    """Of the logarithm of a price: at cases left out of the fit; where there are none, at those that it has seen; 0 for
+    values that nobody fitted."""
+    if "error" in parameters.left_out:
+        return float(np.log1p(parameters.left_out["error"]))
+    ratios = [np.divide(curve.fitted, curve.measured) for curve in parameters.curves if min(curve.measured) > 0]
+    logs = np.log(np.concatenate(ratios)[np.concatenate(ratios) > 0]) if ratios else np.zeros(1)
+    return float(np.sqrt(np.mean(logs**2)))

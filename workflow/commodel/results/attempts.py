@@ -1,0 +1,165 @@
+"""The attempts at a batch, as its state.json tells them: who measures it where, since when, and how far it is.
+
+This is its only reader and writer. A damaged file stops nobody: it is one ended attempt, which says what was lost.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from commodel.errors import UserError, one_line
+from commodel.files.paths import AnyPath
+from commodel.files.results import STATE
+from commodel.files.tables import MAX_FILE, write_json
+from commodel.files.text import read_text
+
+DONE = "done"  # the outcome of an attempt that leaves nothing to do
+SILENT = "died without a word"
+DAMAGED = f"{STATE} is damaged: what it told of this attempt and those before is lost"
+UPDATE = 3.0  # seconds between two signs of life
+
+Text = Annotated[str, AfterValidator(one_line)]
+Name = Annotated[str, AfterValidator(partial(one_line, limit=80))]
+When = Annotated[float, Field(ge=0, le=1e11)]  # seconds since 1970
+Count = Annotated[int, Field(ge=0, lt=1 << 31)]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One start of the driver on a batch, in its own words. Without an end it is at work, or died without a word: it
+    was killed, or its node was lost."""
+
+    host: Name
+    pid: Count
+    job: Name
+    started: When
+    updated: When
+    ended: When | None
+    outcome: Text
+    deadline: When | None = None
+    commit: Name = ""
+    nodes: tuple[Name, ...] = ()  # that its ranks were started on; of simulated ones, none
+    case: Text = ""  # that it died in
+
+    @property
+    def gone(self) -> bool:
+        """Whether its process is dead, as far as this machine can tell."""
+        if self.host != platform.node():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+
+    @property
+    def how(self) -> str:
+        """How it ended, if it has."""
+        return SILENT if self.ended is None else self.outcome or "ended"
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that the file says: the attempts, the first one first, and which pass the last one is in."""
+
+    attempts: tuple[Attempt, ...]
+    turn: Annotated[int, Field(alias="pass", ge=1, le=100)] = 1
+    written: Annotated[float, Field(exclude=True)] = 0.0  # when, by the clock of the file system
+
+    @property
+    def last(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def end(self) -> str:
+        """In words, for a case that nobody got to."""
+        if not self.attempts:
+            return "never started"
+        times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
+        return one_line(f"{times}, the last one: {self.last.how}")
+
+
+FORM = TypeAdapter(Story)
+
+
+def read_story(folder: AnyPath) -> Story:
+    """The story of the batch of a folder; without attempts where none began."""
+    path = folder / STATE
+    try:
+        written = path.stat().st_mtime
+    except FileNotFoundError:
+        return Story(())
+    try:
+        story = FORM.validate_json(read_text(path, MAX_FILE, "a smaller file"), strict=True)
+    except (UserError, ValueError):
+        story = Story((Attempt("", 0, "", written, written, written, DAMAGED),))
+    return replace(story, written=written)
+
+
+class OwnAttempt:
+    """This process's attempt, which is added to the story of its folder when something is written."""
+
+    def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
+        self.path = folder / STATE
+        self.before = list(read_story(folder).attempts)
+        now = round(time.time(), 1)
+        self.own = Attempt(
+            host=platform.node(),
+            pid=os.getpid(),
+            job=os.environ.get("SLURM_JOB_ID", ""),
+            started=now,
+            updated=now,
+            ended=None,
+            outcome="",
+            deadline=None if seconds is None else round(now + seconds, 1),
+            commit=commit,
+        )
+        self.turn = 1
+        self.written = 0.0  # when, on the clock that never steps
+
+    @property
+    def after_all_was_done(self) -> bool:
+        return bool(self.before) and self.before[-1].outcome == DONE
+
+    @property
+    def number(self) -> int:
+        return len(self.before) + 1
+
+    def sign_of_life(self) -> None:
+        """If one is due."""
+        if time.monotonic() - self.written >= UPDATE:
+            self.write()
+
+    def write(self) -> None:
+        self.own = replace(self.own, updated=round(time.time(), 1))
+        story = Story((*self.before, self.own), self.turn)
+        write_json(self.path, FORM.dump_python(story, mode="json", by_alias=True))
+        self.written = time.monotonic()
+
+    def end(self, outcome: str) -> None:
+        self.own = replace(self.own, ended=round(time.time(), 1), outcome=one_line(outcome))
+        self.write()
+
+    def starts_on(self, nodes: Iterable[str]) -> None:
+        """Notes nodes before ranks are started on them."""
+        if more := [name for name in nodes if name not in self.own.nodes]:
+            self.own = replace(self.own, nodes=(*self.own.nodes, *more))
+            self.write()
+
+    def died_in(self, case: str) -> int:
+        """Notes that the last attempt died without a word in a case; how many have died in it by now."""
+        if self.before and self.before[-1].ended is None:
+            self.before[-1] = replace(self.before[-1], case=case)
+        return sum(attempt.case == case for attempt in self.before)
+
+    def forgive(self, case: str) -> None:
+        """A case that is marked for it starts anew, should its marker be removed."""
+        self.before = [replace(each, case="") if each.case == case else each for each in self.before]

@@ -1,0 +1,145 @@
+"""Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.files.paths import AnyPath
+from commodel.files.results import DONE
+from commodel.patterns.layouts import nodes_of_case
+from commodel.records import Batch, Plan
+from commodel.results.attempts import read_story
+from commodel.results.rawfiles import SUFFIXES, DamagedError, raw_file, raw_name, read_samples
+from commodel.results.unmeasured import UNFINISHED, table_of, why_unmeasured
+from commodel.stats import median_interval, worst_stop
+
+TEXT = (
+    "id",
+    "batch",
+    "platform",
+    "kind",
+    "name",
+    "choice",
+    "layout",
+    "pair",
+    "direction",
+    "how",
+    "what",
+    "path",
+    "stop",
+    "raw",
+)
+ASIDE = ".damaged"
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
+
+
+def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
+    `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
+    found: list[dict] = []  # of each case
+    samples = {name: [] for name in SAMPLE}  # of all of them
+    lacking: list[dict] = []
+    damaged: list[DamagedError] = []
+    for batch in plan.batches:
+        folder = raw / batch.name
+        for case, about, room in _cases(plan, batch):
+            if not (folder / f"{case}.csv").exists():
+                lacking.append({"id": case, **about, **room} | _why(folder, case))
+            if path := raw_file(folder, case):
+                try:
+                    rows = read_samples(path, case)
+                except DamagedError as error:
+                    damaged.append(error)
+                    _put_aside(path)
+                    continue
+                found.append({"id": case, **about, "rows": len(rows)})
+                for name, column in samples.items():
+                    column += [row.get(name, np.nan) for row in rows]
+    if damaged:
+        count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
+        raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
+    left = [row for row in lacking if row["status"] == UNFINISHED]
+    if left and not unfinished:
+        found = (
+            f"{len(left)} cases are neither measured nor given up, as {left[0]['id']} ({left[0]['reason']}): run again"
+        )
+        raise UserError(found, file=raw / left[0]["batch"])
+    if not found:
+        raise UserError(f"nothing has been measured yet in {raw}")
+    cases = pd.DataFrame(found)
+    observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
+    observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
+    counted = observations["count"].notna().any()
+    return observations if counted else observations.drop(columns="count"), table_of(lacking)
+
+
+def _put_aside(path: AnyPath) -> None:
+    """A damaged file is kept for whoever wants to know; its batch is not done any more."""
+    path.replace(path.with_name(f"{path.name}{ASIDE}"))
+    (path.parent / DONE).unlink(missing_ok=True)
+
+
+def _why(folder: AnyPath, case: str) -> dict[str, str]:
+    aside = any((folder / f"{case}{suffix}{ASIDE}").exists() for suffix in SUFFIXES)
+    end = "its raw file was damaged and moved aside" if aside else read_story(folder).end
+    status, reason = why_unmeasured(folder, case) or (UNFINISHED, end)
+    return {"status": status, "reason": reason}
+
+
+def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
+    """(id, columns, room) of everything in a batch. A probe's name is in `name`; a point's operation is."""
+    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform]["simulated"]}
+    for case in batch.cases:
+        about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
+        yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
+    for point in batch.points:
+        about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
+        about |= {"ranks": point.ranks, "bytes": point.bytes}
+        yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves or None}
+
+
+def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
+    """One row a case: how its samples are spread, how many there are, and why sampling stopped."""
+    rows = []
+    for case, group in observations.groupby("id", sort=False):
+        first = group.iloc[0]
+        valid, passes = group.loc[group["valid"], "seconds"].to_numpy(), group.loc[group["valid"], "pass"].to_numpy()
+        median, low, high = median_interval(valid, passes)
+        settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
+        rows.append(
+            {
+                **{name: first[name] for name in ("kind", "platform", "simulated", "name")},
+                "id": case,
+                "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items()),
+                "passes": len(set(passes)),
+                "samples": len(valid),
+                "invalid": int((~group["valid"]).sum()),
+                "stop": worst_stop(group["stop"].unique()),
+                "min": valid.min() if len(valid) else np.nan,
+                "median": median,
+                "low": low,
+                "high": high,
+                "mean": valid.mean() if len(valid) else np.nan,
+                "p95": np.percentile(valid, 95) if len(valid) else np.nan,
+                "max": valid.max() if len(valid) else np.nan,
+                "skew": group["skew"].median(),
+                "batch": first["batch"],
+                "raw": raw_name(first["batch"], case, len(valid) > 0),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+# Columns that do not tell one case of a probe or one point of an operation from another.
+OTHERS = {"id", "batch", "platform", "simulated", "kind", "name", "pass", "sample", "seconds", "skew", "valid", "stop"}
+OTHERS |= {"count"}
+
+
+def _blank(value: object) -> bool:
+    return value == "" or value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _plain(value: object) -> object:
+    return int(value) if isinstance(value, float) and value == int(value) else value

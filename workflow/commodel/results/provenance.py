@@ -1,0 +1,106 @@
+"""Where a batch's numbers come from: everything a reader needs to trust them or to repeat them."""
+
+import datetime
+import hashlib
+import os
+import platform
+import subprocess
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from commodel import __version__
+from commodel.plan.config import load_platform
+from commodel.platforms.container import about
+from commodel.platforms.tools import ROOT, native_digest
+from commodel.records import Batch, Plan
+
+PACKAGE = Path(__file__).parent
+PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can change a number
+
+
+def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
+    """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
+    where = plan.platforms[batch.platform]
+    found, dirty = revision()
+    return {
+        "experiment": plan.experiment,
+        "experiment_digest": plan.digest,
+        "platform": batch.platform,
+        "platform_digest": where["digest"],
+        "launcher": where["launcher"],
+        "simulated": where["simulated"],
+        "measure": dict(plan.measure),
+        "seed": plan.seed,
+        "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
+        f"bootstraps draw by {plan.seed}",
+        **versions(),
+        "commit": found,
+        "uncommitted_changes": dirty,
+        "native_digest": native_digest(),
+        "container": about(image) if (image := load_platform(where["file"]).image) else {},
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
+        "kernel": platform.release(),
+        "machine": platform.node(),
+        "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def commit() -> str:
+    """As texts name it: an edited clone is not what its commit is."""
+    found, dirty = revision()
+    return f"{found}-dirty" if dirty else found
+
+
+@lru_cache
+def revision() -> tuple[str, bool | None]:
+    """The commit of the clone and whether it was changed since; in an image, what was noted when that was built."""
+    if commit := _git("rev-parse", "HEAD"):
+        return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
+    noted = _read(str(ROOT / "COMMIT"))
+    return (noted.removesuffix("-dirty"), noted.endswith("-dirty")) if noted else ("unknown", None)
+
+
+def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Of this program and of what computes for it. A digest of its Python files tells an edited one from a release."""
+    found = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
+    for name in (*PACKAGES, *more):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+@lru_cache
+def code_digest() -> str:
+    content = (
+        path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes()
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
+    return hashlib.blake2b(b"\0".join(content), digest_size=6).hexdigest()
+
+
+def _git(*arguments: str) -> str:
+    try:
+        run = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout.strip() if run.returncode == 0 else ""
+
+
+def _cpu() -> str:
+    lines = _read("/proc/cpuinfo").splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

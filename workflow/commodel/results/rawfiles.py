@@ -1,0 +1,125 @@
+"""The raw samples of a case: one file of each pass becomes one file, in which nothing can change unnoticed.
+
+`of` tells how many samples the file holds, and `check` is a checksum of the rest of the line: a file that was cut off
+or has a flipped bit is damaged. The name of a file tells whether any of its samples is valid.
+"""
+
+import zlib
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.files.paths import AnyPath
+from commodel.files.tables import MAX_FILE, write_text
+from commodel.files.text import read_bytes
+from commodel.stats import STOPS
+
+HEADERS = ("id,sample,seconds,skew,valid,stop", "id,sample,seconds,skew,valid,stop,count")  # as programs write them
+LATE_SUFFIX = ".late.csv"  # in place of .csv where a rank started late in every sample
+SUFFIXES = (".csv", LATE_SUFFIX)
+VALID = HEADERS[0].split(",").index("valid")
+JOINED = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
+
+
+class DamagedError(UserError):
+    """A raw file that is not what was written."""
+
+
+def is_whole(path: AnyPath) -> bool:
+    """Whether a program's file of one pass is worth joining: what a crash of the machine leaves often is not."""
+    try:
+        text = _text(path)
+    except UnicodeDecodeError:
+        return False
+    header, *lines = text.splitlines() or [""]
+    fields = header.count(",")
+    numbered = all(line.startswith(f"{path.stem},{number},") for number, line in enumerate(lines))
+    return (
+        header in HEADERS
+        and text.endswith("\n")
+        and bool(lines)
+        and numbered
+        and all(line.count(",") == fields for line in lines)
+    )
+
+
+def raw_file(folder: AnyPath, case: str) -> AnyPath | None:
+    """The raw file of a case, if it has one."""
+    paths = (folder / f"{case}{suffix}" for suffix in SUFFIXES)
+    return next((path for path in paths if path.exists()), None)
+
+
+def raw_name(batch: str, case: str, valid: bool) -> str:
+    """Where the samples of a case lie below the folder of the results; `valid`: whether any of them is."""
+    return f"raw/{batch}/{_file_name(case, valid)}"
+
+
+def _file_name(case: str, valid: bool) -> str:
+    return f"{case}{'.csv' if valid else LATE_SUFFIX}"
+
+
+def join(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
+    """One raw file of a case from those of its passes, with a column that tells them apart."""
+    found = {number: _text(path).splitlines() for number, path in passes.items()}
+    header = next(iter(found.values()))[0]
+    total = sum(len(lines) - 1 for lines in found.values())
+    joined, valid = [JOINED[HEADERS.index(header)]], False
+    for number, lines in found.items():
+        for line in lines[1:]:
+            name, _, rest = line.partition(",")
+            text = f"{name},{number},{rest},{total}"
+            joined.append(f"{text},{checksum(text)}")
+            valid = valid or line.split(",", VALID + 1)[VALID] == "1"
+    write_text(folder / _file_name(case, valid), "\n".join(joined) + "\n")
+
+
+def _text(path: AnyPath) -> str:
+    return read_bytes(path, MAX_FILE, "the samples of one case").decode()
+
+
+def checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def read_samples(path: AnyPath, case: str) -> list[dict]:
+    """The samples of a case; DamagedError, with the line, if the file is not as it was written."""
+    number = 0
+    try:
+        lines = _text(path).split("\n")
+        if lines[0] not in JOINED:
+            raise ValueError("an unknown header")
+        if lines.pop() != "":
+            raise ValueError("its last line is cut off")
+        rows = []
+        for number, line in enumerate(lines[1:], 2):  # noqa: B007 - `number` is for the message
+            rows.append(_sample(lines[0], line, case))
+        if not rows:
+            raise ValueError("without samples")
+        if any(row["of"] != len(rows) for row in rows):
+            raise ValueError(f"{len(rows)} samples of {rows[0]['of']}")
+    except ValueError as error:
+        raise DamagedError(f"damaged raw file ({error})", file=path, line=number or None) from None
+    for row in rows:
+        del row["of"]
+    return rows
+
+
+def _sample(header: str, line: str, case: str) -> dict:
+    names, fields = header.split(","), line.split(",")
+    if len(names) != len(fields):
+        raise ValueError(f"{len(fields)} fields instead of {len(names)}")
+    row = dict(zip(names, fields, strict=True))
+    if row["check"] != checksum(line.rpartition(",")[0]):
+        raise ValueError("its checksum differs")
+    if row["id"] != case:
+        raise ValueError(f"it holds samples of '{row['id']}'")
+    seconds = float(row["seconds"])
+    valid = bool(int(row["valid"]))
+    if not np.isfinite(seconds) or (valid and seconds < 0):
+        raise ValueError(f"found {seconds} seconds")
+    if row["stop"] not in STOPS:
+        raise ValueError(f"found stop '{row['stop']}'")
+    found = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
+    found |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
+    found |= {"stop": row["stop"], "of": int(row["of"])}
+    return found | ({"count": float(row["count"])} if row.get("count") else {})

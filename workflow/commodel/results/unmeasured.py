@@ -1,0 +1,80 @@
+"""What was not measured, and why: marks beside the raw files of a batch, and the table of a whole campaign's.
+
+A marked case counts as finished: <id>.unmeasured.json says why it was given up, and <id>.late.csv has its samples, of
+which none is valid. Whoever wants it tried again removes its marks.
+"""
+
+import datetime
+
+import pandas as pd
+
+from commodel.errors import UserError, one_line
+from commodel.files.paths import AnyPath
+from commodel.files.tables import read_json, read_table, write_json
+from commodel.results.rawfiles import LATE_SUFFIX
+
+CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
+SUFFIX = ".unmeasured.json"
+ABOUT = ("id", "batch", "platform", "simulated", "kind", "name", "choice", "layout")
+COUNTS = ("ranks", "nodes", "leaves", "bytes")
+COLUMNS = (*ABOUT, *COUNTS, "status", "reason")
+TEXTS = tuple(name for name in COLUMNS if name not in (*COUNTS, "simulated"))
+
+
+def marker(folder: AnyPath, case: str) -> AnyPath:
+    return folder / f"{case}{SUFFIX}"
+
+
+def mark(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    found = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
+    write_json(marker(folder, case), found)
+
+
+def unmark(folder: AnyPath, case: str) -> None:
+    for suffix in (SUFFIX, LATE_SUFFIX):
+        (folder / f"{case}{suffix}").unlink(missing_ok=True)
+
+
+def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
+    """Status and reason of a case that was given up. A case that has valid samples was measured after all."""
+    path = marker(folder, case)
+    if (folder / f"{case}.csv").exists():
+        return None
+    if (folder / f"{case}{LATE_SUFFIX}").exists():
+        return LATE, "none of its samples is valid: in each a rank started late, or a clock was set"
+    if not path.exists():
+        return None
+    try:
+        found = read_json(path)
+        return str(found["status"]), one_line(found["reason"])
+    except (UserError, KeyError, TypeError):
+        return CRASH, "the file that says why is damaged"
+
+
+def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
+    """The cases of a folder that are measured, and those that were given up."""
+    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    marked = {name.removesuffix(end) for end in (SUFFIX, LATE_SUFFIX) for name in names if name.endswith(end)}
+    measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)}
+    return measured, marked - measured
+
+
+def table_of(rows: list[dict]) -> pd.DataFrame:
+    """One row a case."""
+    types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
+
+
+def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
+    """The table that `collect` left; nothing where an older commodel collected."""
+    if not path.exists():
+        return None
+    frame = read_table(path, (*TEXTS, *COUNTS))
+    if lacking := [name for name in COLUMNS if name not in frame]:
+        raise UserError(f"found no column {', '.join(lacking)}; collect again", file=path)
+    for name in COUNTS:
+        if not frame[name].str.fullmatch("[0-9]{0,15}").all():
+            raise UserError("found what is no whole number; collect again", file=path, key=name)
+        frame[name] = pd.array([int(text) if text else None for text in frame[name]], dtype="Int64")
+    return frame[list(COLUMNS)]
