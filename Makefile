@@ -8,7 +8,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
 .PHONY: help setup demo demo-openmpi example test lab-test lab-network fuzz container lint format bench bench-million \
-	bench-campaign bench-heldout schemas clean
+	bench-campaign bench-heldout schemas map clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make schemas  write workflow/schemas from the Python models"
+	@echo "make map      draw the map of the rooms in CONTRIBUTING.md again"
 	@echo "make clean    remove what was built and generated, but not .venv"
 
 setup: $(READY)
@@ -100,6 +101,9 @@ bench-heldout: $(READY)
 
 schemas: $(READY)
 	.venv/bin/python -m commodel.plan.config workflow/schemas
+
+map:
+	.venv/bin/python -m tests.rooms
 
 # CONTAINER_BUILD takes the builder's own options, e.g. '--build-arg BOOTSTRAP=localimage --build-arg FROM=rootfs'.
 container:

@@ -1,7 +1,7 @@
 """Advice on a job: every way to do it priced by every family there is a set for, and their vote, with how sure it is.
+What was measured on the platform weighs the families; beyond that intervals widen, and a note says so.
 
-Two goals: the time of one wave, and the time between waves of a stream. What was measured on the platform weighs the
-families; beyond what was measured intervals widen, and a note says so.
+Two goals: the time of one wave, and the time between waves of a stream.
 """
 
 import hashlib

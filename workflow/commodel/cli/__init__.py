@@ -1,4 +1,5 @@
-"""The command line: one file a verb, imported only when it is called for."""
+"""The command line: one file a verb, imported only when it is called for. What a verb does lies in the rooms
+below."""
 
 import ast
 import importlib

@@ -1,1 +1,3 @@
-"""Prices beside measurements: errors, choices, and who is ahead."""
+"""Prices beside measurements: errors, choices, who is ahead, and the vote. Reports and advice only show what stands
+here.
+"""

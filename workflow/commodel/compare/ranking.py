@@ -8,7 +8,6 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from commodel.compare.table import summarize
-from commodel.report.words import ratio, some
 from commodel.stats import NEGLIGIBLE
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
@@ -22,13 +21,14 @@ CLASS = ["platform", "operation", "fan_in", "size_class"]
 
 
 def ranked(part: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `summarize`, the lowest mean μ first, of the families that price most of the points. Of equals the
+    """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
     shortest name comes first: a family that extends another is named after it."""
-    rows = summarize(part, ["family"])
-    if rows.empty:
-        return rows
-    rows = rows[(rows["points"] >= COVER * rows["points"].max()) & rows["mu_mean"].notna()]
-    return in_order(rows)
+    judged = part[part["held_out"] & part["mu"].notna()]
+    families, owner = np.unique(judged["family"].to_numpy(str), return_inverse=True)
+    points = np.bincount(owner, minlength=len(families))
+    mu_mean = np.bincount(owner, judged["mu"], len(families)) / points
+    rows = pd.DataFrame({"family": families.astype(object), "points": points, "mu_mean": mu_mean})
+    return in_order(rows[points >= COVER * points.max(initial=0)])
 
 
 def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -41,14 +41,26 @@ def named(family: str) -> tuple[int, str]:
     return len(family), family
 
 
+def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+    """A column as a matrix of points × families, with the families that have a value anywhere."""
+    rows = part[part[column].notna()]
+    families, columns = np.unique(rows["family"].to_numpy(str), return_inverse=True)
+    points, places = np.unique(rows["point"].to_numpy(str), return_inverse=True)
+    matrix = np.full((len(points), len(families)), math.nan)
+    matrix[places, columns] = rows[column]
+    return families.tolist(), matrix
+
+
 def twins(part: pd.DataFrame, family: str) -> list[str]:
     """The other families that price every point as this one does, as LogGP's extensions do where nodes are alike."""
-    wide = part.pivot_table(index="point", columns="family", values="predicted")
-    if family not in wide:
+    families, prices = by_family(part, "predicted")
+    if family not in families:
         return []
-    prices, mine = wide.to_numpy(), wide[family].to_numpy()[:, None]
-    alike = (np.abs(prices - mine) <= ALIKE * mine) | (np.isnan(prices) & np.isnan(mine))
-    return sorted((name for name in wide.columns[alike.all(axis=0)] if name != family), key=named)
+    own = prices[:, [families.index(family)]]
+    alike = (np.abs(prices - own) <= ALIKE * own) | (np.isnan(prices) & np.isnan(own))
+    return sorted(
+        (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
+    )
 
 
 def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
@@ -64,8 +76,13 @@ def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
 
 
 def best_family(part: pd.DataFrame) -> pd.Series | None:
-    """The first row of `ranked`; None where nothing can be compared or every family prices something at 0."""
-    rows = ranked(part)
+    """The row of `summarize` of the first family of `ranked`; None where nothing can be compared or every family prices
+    something at 0."""
+    first = _first(ranked(part))
+    return None if first is None else summarize(part[part["family"] == first["family"]], ["family"]).iloc[0]
+
+
+def _first(rows: pd.DataFrame) -> pd.Series | None:
     return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
 
 
@@ -75,18 +92,21 @@ def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
     that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
     every point of six or more is told apart, and of fewer one whose best point is worse than the best family's worst. A
     price of 0 ties with nothing; what prices the same is no other family."""
-    same = twins(part, best["family"])
-    wide = np.log(part.pivot_table(index="point", columns="family", values="mu"))
+    families, errors = by_family(part, "mu")
+    errors = np.log(errors)
+    own = errors[:, families.index(best["family"])]
+    rivals = set(families) - {best["family"], *twins(part, best["family"])}
     negligible = math.log1p(NEGLIGIBLE)
     tied = []
-    for family in wide.columns:
-        both = wide[[family, best["family"]]].dropna() if family != best["family"] else wide[[]]
-        count = len(both)
-        if family in (best["family"], *same) or count < FEWEST or count <= COVER * best["points"]:
+    for family in sorted(rivals):
+        theirs = errors[:, families.index(family)]
+        both = ~np.isnan(theirs) & ~np.isnan(own)
+        count = int(both.sum())
+        if count < FEWEST or count <= COVER * best["points"]:
             continue
-        theirs, first = both[family], both[best["family"]]
+        theirs, first = theirs[both], own[both]
         gap = theirs - first
-        noise = stdtrit(count - 1, 0.975) * gap.std() / math.sqrt(count) if theirs.max() < math.inf else 0.0
+        noise = stdtrit(count - 1, 0.975) * gap.std(ddof=1) / math.sqrt(count) if theirs.max() < math.inf else 0.0
         apart = theirs.min() > first.max() + negligible or (count >= EVERY and gap.min() > negligible)
         if not apart and gap.mean() <= max(noise, negligible):
             tied.append(family)
@@ -101,7 +121,8 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
     """One row a class that occurs: the best family, those tied with it, and the next one that is not."""
     rows = []
     for key, part in classed(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
-        best = best_family(part)
+        rows_of_class = ranked(part)
+        best = _first(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points}
         if best is None:
@@ -110,7 +131,7 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
             continue
         told, tied, same = points >= FEWEST, tied_families(part, best), twins(part, best["family"])
         close = {best["family"], *tied, *same}
-        others = [other for other in ranked(part).itertuples() if told and other.family not in close]
+        others = [other for other in rows_of_class.itertuples() if told and other.family not in close]
         after = (others[0].family, others[0].mu_mean) if others else ("", None)
         row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "told": told}
         rows.append(row | {"next": after[0], "mu_next": after[1]})
@@ -133,34 +154,3 @@ def classed(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _class(bounds: tuple, value: float) -> int:
     return next(place for place, (bound, _) in enumerate(bounds) if value <= bound)
-
-
-def ahead_counts(rows: pd.DataFrame) -> str:
-    """How the classes of one platform are shared out: who has the lowest mean μ in how many, and who does beyond
-    doubt."""
-    alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]["best"].value_counts()
-    wins = rows.loc[rows["best"] != "", "best"].value_counts()
-    shares = [
-        f"{name} in {number}" + (f" ({alone[name]} alone)" if name in alone else "")
-        for name, number in sorted(wins.items(), key=lambda item: (-alone.get(item[0], 0), -item[1], item[0]))
-    ]
-    text = f"ahead by class of operation, fan-in and size: {some(shares)}, of {len(rows)}"
-    return text if len(alone) else f"{text}; nowhere alone: other families cannot be told apart, or points are few"
-
-
-def ahead_lines(rows: pd.DataFrame) -> list[str]:
-    """For each family that is ahead alone somewhere on one platform: where, and how far."""
-    alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]
-    lines = []
-    for family, mine in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
-        places = [
-            f"{operation} at fan-in {fan_in} ({', '.join(entry['size_class'])})"
-            for (operation, fan_in), entry in mine.groupby(["operation", "fan_in"], sort=False)
-        ]
-        gaps = mine.dropna(subset=["mu_next"])
-        line = f"{family} is ahead alone in {some(places, 4)}"
-        if len(gaps):
-            widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
-            line += f"; furthest at μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"
-        lines.append(line)
-    return lines

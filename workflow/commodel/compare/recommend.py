@@ -4,8 +4,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from commodel.compare.table import clearly_faster
-from commodel.report.frames import is_library
+from commodel.compare.table import clearly_faster, is_library
 
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
 

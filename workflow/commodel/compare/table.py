@@ -155,6 +155,11 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     ).reset_index()
 
 
+def is_library(frame: pd.DataFrame) -> pd.Series:
+    """Which rows are the MPI library's own collectives: measured, and priced by no family."""
+    return frame["algorithm"] == LIBRARY
+
+
 def clearly_faster(first: Mapping, second: Mapping) -> bool:
     """Whether the first measurement is faster than the second beyond doubt, and by enough to matter."""
     apart = second["measured_low"] > first["measured_high"]

@@ -1,1 +1,3 @@
-"""Reading and writing files safely, those of strangers too. Text, YAML, tables and what may stand in a cell."""
+"""Reading and writing files safely, those of strangers too. What lies where below a results folder is here as well:
+every stage asks `results.py` for its names.
+"""

@@ -1,1 +1,3 @@
-"""Samples become parameter sets: probes for every family, measured points where there are no probes."""
+"""Samples become parameter sets: those of probes, or of measured collectives where there are no probes. What cannot be
+told apart is marked here.
+"""

@@ -1,1 +1,3 @@
-"""One batch: its programs are started, watched, and started again where they stopped."""
+"""One batch: its programs are started, watched, and started again where they stopped. Nothing that was sampled is
+lost.
+"""

@@ -1,1 +1,3 @@
-"""The model families, the probes that they are fitted from, and the mathematics that they share."""
+"""The model families, the probes that they are fitted from, and the mathematics that they share. No family knows an
+algorithm by name.
+"""

@@ -1,1 +1,1 @@
-"""From an experiment file to points and batches, and how long these will take."""
+"""From an experiment's file to points and batches, and how long these will take. Nothing is started here."""

@@ -1,1 +1,3 @@
-"""A place to run: what its file says, its network, image, tools and launchers. Nothing here knows a pattern."""
+"""A place to run: what its file says, its network, image, tools, batch system and launchers. Nothing here knows a
+pattern.
+"""

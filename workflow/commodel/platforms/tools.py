@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]  # of the clone
+ROOT = Path(__file__).resolve().parents[3]  # of the clone
 NATIVE = ROOT / "workflow" / "native"
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
 

@@ -1,1 +1,1 @@
-"""Parameter sets × patterns become prices with intervals."""
+"""Parameter sets × patterns become prices with intervals. An interval widens beyond what was probed."""

@@ -1,4 +1,5 @@
-"""Reports: one `Report` value built from the comparison, rendered as a workbook and as a page."""
+"""Reports: one `Report` value built from the comparison, rendered as a workbook and as a page. Nothing is
+measured or fitted here."""
 
 from commodel.report.content import build
 from commodel.report.html import write_html

@@ -2,20 +2,9 @@
 
 import pandas as pd
 
-from commodel.compare.ranking import (
-    FAIR,
-    ahead_counts,
-    ahead_lines,
-    best_family,
-    distinct,
-    grade,
-    ranked,
-    tied_families,
-    twins,
-)
-from commodel.compare.table import selection
+from commodel.compare.ranking import FAIR, best_family, distinct, grade, ranked, tied_families, twins
+from commodel.compare.table import is_library, selection
 from commodel.report import following, gaps, library
-from commodel.report.frames import is_library
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds
@@ -201,3 +190,34 @@ def missing(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) ->
             f"{len(doubtful)} of {count(len(comparison), 'price')} doubtful ({tally(kinds)}); their status says why."
         )
     return lines or ["Nothing: every point was measured to the asked precision and priced by every family."]
+
+
+def ahead_counts(rows: pd.DataFrame) -> str:
+    """How the classes of one platform are shared out: who has the lowest mean μ in how many, and who does beyond
+    doubt."""
+    alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]["best"].value_counts()
+    wins = rows.loc[rows["best"] != "", "best"].value_counts()
+    shares = [
+        f"{name} in {number}" + (f" ({alone[name]} alone)" if name in alone else "")
+        for name, number in sorted(wins.items(), key=lambda item: (-alone.get(item[0], 0), -item[1], item[0]))
+    ]
+    text = f"ahead by class of operation, fan-in and size: {some(shares)}, of {len(rows)}"
+    return text if len(alone) else f"{text}; nowhere alone: other families cannot be told apart, or points are few"
+
+
+def ahead_lines(rows: pd.DataFrame) -> list[str]:
+    """For each family that is ahead alone somewhere on one platform: where, and how far."""
+    alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]
+    lines = []
+    for family, mine in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
+        places = [
+            f"{operation} at fan-in {fan_in} ({', '.join(entry['size_class'])})"
+            for (operation, fan_in), entry in mine.groupby(["operation", "fan_in"], sort=False)
+        ]
+        gaps = mine.dropna(subset=["mu_next"])
+        line = f"{family} is ahead alone in {some(places, 4)}"
+        if len(gaps):
+            widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
+            line += f"; furthest at μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"
+        lines.append(line)
+    return lines

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from commodel.records import LIBRARY
+from commodel.compare.table import is_library
 from commodel.report.shape import MICRO, Column, plain
 from commodel.report.words import simulation
 
@@ -50,11 +50,6 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["way"] = (frame["choice"] + ", " + frame["layout"]).where(several, frame["choice"])
     order = ["platform", "operation", "place", "ranks", "bytes", "way", "family"]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
-
-
-def is_library(frame: pd.DataFrame) -> pd.Series:
-    """Which rows are the MPI library's own collectives: measured, and priced by no family."""
-    return frame["algorithm"] == LIBRARY
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

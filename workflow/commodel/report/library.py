@@ -4,8 +4,8 @@ at the layout which suits it best, so that a gain is never that of a better layo
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, geometric
-from commodel.report.frames import PLATFORM, is_library
+from commodel.compare.table import clearly_faster, geometric, is_library
+from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Table, table
 from commodel.report.words import count, origin, simulation, size
 

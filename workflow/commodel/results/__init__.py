@@ -1,1 +1,1 @@
-"""A results folder: what lies where, who works in it, how far it is, and its samples as tables."""
+"""What a results folder holds: who works in it, how far it is, and its samples as tables. Nothing is measured here."""
