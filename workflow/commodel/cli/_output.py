@@ -8,9 +8,6 @@ from pathlib import Path
 
 import click
 
-from commodel.files.cells import safe_cell
-from commodel.files.tables import write_text
-
 Rows = Sequence[Mapping[str, object]]
 style_option = click.option(
     "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
@@ -40,6 +37,8 @@ def _text(value: object) -> str:
 
 
 def as_csv(rows: Rows) -> str:
+    from commodel.files.cells import safe_cell
+
     stream = io.StringIO()
     if rows:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
@@ -58,6 +57,8 @@ def show(rows: Rows, style: str) -> None:
 
 def emit(text: str, out: Path | None) -> None:
     """Text to a file, or to the screen where none is named."""
+    from commodel.files.tables import write_text
+
     if out:
         write_text(out, text + "\n")
     else:

@@ -1,22 +1,24 @@
 """The options that name patterns, shared by predict and schedule, and the points that they mean."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.errors import UserError
-from commodel.patterns.algorithms import choices
-from commodel.patterns.build import schedule
-from commodel.patterns.operations import OPERATIONS
-from commodel.patterns.operations import operation as operation_named
-from commodel.patterns.points import Setting, make_point
-from commodel.patterns.schedule import Schedule
-from commodel.plan.matrix import MAX_COMBINATIONS
-from commodel.records import Point
 from commodel.units import expand, parse_bytes, parse_count
+
+if TYPE_CHECKING:
+    from commodel.patterns.points import Setting
+    from commodel.patterns.schedule import Schedule
+    from commodel.records import Point
 
 
 def pattern_options(command: Callable) -> Callable:
+    from commodel.patterns.operations import OPERATIONS
+
     options = (
         click.option("--operation", help=f"{', '.join(list(OPERATIONS)[:-1])} or {list(OPERATIONS)[-1]}."),
         click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
@@ -32,6 +34,11 @@ def pattern_options(command: Callable) -> Callable:
 
 def points(operation, algorithm, topology, ranks, sizes, layout, setting: Setting | None = None) -> list[Point]:
     """Every combination of what the options give, as points."""
+    from commodel.patterns.algorithms import choices
+    from commodel.patterns.operations import operation as operation_named
+    from commodel.patterns.points import Setting, make_point
+    from commodel.plan.matrix import MAX_COMBINATIONS
+
     if not operation:
         raise UserError("--operation is missing")
     name = operation_named(operation)
@@ -63,6 +70,8 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
 
 def one_schedule(**pattern) -> Schedule:
     """The messages of the one pattern that the options mean."""
+    from commodel.patterns.build import schedule
+
     chosen = points(**pattern)
     if len(chosen) != 1:
         raise click.UsageError(f"these options mean {len(chosen)} patterns; name one algorithm or topology, one size")

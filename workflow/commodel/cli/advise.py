@@ -4,11 +4,6 @@ from pathlib import Path
 
 import click
 
-from commodel.advice import advise as rank
-from commodel.advice.decisions import decide
-from commodel.advice.evidence import of_files, of_platform, only_platform
-from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
-from commodel.cli._jobs import jobs_of
 from commodel.cli._output import style_option
 from commodel.errors import UserError
 
@@ -37,6 +32,12 @@ def advise(params, platform, experiment, layouts, only, open_mpi, score, out, to
     commodel advise --operation reduce --leaves 128 --bytes 1KiB --platform tree-256
     commodel advise --operation allreduce --ranks 2:64:*2 --bytes 8:1MiB:*4 --platform mine --out rules.conf
     """
+    from commodel.advice import advise as rank
+    from commodel.advice.decisions import decide
+    from commodel.advice.evidence import of_files, of_platform, only_platform
+    from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
+    from commodel.cli._jobs import jobs_of
+
     check_out(out)
     results = Path("results")
     if params:

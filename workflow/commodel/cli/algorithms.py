@@ -1,11 +1,15 @@
 """commodel algorithms: the algorithms of every collective operation."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from commodel.cli._output import show, style_option
-from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
-from commodel.patterns.operations import operation as operation_named
-from commodel.registry import discover
+
+if TYPE_CHECKING:
+    from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
 
 
 @click.command()
@@ -14,6 +18,9 @@ from commodel.registry import discover
 @style_option
 def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     """List the algorithms, all or those of one OPERATION, as --algorithm takes them."""
+    from commodel.patterns.operations import operation as operation_named
+    from commodel.registry import discover
+
     wanted = operation_named(operation) if operation else None
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
@@ -32,6 +39,8 @@ def alike(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
 
 
 def row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
+    from commodel.patterns.algorithms import TreeAlgorithm
+
     form = "over any topology" if isinstance(entry, TreeAlgorithm) else entry.choice
     argument = getattr(entry, "argument", "")
     if argument:

@@ -4,14 +4,6 @@ from pathlib import Path
 
 import click
 
-from commodel.files.paths import SafePath
-from commodel.files.results import Results
-from commodel.files.tables import write_table
-from commodel.plan.make import load_plan
-from commodel.results.collect import collect as gather
-from commodel.results.collect import summarize_raw
-from commodel.results.distributions import distributions
-
 
 @click.command()
 @click.option("--in", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
@@ -20,6 +12,14 @@ from commodel.results.distributions import distributions
 def collect(plan_file: Path, out: Path, unfinished: bool) -> None:
     """Gather all raw samples into one table, and beside it a summary of each case (summary.csv), the
     histograms of the latencies (distributions.csv), and what was not measured, and why (unmeasured.csv)."""
+    from commodel.files.paths import SafePath
+    from commodel.files.results import Results
+    from commodel.files.tables import write_table
+    from commodel.plan.make import load_plan
+    from commodel.results.collect import collect as gather
+    from commodel.results.collect import summarize_raw
+    from commodel.results.distributions import distributions
+
     results = Results.of(plan_file.parent)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     observations, lacking = gather(plan, results.all_raw, unfinished)

@@ -3,15 +3,6 @@
 from pathlib import Path
 
 import click
-import pandas as pd
-
-from commodel.compare import table as comparing
-from commodel.files.paths import SafePath
-from commodel.files.results import Results
-from commodel.files.tables import read_table, write_table
-from commodel.plan.make import load_plan
-from commodel.results import collect
-from commodel.results.unmeasured import read_unmeasured
 
 
 @click.command()
@@ -19,6 +10,16 @@ from commodel.results.unmeasured import read_unmeasured
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="comparison.csv.")
 def compare(folder: Path, out: Path) -> None:
     """Put every family's predictions beside the measurements, with errors, intervals and choices."""
+    import pandas as pd
+
+    from commodel.compare import table as comparing
+    from commodel.files.paths import SafePath
+    from commodel.files.results import Results
+    from commodel.files.tables import read_table, write_table
+    from commodel.plan.make import load_plan
+    from commodel.results import collect
+    from commodel.results.unmeasured import read_unmeasured
+
     results = Results.of(folder)
     plan = load_plan(results.plan)
     observations = read_table(results.table("observations"), collect.TEXT)

@@ -5,13 +5,14 @@ import os
 import click
 
 from commodel.cli._output import table
-from commodel.platforms.tools import TOOLS, find, version
 
 
 @click.command()
 @click.option("--need", metavar="PROGRAM", help="Print nothing; exit 1 if this program is missing. For scripts.")
 def doctor(need: str | None) -> None:
     """Tell which compilers, MPI, SimGrid, Slurm and Apptainer are here, and what a missing one would give."""
+    from commodel.platforms.tools import TOOLS, find, version
+
     if need:
         raise SystemExit(0 if find(need) else 1)
     rows = []

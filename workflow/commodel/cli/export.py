@@ -6,13 +6,7 @@ import click
 
 from commodel.cli._output import emit
 from commodel.cli._points import one_schedule, pattern_options
-from commodel.compare import table as compare
-from commodel.files.tables import read_table
-from commodel.interchange import extrap, goal, mrnet, rules, simgrid
-from commodel.models.families import read_set
-from commodel.patterns.trees.text import mrnet as mrnet_text
-from commodel.patterns.trees.topologies import tree
-from commodel.results.collect import TEXT
+from commodel.interchange import extrap, goal
 from commodel.units import parse_count, parse_seconds
 
 PATH = click.Path(path_type=Path)
@@ -47,6 +41,8 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
       at once, equals are in no order: sends are chained here, so that nothing depends on it.
     - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
     """
+    from commodel.models.families import read_set
+
     schedule = one_schedule(**pattern)
     known, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
     per_byte = parse_seconds(gamma) if gamma else known
@@ -61,6 +57,10 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
 @OUT
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """The tree that SPEC names as a topology of MRNet."""
+    from commodel.interchange import mrnet
+    from commodel.patterns.trees.text import mrnet as mrnet_text
+    from commodel.patterns.trees.topologies import tree
+
     emit(mrnet_text(mrnet.on_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
 
 
@@ -70,6 +70,10 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 @click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""
+    from commodel.compare import table as compare
+    from commodel.files.tables import read_table
+    from commodel.results.collect import TEXT
+
     found = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})), table)
     click.echo("\n".join(str(name) for name in extrap.write(found, style, out)))
 
@@ -80,6 +84,9 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 @click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     """A simulated platform, from a parameter set of LogGP or Hockney."""
+    from commodel.interchange import simgrid
+    from commodel.models.families import read_set
+
     simgrid.write(read_set(params), parse_count(nodes, 2), out)
 
 
@@ -88,4 +95,6 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
 @OUT
 def to_rules(table: Path, out: Path | None) -> None:
     """Open MPI's rules, from a table of operation, ranks, bytes, algorithm."""
+    from commodel.interchange import rules
+
     emit(rules.rules(rules.read_table(table)).rstrip("\n"), out)

@@ -1,14 +1,18 @@
 """commodel families: the model families, what each is made of and what it leaves out."""
 
+from __future__ import annotations
+
 import json
 import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._output import show, style_option, table
-from commodel.models.families import Family, Parameter, family, family_names, read_set
-from commodel.platforms.tools import ROOT
 from commodel.units import format_bytes
+
+if TYPE_CHECKING:
+    from commodel.models.families import Family, Parameter
 
 
 @click.command()
@@ -16,6 +20,8 @@ from commodel.units import format_bytes
 @style_option
 def families(name: str | None, style: str) -> None:
     """List the model families, or show one: equation, parameters, probes, citation, published sets."""
+    from commodel.models.families import family, family_names
+
     if name and style == "table":
         click.echo(sheet(family(name)))
     elif style == "json":
@@ -53,11 +59,17 @@ def about(entry: Family) -> dict[str, object]:
 
 def published(entry: Family) -> list[tuple[str, str]]:
     """Files of values that papers print, and where from."""
+    from commodel.models.families import read_set
+    from commodel.platforms.tools import ROOT
+
     folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
     return [(str(path.relative_to(ROOT)), read_set(path).source) for path in sorted(folder.glob("*.yaml"))]
 
 
 def sheet(entry: Family) -> str:
+    from commodel.models.families import read_set
+    from commodel.platforms.tools import ROOT
+
     parameters = [
         {
             "parameter": symbol(parameter),

@@ -4,14 +4,8 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._collectives import fit_table
 from commodel.cli._output import style_option
 from commodel.errors import UserError
-from commodel.files.paths import SafePath
-from commodel.files.tables import read_table, write_parameters
-from commodel.fit.probes import fit as fit_family
-from commodel.plan.make import load_plan
-from commodel.results.collect import TEXT
 
 
 @click.command()
@@ -44,6 +38,13 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     commodel fit --family all --points collectives.csv --hold-out "log2(bytes) // 3 % 2 == 0"
     commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
     """
+    from commodel.cli._collectives import fit_table
+    from commodel.files.paths import SafePath
+    from commodel.files.tables import read_table, write_parameters
+    from commodel.fit.probes import fit as fit_family
+    from commodel.plan.make import load_plan
+    from commodel.results.collect import TEXT
+
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
     if out is None and not where:
         raise UserError("--out is missing; without it give --hold-out")

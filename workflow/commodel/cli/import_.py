@@ -1,16 +1,20 @@
 """commodel import: what other tools measured or fitted, as files of commodel."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._output import as_csv
-from commodel.files.tables import write_parameters, write_text
-from commodel.interchange import Format, Given, left_out, netgauge, read_times, taulop
-from commodel.records import ParameterSet
 from commodel.registry import discover
 from commodel.units import parse_count
+
+if TYPE_CHECKING:
+    from commodel.interchange import Format
+    from commodel.records import ParameterSet
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 TABLE = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table (CSV) to write.")
@@ -36,6 +40,9 @@ def import_() -> None:
 
 
 def _table(entry: Format) -> click.Command:
+    from commodel.files.tables import write_text
+    from commodel.interchange import Given, left_out, read_times
+
     @click.command(name=entry.name, help=f"Times of {entry.title}.")
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @TABLE
@@ -64,6 +71,8 @@ for entry in discover("interchange", "FORMAT").values():
 @SET
 def tau_lop(folder: Path, network: str, out: Path) -> None:
     """The parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt."""
+    from commodel.interchange import taulop
+
     _write(out, taulop.read(folder, network))
 
 
@@ -72,9 +81,13 @@ def tau_lop(folder: Path, network: str, out: Path) -> None:
 @SET
 def net_gauge(file: Path, out: Path) -> None:
     """LogGP parameters that Netgauge printed or wrote: L without overheads, g and G of the largest size."""
+    from commodel.interchange import netgauge
+
     _write(out, netgauge.parameters(file))
 
 
 def _write(out: Path, found: ParameterSet) -> None:
+    from commodel.files.tables import write_parameters
+
     write_parameters(out, found)
     click.echo(f"{out}: {len(found.values)} values of {found.platform}, {found.source}")

@@ -1,13 +1,16 @@
 """commodel layout: look at where ranks sit."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
-import numpy as np
 
 from commodel.cli._output import show
 from commodel.errors import UserError
-from commodel.patterns.layouts import kinds_of, place
-from commodel.patterns.points import Setting, full_layout
-from commodel.plan.config import find, load_platform
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @click.command()
@@ -27,6 +30,10 @@ def layout(spec: str, ranks: int, platform: str | None, style: str) -> None:
 
     Nodes are parted by |; a rank that is not on a core is shown with its kind.
     """
+    from commodel.patterns.layouts import kinds_of, place
+    from commodel.patterns.points import Setting, full_layout
+    from commodel.plan.config import find, load_platform
+
     setting = Setting.unlimited()
     if platform:
         file = find("platform", platform)

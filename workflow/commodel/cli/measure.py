@@ -4,11 +4,6 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._progress import progress
-from commodel.files.paths import SafePath
-from commodel.measure.batch import measure as measure_batch
-from commodel.plan.make import load_plan
-
 
 @click.command()
 @click.option("--in", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
@@ -19,6 +14,11 @@ from commodel.plan.make import load_plan
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
     """Measure what is missing of one batch; a batch that was stopped goes on where it stopped."""
+    from commodel.cli._progress import progress
+    from commodel.files.paths import SafePath
+    from commodel.measure.batch import measure as measure_batch
+    from commodel.plan.make import load_plan
+
     results = plan_file.parent
     plan = load_plan(SafePath.given(plan_file, results))
     measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet))

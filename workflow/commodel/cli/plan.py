@@ -5,8 +5,6 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import show, table
-from commodel.plan.make import make_plan, refresh
-from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
 
 
 @click.command()
@@ -30,6 +28,9 @@ def plan(experiment: str, only: str | None, style: str, out: Path | None, write:
     EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the
     batches; json, csv and xlsx hold every point.
     """
+    from commodel.plan.make import make_plan, refresh
+    from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
+
     made = (refresh if write else make_plan)(experiment, Path.cwd(), only)
     if style == "table":
         click.echo(table(batch_rows(made)))

@@ -1,23 +1,20 @@
 """commodel predict: what patterns cost under a family, for a plan or for patterns named on the command line."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._output import show
 from commodel.cli._points import pattern_options, points
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath, SafePath
-from commodel.files.tables import write_table
-from commodel.models.families import family as family_named
-from commodel.models.families import given, read_set
-from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
-from commodel.plan.make import load_plan
-from commodel.price.predict import predict as price
-from commodel.price.predict import table as priced
-from commodel.records import ParameterSet, Prediction
 from commodel.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from commodel.files.paths import AnyPath
+    from commodel.records import ParameterSet, Prediction
 
 
 @click.command()
@@ -50,6 +47,12 @@ def predict(family, params, settings, platform, pipelined, plan_file, out, style
     commodel predict --family loggp --set L=2.5us --set o_s=1.5us --set o_r=1.5us --set g=1us --set G=6ns \\
         --operation bcast --algorithm binomial --ranks 16 --bytes 1
     """
+    from commodel.files.paths import SafePath
+    from commodel.models.families import given
+    from commodel.patterns.points import Setting
+    from commodel.plan.config import find, load_platform
+    from commodel.price.predict import predict as price
+
     if bool(params) == bool(settings):
         raise UserError("give --params FILE or --set NAME=VALUE, one of the two")
     files = [SafePath.given(path, plan_file.parent) for path in params] if plan_file else params
@@ -70,6 +73,8 @@ def predict(family, params, settings, platform, pipelined, plan_file, out, style
 
 
 def _read(family: str, path: AnyPath) -> ParameterSet:
+    from commodel.models.families import read_set
+
     parameters = read_set(path)
     if parameters.family != family:
         raise UserError(f"found parameters of family '{parameters.family}', wanted {family}", file=path)
@@ -78,6 +83,8 @@ def _read(family: str, path: AnyPath) -> ParameterSet:
 
 def _only_size(sets: list[ParameterSet]) -> str | None:
     """For families that are blind to size: the one size that their values were measured at."""
+    from commodel.models.families import family as family_named
+
     if any(family_named(parameters.family).uses_bytes for parameters in sets):
         return None
     known = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
@@ -86,6 +93,12 @@ def _only_size(sets: list[ParameterSet]) -> str | None:
 
 def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> None:
     """Each platform's points with that platform's parameters."""
+    from commodel.files.paths import SafePath
+    from commodel.files.tables import write_table
+    from commodel.plan.make import load_plan
+    from commodel.price.predict import predict as price
+    from commodel.price.predict import table as priced
+
     if out is None:
         raise UserError("--plan needs --out")
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))

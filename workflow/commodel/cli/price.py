@@ -4,15 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._snakemake import command, wait
 from commodel.errors import UserError
-from commodel.files.streams import check_suffix, piece, schema, write_stream
-from commodel.models.families import read_set
-from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_experiment, load_platform
-from commodel.plan.pricelist import part as part_of
-from commodel.plan.pricelist import shapes
-from commodel.price import pricing
 
 
 @click.command()
@@ -32,6 +24,15 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     The rows come shape by shape: all sizes under the first set, all under the next. Memory does not
     grow with the matrix. Intervals take most of the time: --draws 0 prices twenty times as fast.
     """
+    from commodel.cli._snakemake import command, wait
+    from commodel.files.streams import check_suffix, piece, schema, write_stream
+    from commodel.models.families import read_set
+    from commodel.patterns.points import Setting
+    from commodel.plan.config import find, load_experiment, load_platform
+    from commodel.plan.pricelist import part as part_of
+    from commodel.plan.pricelist import shapes
+    from commodel.price import pricing
+
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
     check_suffix(out)

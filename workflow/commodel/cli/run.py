@@ -1,26 +1,20 @@
 """commodel run: an experiment from its YAML to its report."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._following import follow
 from commodel.cli._output import table
-from commodel.cli._scores import scores
-from commodel.cli._snakemake import command, wait
-from commodel.compare.table import TEXT
 from commodel.errors import UserError
-from commodel.files.results import Results
-from commodel.files.tables import read_table
-from commodel.plan.config import find
-from commodel.plan.make import launcher_of, make_plan, refresh
-from commodel.plan.view import totals
-from commodel.platforms.tools import ROOT
-from commodel.results.campaign import RUN, Campaign, forget_failures, results
-from commodel.results.holding import hold
+
+if TYPE_CHECKING:
+    from commodel.results.campaign import Campaign
 
 
 @click.command()
@@ -44,6 +38,17 @@ def run(
 
     What cannot be measured is reported as not measured, and the exit code is 1.
     """
+    from commodel.cli._scores import scores
+    from commodel.cli._snakemake import command, wait
+    from commodel.compare.table import TEXT
+    from commodel.files.results import Results
+    from commodel.files.tables import read_table
+    from commodel.plan.config import find
+    from commodel.plan.make import make_plan, refresh
+    from commodel.plan.view import totals
+    from commodel.results.campaign import RUN, Campaign, forget_failures, results
+    from commodel.results.holding import hold
+
     settings = {"experiment": find("experiment", experiment), "only": only}
     asked = command("Snakefile", settings, cores, profile)
     folder = results(experiment)
@@ -65,6 +70,8 @@ def run(
 
 def _measured(campaign: Campaign, asked: Callable[..., list[str]], settings: dict, quiet: bool) -> int:
     """Snakemake's code. Raw files that prove damaged when they are collected are moved aside, and measured anew."""
+    from commodel.cli._following import follow
+
     settings = settings | {"quiet": True}
     before = campaign.finished
     code = follow(campaign, asked(settings=settings), "run", quiet)
@@ -87,6 +94,8 @@ def _measured(campaign: Campaign, asked: Callable[..., list[str]], settings: dic
 
 def _require_jobs(campaign: Campaign, profile: str | None) -> None:
     """What is measured inside a batch system's job needs a profile that hands jobs in, or to be called in one."""
+    from commodel.plan.make import launcher_of
+
     if _hands_in_jobs(profile or os.environ.get("SNAKEMAKE_PROFILE")) or os.environ.get("SLURM_JOB_ID"):
         return
     for batch in campaign.unfinished:
@@ -99,6 +108,8 @@ def _require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 def _hands_in_jobs(profile: str | None) -> bool:
     """As far as can be told: what a site's own profile does is the site's matter."""
+    from commodel.platforms.tools import ROOT
+
     own = ROOT / "profiles" / (profile or "local") / "config.yaml"
     return "\nexecutor:" in own.read_text(encoding="utf-8") if own.exists() else True
 

@@ -1,20 +1,20 @@
 """commodel status: how far a campaign is, also while its jobs run elsewhere."""
 
+from __future__ import annotations
+
 import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._output import table
 from commodel.errors import UserError
-from commodel.files.results import Results
-from commodel.plan.make import load_plan
-from commodel.results.campaign import Campaign, results
-from commodel.results.holding import holder
-from commodel.results.status import Reader, Status
-from commodel.results.view import as_data, batch_rows, platform_rows, sentence
+
+if TYPE_CHECKING:
+    from commodel.results.status import Status
 
 EVERY = 5.0  # seconds between two looks
 
@@ -31,6 +31,13 @@ def status(experiment: str, watch: bool, style: str) -> None:
     Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
     points of the matrix and those of the probes.
     """
+    from commodel.files.results import Results
+    from commodel.plan.make import load_plan
+    from commodel.results.campaign import Campaign, results
+    from commodel.results.holding import holder
+    from commodel.results.status import Reader
+    from commodel.results.view import as_data, sentence
+
     named = Results.of(Path("results") / experiment)
     there = named if named.plan.exists() else Results(results(experiment))
     folder = there.folder
@@ -54,5 +61,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
 
 
 def _table(status: Status) -> str:
+    from commodel.results.view import batch_rows, platform_rows, sentence
+
     at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
     return "\n".join([table(platform_rows(status)), "", table(batch_rows(status)), "", sentence(status), at_work])

@@ -3,7 +3,6 @@
 import click
 
 from commodel.cli._output import show, style_option
-from commodel.registry import discover
 
 
 @click.command()
@@ -13,5 +12,7 @@ def topologies(style: str) -> None:
 
     What MRNet's generator calls b:F^D, b:AxB, k:K@N and g:… is understood too.
     """
+    from commodel.registry import discover
+
     entries = discover("patterns.trees.topologies", "TOPOLOGY").values()
     show([{"topology": entry.form, "title": entry.title} for entry in entries], style)

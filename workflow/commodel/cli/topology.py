@@ -4,7 +4,6 @@ import click
 
 from commodel.patterns.trees.drawing import svg
 from commodel.patterns.trees.text import STYLES
-from commodel.patterns.trees.topologies import tree
 
 STYLES = STYLES | {"svg": svg}
 
@@ -21,4 +20,6 @@ STYLES = STYLES | {"svg": svg}
 )
 def topology(spec: str, style: str) -> None:
     """Show the tree that SPEC names, such as kary:2^4 or groups:6,6,5; `commodel topologies` lists the forms."""
+    from commodel.patterns.trees.topologies import tree
+
     click.echo(STYLES[style](tree(spec)))

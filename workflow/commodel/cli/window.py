@@ -4,11 +4,8 @@ from pathlib import Path
 
 import click
 
-from commodel.advice.windows import gather_bounds
-from commodel.cli._jobs import MOST
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.models.families import read_set
 from commodel.units import expand, parse_bytes, parse_count
 
 
@@ -23,6 +20,10 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     \b
     commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
     """
+    from commodel.advice.windows import gather_bounds
+    from commodel.cli._jobs import MOST
+    from commodel.models.families import read_set
+
     parameters = read_set(params)
     if parameters.family != "cluster":
         raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
