@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from commodel.cli import main
-from commodel.files.tables import write_json
+from commodel.files.atomic import write_json
 from commodel.plan.make import load_plan
 from commodel.results import rawfiles
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.files.tables import write_json
+from commodel.files.atomic import write_json
 from commodel.plan.make import make_plan
 from commodel.results.attempts import DAMAGED
 from commodel.results.campaign import Campaign, forget_failures

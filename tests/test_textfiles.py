@@ -6,7 +6,9 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files import text as textfiles
-from commodel.files.tables import read_json, read_parameters, read_rows, read_table
+from commodel.files.atomic import read_json
+from commodel.files.sets import read_parameters
+from commodel.files.tables import read_rows, read_table
 from commodel.files.text import read_bytes, read_lines, read_text
 from commodel.interchange import MAX_FILE
 from commodel.patterns.trees.topologies import tree

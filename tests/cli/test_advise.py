@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.tables import write_parameters, write_text
+from commodel.files.atomic import write_text
+from commodel.files.sets import write_parameters
 from commodel.interchange.rules import has
 from commodel.models.families import given
 

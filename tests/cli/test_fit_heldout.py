@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.tables import read_parameters
+from commodel.files.sets import read_parameters
 from commodel.models.families import given
 from commodel.price.predict import predict
 from tests.patterns import point

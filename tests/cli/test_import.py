@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.tables import read_parameters
+from commodel.files.sets import read_parameters
 from tests.interchange.samples import SAMPLES
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

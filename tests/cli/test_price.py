@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.tables import write_parameters
+from commodel.files.sets import write_parameters
 from tests.models.test_contract import fitted_set
 
 MATRIX = """

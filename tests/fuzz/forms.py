@@ -3,7 +3,7 @@
 import yaml
 from hypothesis import strategies as st
 
-from commodel.files.tables import parameters_text
+from commodel.files.sets import parameters_text
 from commodel.fit.probes import as_parameters
 from commodel.models.families import family, family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.files.tables import read_parameters
+from commodel.files.sets import read_parameters
 from commodel.models.families import complete, costs, family
 from commodel.models.families.cluster import doubts, latency
 from commodel.models.pricing.values import Values

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.tables import write_parameters
+from commodel.files.sets import write_parameters
 from commodel.fit.leftout import left_out
 from commodel.fit.probes import as_parameters
 from commodel.models.families import complete, costs, family, family_names, read_set

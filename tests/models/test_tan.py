@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.files.tables import read_parameters
+from commodel.files.sets import read_parameters
 from commodel.fit.probes import as_parameters
 from commodel.models.families import family
 from commodel.models.probes import Site

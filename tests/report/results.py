@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.files.tables import write_json, write_parameters, write_table
+from commodel.files.atomic import write_json
+from commodel.files.sets import write_parameters
+from commodel.files.tables import write_table
 from commodel.records import Batch, Plan, Point
 
 FAMILIES = ("loggp", "hockney")

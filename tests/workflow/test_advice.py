@@ -9,7 +9,8 @@ from commodel.advice import Job, advise
 from commodel.advice.candidates import trees
 from commodel.advice.evidence import Evidence, setting
 from commodel.compare.table import TEXT
-from commodel.files.tables import read_parameters, read_table
+from commodel.files.sets import read_parameters
+from commodel.files.tables import read_table
 from commodel.patterns.trees.topologies import tree
 
 SMALL = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balanced:4x8", "balanced:8x4"]

@@ -7,7 +7,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.files.tables import read_parameters
+from commodel.files.sets import read_parameters
 
 
 def test_the_whole_way_on_a_platform_that_is_loggp(project):

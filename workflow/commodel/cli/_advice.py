@@ -13,7 +13,8 @@ from commodel.advice.ground import Evidence
 from commodel.cli._output import show
 from commodel.compare.scoring import picks, summary
 from commodel.errors import UserError
-from commodel.files.tables import write_table, write_text
+from commodel.files.atomic import write_text
+from commodel.files.tables import write_table
 from commodel.interchange import rules
 from commodel.units import format_seconds
 

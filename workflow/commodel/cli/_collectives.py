@@ -9,7 +9,7 @@ import pandas as pd
 from commodel.cli._heldout import show_errors
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.files.tables import write_parameters
+from commodel.files.sets import write_parameters
 from commodel.fit.collectives import fit_measured, from_collectives
 from commodel.fit.pointtable import read_points
 from commodel.models.families import family

@@ -57,7 +57,7 @@ def show(rows: Rows, style: str) -> None:
 
 def emit(text: str, out: Path | None) -> None:
     """Text to a file, or to the screen where none is named."""
-    from commodel.files.tables import write_text
+    from commodel.files.atomic import write_text
 
     if out:
         write_text(out, text + "\n")

@@ -40,7 +40,8 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     """
     from commodel.cli._collectives import fit_table
     from commodel.files.paths import SafePath
-    from commodel.files.tables import read_table, write_parameters
+    from commodel.files.sets import write_parameters
+    from commodel.files.tables import read_table
     from commodel.fit.probes import fit as fit_family
     from commodel.plan.make import load_plan
     from commodel.results.collect import TEXT

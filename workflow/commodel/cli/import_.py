@@ -40,7 +40,7 @@ def import_() -> None:
 
 
 def _table(entry: Format) -> click.Command:
-    from commodel.files.tables import write_text
+    from commodel.files.atomic import write_text
     from commodel.interchange import Given, left_out, read_times
 
     @click.command(name=entry.name, help=f"Times of {entry.title}.")
@@ -87,7 +87,7 @@ def net_gauge(file: Path, out: Path) -> None:
 
 
 def _write(out: Path, found: ParameterSet) -> None:
-    from commodel.files.tables import write_parameters
+    from commodel.files.sets import write_parameters
 
     write_parameters(out, found)
     click.echo(f"{out}: {len(found.values)} values of {found.platform}, {found.source}")

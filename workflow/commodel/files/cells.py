@@ -1,7 +1,12 @@
 """Text from strangers as cells of a table that may be opened as a spreadsheet: none becomes a formula, none ends a row.
 Numbers stay numbers."""
 
-import pandas as pd
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def guarded(frame: pd.DataFrame) -> pd.DataFrame:

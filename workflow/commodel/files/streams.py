@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commodel.errors import UserError
+from commodel.files.atomic import whole
 from commodel.files.cells import guarded
-from commodel.files.tables import whole
 from commodel.files.text import open_file
 
 GROUP = 100_000  # rows

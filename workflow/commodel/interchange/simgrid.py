@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from commodel.errors import UserError
-from commodel.files.tables import write_text
+from commodel.files.atomic import write_text
 from commodel.interchange import Format
 from commodel.records import ParameterSet
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from commodel.errors import UserError
+from commodel.files.atomic import write_json
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import PROVENANCE, SAMPLES, files
-from commodel.files.tables import write_json
 from commodel.measure.process import end_on_termination
 from commodel.measure.starts import Rig, Start, starts_of
 from commodel.measure.sweep import Sweep, sweep

@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from platform import node as this_machine
 
+from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import WORK, pass_name
-from commodel.files.tables import write_text
 from commodel.models.probes import probe
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from commodel import __version__
 from commodel.errors import UserError
+from commodel.files.atomic import MAX_FILE, read_json, write_text
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.project import check_inside
 from commodel.files.results import Results
-from commodel.files.tables import MAX_FILE, read_json, write_text
 from commodel.files.text import read_text
 from commodel.models.families import family, family_names
 from commodel.models.probes import probe

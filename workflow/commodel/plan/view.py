@@ -4,7 +4,7 @@ from pathlib import Path
 
 import xlsxwriter
 
-from commodel.files.tables import whole
+from commodel.files.atomic import whole
 from commodel.plan.duration import of_analysis
 from commodel.records import Plan
 from commodel.units import format_seconds

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.files.tables import write_text
+from commodel.files.atomic import write_text
 from commodel.platforms.mpikinds import library_of, mismatch
 from commodel.platforms.tools import NATIVE, beside, find
 

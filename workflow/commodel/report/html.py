@@ -3,7 +3,7 @@
 from html import escape
 from pathlib import Path
 
-from commodel.files.tables import write_text
+from commodel.files.atomic import write_text
 from commodel.report import html_charts
 from commodel.report.html_tables import shades, table_html
 from commodel.report.page import SCRIPT, STYLE

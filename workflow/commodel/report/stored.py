@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel.compare import table as compare
+from commodel.files.atomic import read_json
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
-from commodel.files.tables import read_json, read_table
+from commodel.files.tables import read_table
 from commodel.models.families import family, meanings, read_set
 from commodel.plan.make import load_plan
 from commodel.records import Plan

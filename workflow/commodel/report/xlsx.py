@@ -5,7 +5,7 @@ from typing import IO
 
 import xlsxwriter
 
-from commodel.files.tables import whole
+from commodel.files.atomic import whole
 from commodel.report import xlsx_charts
 from commodel.report.rawlinks import raw_link
 from commodel.report.shape import (

@@ -14,9 +14,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
+from commodel.files.atomic import MAX_FILE, write_json
 from commodel.files.paths import AnyPath
 from commodel.files.results import STATE
-from commodel.files.tables import MAX_FILE, write_json
 from commodel.files.text import read_text
 
 DONE = "done"  # the outcome of an attempt that leaves nothing to do

@@ -9,8 +9,8 @@ import zlib
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.files.atomic import MAX_FILE, write_text
 from commodel.files.paths import AnyPath
-from commodel.files.tables import MAX_FILE, write_text
 from commodel.files.text import read_bytes
 from commodel.stats import STOPS
 

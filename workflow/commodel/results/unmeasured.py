@@ -9,8 +9,9 @@ import datetime
 import pandas as pd
 
 from commodel.errors import UserError, one_line
+from commodel.files.atomic import read_json, write_json
 from commodel.files.paths import AnyPath
-from commodel.files.tables import read_json, read_table, write_json
+from commodel.files.tables import read_table
 from commodel.results.rawfiles import LATE_SUFFIX
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"

@@ -7,7 +7,7 @@ import numpy as np
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.files.paths import AnyPath
-from commodel.files.tables import read_parameters
+from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean

@@ -1,0 +1,36 @@
+"""Files that appear under their final name whole or not at all, and the JSON that stages leave for each other."""
+
+import json
+from contextlib import AbstractContextManager
+from typing import IO
+
+from commodel.errors import UserError, one_line
+from commodel.files.paths import AnyPath, SafePath
+from commodel.files.text import MIB, read_text
+
+MAX_FILE = 512 * MIB
+
+
+def whole(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
+    """A file that takes its name when the block ends well. It takes the place of a link, and writes through none."""
+    return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).whole()
+
+
+def write_text(path: AnyPath, text: str) -> None:
+    with whole(path) as stream:
+        stream.write(text.encode())
+
+
+def write_json(path: AnyPath, data: object) -> None:
+    write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: AnyPath) -> dict[str, object]:
+    """A file with a JSON object, which all of ours are."""
+    try:
+        found = json.loads(read_text(path, MAX_FILE, "a smaller file"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"cannot read: {error}", file=path) from None
+    if not isinstance(found, dict):
+        raise UserError(f"found {one_line(found, 60)}, wanted an object", file=path)
+    return found
