@@ -10,23 +10,32 @@ from commodel.errors import UserError, suggest
 @lru_cache
 def discover(folder: str, constant: str) -> dict[str, object]:
     """All entries of `commodel.<folder>`, by name. A file's stem is its entry's name with '-' as '_'."""
-    package = importlib.import_module(f"commodel.{folder}")
     found: dict[str, object] = {}
-    for module_info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
-        entry = getattr(module, constant, None)
-        if entry is None:
-            raise ImportError(f"{module.__file__}: no {constant} in it")
-        if entry.name.replace("-", "_") != module_info.name:
-            raise ImportError(f"{module.__file__}: {constant}.name is '{entry.name}', the file says otherwise")
+    for stem in _stems(folder):
+        entry = _defined(folder, constant, stem)
         found[entry.name] = entry
     return found
 
 
+@lru_cache
+def _stems(folder: str) -> tuple[str, ...]:
+    package = importlib.import_module(f"commodel.{folder}")
+    return tuple(module.name for module in pkgutil.iter_modules(package.__path__))
+
+
+def _defined(folder: str, constant: str, stem: str):
+    module = importlib.import_module(f"commodel.{folder}.{stem}")
+    entry = getattr(module, constant, None)
+    if entry is None:
+        raise ImportError(f"{module.__file__}: no {constant} in it")
+    if entry.name.replace("-", "_") != stem:
+        raise ImportError(f"{module.__file__}: {constant}.name is '{entry.name}', the file says otherwise")
+    return entry
+
+
 def lookup(folder: str, constant: str, name: str):
-    """The entry called `name`, or a UserError that says which names there are."""
-    entries = discover(folder, constant)
-    try:
-        return entries[name]
-    except KeyError:
-        raise UserError(f"unknown {constant.lower()} '{name}'; {suggest(name, entries)}") from None
+    """The entry called `name`, or a UserError that says which names there are. Only its file is imported."""
+    stem = name.replace("-", "_")
+    if stem in _stems(folder) and (entry := _defined(folder, constant, stem)).name == name:
+        return entry
+    raise UserError(f"unknown {constant.lower()} '{name}'; {suggest(name, discover(folder, constant))}")

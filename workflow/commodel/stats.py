@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import bdtr
 
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
@@ -37,6 +36,8 @@ def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
 def left_out(count: int) -> int:
     """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with a
     probability of at least 95 %. The median lies below the rest when at most that many samples lie below the median."""
+    from scipy.special import bdtr  # here, because it takes longer to load than most verbs to run
+
     outside = bdtr(np.arange(count // 2 + 1), count, 0.5)
     return max(int(np.searchsorted(outside, 0.025, side="right")) - 1, 0)
 

@@ -1,15 +1,19 @@
 """CSV tables, as stages leave them for each other and as strangers hand them in."""
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Callable
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE, whole
 from commodel.files.cells import guarded
 from commodel.files.paths import AnyPath
 from commodel.files.text import MIB, bounded, read_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
@@ -21,6 +25,8 @@ def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
 
 def read_table(path: AnyPath, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     """A CSV table; `text_columns` stay text where they are empty or look like numbers."""
+    import pandas as pd  # here, because it takes longer to load than most verbs to run
+
     try:
         with bounded(path, MAX_TABLE, "a smaller table") as stream:
             frame = pd.read_csv(stream, dtype=dict.fromkeys(text_columns, str))

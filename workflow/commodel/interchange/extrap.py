@@ -5,16 +5,20 @@ A file of Extra-P has one list of points for all its call paths, whatever the fo
 together, and others get a file of their own.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.interchange import Format
 from commodel.records import LIBRARY
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]

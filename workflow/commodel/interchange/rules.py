@@ -7,11 +7,12 @@ gather, allgather, scatter and alltoall. What Open MPI has no algorithm for, or 
 too, and a comment says so.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError, one_line
 from commodel.files.tables import cell, read_rows
@@ -23,6 +24,9 @@ from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE
 from commodel.units import parse_bytes, parse_count
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLLECTIVES = {
     "allgather": 0,

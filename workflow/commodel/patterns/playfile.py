@@ -1,23 +1,34 @@
 """Schedules as files: what the native player reads, and the plain table of messages that `commodel schedule` prints."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from commodel.files.paths import AnyPath
-from commodel.files.tables import write_table
 from commodel.patterns.operations import Operation
 from commodel.patterns.schedule import KINDS, Schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("step", "kind", "rank", "peer", "bytes", "seconds", "runs")
 
 
 def messages(schedule: Schedule) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame({name: getattr(schedule, name) for name in ("step", "src", "dst", "bytes")})
 
 
 def write_play(path: AnyPath, schedule: Schedule, operation: Operation, size: int) -> None:
     """A step's messages in order, then its local work; at the end, for an operation that combines, where the exact
     result must be. `runs` tells what a message holds, as ADDRESS+LENGTH;…"""
+    import pandas as pd
+
+    from commodel.files.tables import write_table
+
     work = schedule.work
     columns = [
         (schedule.step, "send", schedule.src, schedule.dst, schedule.bytes, 0.0, _runs(schedule)),
@@ -44,4 +55,6 @@ def _results(schedule: Schedule, operation: Operation, size: int, step: int) -> 
     for rank in range(schedule.ranks if operation.reduces and schedule.holds else 0):
         for first, length in operation.wants(rank, schedule.ranks, size):
             rows.append((step, "result", rank, rank, length, 0.0, f"{first}+{length}"))
+    import pandas as pd
+
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -1,11 +1,13 @@
 """Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import nan
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from commodel.errors import UserError
 from commodel.models.families import complete, family
@@ -14,6 +16,9 @@ from commodel.patterns.build import stacked
 from commodel.patterns.schedule import Schedule
 from commodel.price.reach import doubts, widening
 from commodel.records import ParameterSet, Point, Prediction
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST = 20  # draws
@@ -32,10 +37,10 @@ class Prices:
     status: list[str]
 
     @classmethod
-    def none(cls, sizes: int, why: str) -> "Prices":
+    def none(cls, sizes: int, why: str) -> Prices:
         return cls(*np.full((3, sizes), nan), [why] * sizes)
 
-    def put(self, places: list[int], some: "Prices") -> None:
+    def put(self, places: list[int], some: Prices) -> None:
         for name in ("seconds", "low", "high"):
             getattr(self, name)[places] = getattr(some, name)
         for place, status in zip(places, some.status, strict=True):
@@ -61,6 +66,8 @@ def predict(
 
 def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
     """Predictions as the comparison takes them."""
+    import pandas as pd
+
     rows = [(found.point.id, found.family, found.seconds, found.low, found.high, found.status) for found in predictions]
     return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
 

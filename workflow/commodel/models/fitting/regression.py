@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import chdtri
 
 from commodel.models.fitting.portable import exp, expm1, log, normals
 from commodel.models.pricing.functions import FORMS
@@ -74,6 +73,8 @@ def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: i
         return y
     noise = np.sum(weights * y[1:].var(axis=0)) * (cases - terms) / cases
     free = cases - terms
+    from scipy.special import chdtri  # here, because it takes longer to load than most verbs to run
+
     if total * free < noise * chdtri(free, CHANCE):
         return y  # noise alone may well do that
     share = max(0.0, 1 - noise / total)

@@ -1,0 +1,32 @@
+"""What a verb loads: nothing heavy to show its help, and to price one point no more than its own family."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from commodel.cli import main
+
+HEAVY = {"bokeh", "openpyxl", "pandas", "pyarrow", "scipy", "snakemake", "xlsxwriter"}
+SHOW = "import json, sys; from commodel.cli import main; main(sys.argv[1:], standalone_mode=False); "
+SHOW += "print(); print(json.dumps(sorted(sys.modules)))"
+PREDICT = "predict --family loggp --set L=1us --set o_s=1us --set o_r=1us --set g=1us --set G=1ns"
+PREDICT += " --operation bcast --algorithm binomial --ranks 16 --bytes 1"
+
+
+def loaded(*arguments):
+    run = subprocess.run([sys.executable, "-c", SHOW, *arguments], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("verb", main.list_commands(None))
+def test_help_loads_nothing_heavy(verb):
+    assert not HEAVY & loaded(verb, "--help")
+
+
+def test_the_price_of_a_point_loads_its_own_family_only():
+    modules = loaded(*PREDICT.split())
+    assert not HEAVY & modules
+    families = {name for name in modules if name.startswith("commodel.models.families.")}
+    assert families == {"commodel.models.families.loggp"}
