@@ -30,7 +30,7 @@ WAYS = {  # an id is never to change by accident: what a cluster measured is fou
     "gather windowed:3 block-cyclic:4x2 16 4096": "2d1675e99a1b",
     "reduce binomial kinds:2core@1,1core+1accelerator@30 10 512": "e4420e179b21",
     "allreduce ring block:4 32 262144": "2dc2722b44c6",
-    "allreduce recursive-doubling cyclic:2 12 8": "4336ca76d0b0",
+    "allreduce recursive-doubling cyclic:2 12 8": "52b3e1e147a7",
     "allgather ring block:1 5 333": "be6bc7d7838b",
     "alltoall pairwise block:1 6 64": "57d30e483d43",
     "barrier dissemination block:2 60 0": "84e30d7e5755",

@@ -104,7 +104,7 @@ def spread(campaign, index: int, number: int, first: float, step: float) -> None
     folder = campaign.done(batch).parent / f".pass-{number}"
     for place, path in enumerate(folder / f"{case}.csv" for case in batch.ids):
         if path.exists():
-            os.utime(path, (first + place * step, first + place * step))
+            os.utime(str(path), (first + place * step, first + place * step))
 
 
 def test_the_start_of_a_driver_is_no_pace(campaign):
@@ -155,7 +155,7 @@ def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
     folder = leave(campaign, 1, [attempt(now - 110)], samples=10, in_passes=(4,))
     spread(campaign, 1, 1, now - 340, 25.0)  # ten, and four from ninety seconds ago on
     for path in folder.glob("*.csv"):
-        os.utime(path, (now - 3600, now - 3600))
+        os.utime(str(path), (now - 3600, now - 3600))
     entry = read(campaign, now).batches[1]
     assert entry.done.cases == 3
     assert (entry.measured, entry.left) == (14, 1)

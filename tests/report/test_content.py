@@ -123,7 +123,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
     assert again["algorithm"].isna().any(), "the trap: an empty text comes back as NaN"
     from_csv = build(**inputs | {"comparison": again})
     for mine, other in zip(report.sections, from_csv.sections, strict=True):
-        assert html.section_html(mine, Places()) == html.section_html(other, Places())
+        assert html.section_html(mine, Places(), "") == html.section_html(other, Places(), "")
 
 
 class Places(dict):
