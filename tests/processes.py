@@ -26,6 +26,14 @@ def command_name(process: int) -> str:
         return ""
 
 
+def arguments(process: int) -> list[str]:
+    """What it was started with. None where it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8").split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def kill(processes: Iterable[int]) -> None:
     """Outright. With one, those that wait for it may end by themselves."""
     for process in processes:

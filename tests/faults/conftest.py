@@ -11,7 +11,7 @@ import pytest
 
 from commodel.measure.batch import measure
 from commodel.plan.make import load_plan
-from tests.processes import command_name, family
+from tests.processes import arguments, command_name, family
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """
@@ -75,8 +75,10 @@ class Campaign:
             return ""
 
     def ranks(self, starter: subprocess.Popen) -> list[int]:
-        """The processes of the program that a measurement runs, and of no other one."""
-        return [process for process in family(starter.pid) if command_name(process) == "player"]
+        """The processes of the program that a measurement runs, and of no other one, such as one that only says what it
+        is before anything is measured."""
+        players = [process for process in family(starter.pid) if command_name(process) == "player"]
+        return [process for process in players if "--describe" not in arguments(process)]
 
     def samples(self) -> set[str]:
         return {path.name.partition(".")[0] for path in self.raw.glob("*.csv")}
