@@ -57,8 +57,8 @@ test: $(READY)
 	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests $(MEASURING:%=--ignore=%)
 	.venv/bin/python -m pytest $(MEASURING)
 
-# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or apptainer, or network: one.
-LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, apptainer or network))
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or outages, apptainer, network: one.
+LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, outages, apptainer or network))
 lab-test: $(READY)
 	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi

@@ -58,5 +58,5 @@ def test_a_run_can_be_stopped_in_an_outage(project, batch, number, away):
         assert left, said
         until(lambda: not project.ranks(), 60)  # Slurm's help is not needed for that
     project.slurm(*left[1].split())
-    until(lambda: not project.slurm.jobs(), 60)
+    until(lambda: not project.slurm.jobs())  # Slurm tells its nodes again after minutes
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
