@@ -13,7 +13,17 @@ def named(*modules) -> set[str]:
     return {str(Path(path).relative_to(HERE)) for path in sources(*modules)}
 
 
-@pytest.mark.parametrize("module", ["fit", "predict", "families.taulop", "families.logp_tan", "compare", "collect"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "fit.probes",
+        "price.predict",
+        "models.families.taulop",
+        "models.families.logp_tan",
+        "compare.table",
+        "results.collect",
+    ],
+)
 def test_everything_that_python_loads_is_named(module):
     code = f"import sys, commodel.{module}; print(*(m.__file__ for n, m in sys.modules.items() if 'commodel.' in n))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -21,6 +31,6 @@ def test_everything_that_python_loads_is_named(module):
 
 
 def test_a_family_does_not_rest_on_the_others():
-    found = named("fit", "families.logp-tan")
-    assert {"families/logp_tan.py", "families/tan.py", "fitting.py", "stats.py"} <= found
-    assert not {"families/hockney.py", "report/html.py", "measure.py"} & found
+    found = named("fit.probes", "models.families.logp-tan")
+    assert {"models/families/logp_tan.py", "models/families/tan.py", "models/fitting/observed.py", "stats.py"} <= found
+    assert not {"models/families/hockney.py", "report/html.py", "measure/batch.py"} & found

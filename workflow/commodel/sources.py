@@ -18,7 +18,7 @@ def sources(*modules: str) -> list[str]:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            waiting += imported(path)
+            waiting += imported(path) + rooms_of(path)
     return sorted(str(path) for path in found)
 
 
@@ -26,6 +26,11 @@ def file_of(name: str) -> Path | None:
     """`families.logp-tan` is in families/logp_tan.py, `families` in families/__init__.py."""
     place = HERE.joinpath(*name.replace("-", "_").split("."))
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
+
+
+def rooms_of(path: Path) -> tuple[Path, ...]:
+    """Python runs the `__init__.py` of every folder on the way to a file."""
+    return tuple(folder / "__init__.py" for folder in path.parents if HERE in folder.parents)
 
 
 @lru_cache
