@@ -11,6 +11,7 @@ from pathlib import Path
 from commodel.files.paths import AnyPath, SafePath
 
 PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
+RAW = "raw"  # a folder for each batch
 WORK = ".work"  # in a batch's folder while it is measured: what programs read and print
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
 INPUTS = ("experiments", "platforms")  # kinds of files that a plan is made from
@@ -45,7 +46,7 @@ class Results:
 
     @property
     def all_raw(self) -> SafePath:
-        return self.folder / "raw"
+        return self.folder / RAW
 
     def raw(self, batch: str) -> SafePath:
         return self.all_raw / batch

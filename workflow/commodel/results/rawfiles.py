@@ -11,6 +11,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE, write_text
 from commodel.files.paths import AnyPath
+from commodel.files.results import RAW
 from commodel.files.text import read_bytes
 from commodel.stats import STOPS
 
@@ -51,7 +52,7 @@ def raw_file(folder: AnyPath, case: str) -> AnyPath | None:
 
 def raw_name(batch: str, case: str, valid: bool) -> str:
     """Where the samples of a case lie below the folder of the results; `valid`: whether any of them is."""
-    return f"raw/{batch}/{_file_name(case, valid)}"
+    return f"{RAW}/{batch}/{_file_name(case, valid)}"
 
 
 def _file_name(case: str, valid: bool) -> str:
