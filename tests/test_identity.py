@@ -41,8 +41,8 @@ WAYS = {  # an id is never to change by accident: what a cluster measured is fou
 ASK = """
 import json, sys
 import commodel
-from commodel.identity import identified
-from commodel.points import Setting, make_point
+from commodel.patterns.identity import identified
+from commodel.patterns.points import Setting, make_point
 ways = json.load(sys.stdin)
 found = identified(make_point(Setting("p", 64, 64), way) for way in ways)
 print(json.dumps([commodel.__file__, *(point.id for point in found)]))

@@ -8,7 +8,7 @@ from commodel.measure.process import run
 from tests.processes import alive, still_there
 from tests.waiting import until
 
-START = "import sys; from pathlib import Path; from commodel.process import run\n"
+START = "import sys; from pathlib import Path; from commodel.measure.process import run\n"
 START += "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 'log')"
 
 

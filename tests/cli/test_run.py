@@ -44,11 +44,12 @@ def test_an_unknown_profile_is_refused_before_anything_is_done(project, more):
 
 @pytest.mark.parametrize("profile", [[], ["--profile", "local"]], ids=["none", "local"])
 def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(project, monkeypatch, profile):
-    monkeypatch.setattr("commodel.cli.run.follow", lambda *arguments: pytest.fail("Snakemake was started"))
+    monkeypatch.setattr("commodel.cli._following.follow", lambda *arguments: pytest.fail("Snakemake was started"))
     result = CliRunner().invoke(main, ["run", "on-lab", *profile])
     assert result.exit_code == 2, result.output
     said = "platform 'lab' is measured inside Slurm jobs, which no profile hands in; "
     assert result.stderr == f"commodel: {said}wanted: commodel run on-lab --profile slurm\n"
+    assert not Path("results/on-lab/plan.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
         begun.append(log)
         return 7
 
-    monkeypatch.setattr("commodel.cli.run.follow", follow)
+    monkeypatch.setattr("commodel.cli._following.follow", follow)
     result = CliRunner(env=environment).invoke(main, ["run", name, *profile])
     assert (result.exit_code, begun) == (7, ["run"]), result.output
     with held(Path("results", name), "it"):

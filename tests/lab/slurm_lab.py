@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.plan.make import refresh
+from commodel.plan.make import make_plan, write_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.records import Batch, Plan
@@ -125,7 +125,9 @@ class Project:
         here = Path.cwd()
         os.chdir(self.folder)
         try:
-            return refresh("mine", Path())
+            plan = make_plan("mine", Path())
+            write_plan(plan, Path())
+            return plan
         finally:
             os.chdir(here)
 

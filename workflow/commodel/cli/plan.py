@@ -28,10 +28,12 @@ def plan(experiment: str, only: str | None, style: str, out: Path | None, write:
     EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the
     batches; json, csv and xlsx hold every point.
     """
-    from commodel.plan.make import make_plan, refresh
+    from commodel.plan.make import make_plan, write_plan
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
 
-    made = (refresh if write else make_plan)(experiment, Path.cwd(), only)
+    made = make_plan(experiment, Path.cwd(), only)
+    if write:
+        write_plan(made, Path.cwd())
     if style == "table":
         click.echo(table(batch_rows(made)))
         click.echo("\n" + "\n".join(totals(made)))

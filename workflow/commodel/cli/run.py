@@ -44,7 +44,7 @@ def run(
     from commodel.files.results import Results
     from commodel.files.tables import read_table
     from commodel.plan.config import find
-    from commodel.plan.make import make_plan, refresh
+    from commodel.plan.make import make_plan, write_plan
     from commodel.plan.view import totals
     from commodel.results.campaign import RUN, Campaign, forget_failures, results
     from commodel.results.holding import hold
@@ -57,8 +57,9 @@ def run(
         _tell(totals(make_plan(experiment, Path.cwd(), only)), quiet)
         raise SystemExit(wait([*asked, "--dry-run"]))
     with hold(folder, RUN) as stream:  # the workflow shares it, and holds the folder also without this process
-        campaign = Campaign(refresh(experiment, Path.cwd(), only), folder, stream)
+        campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
         _require_jobs(campaign, profile)
+        write_plan(campaign.plan, Path.cwd())
         again = [f"{forget_failures(campaign)} cases that were given up are tried again"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)

@@ -147,21 +147,19 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
                 raise experiment.error(place_of(block, path, error.key), error.found) from None
 
 
-def refresh(name: str, root: Path, only: str | None = None) -> Plan:
-    """Plans, and writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch,
-    whose age tells the workflow that a batch has new points, and the files that the plan was made from."""
-    plan = make_plan(name, root, only)
+def write_plan(plan: Plan, root: Path) -> None:
+    """Writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch, whose age
+    tells the workflow that a batch has new points, and the files that the plan was made from."""
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= inputs(plan, find("experiment", name, root), results)
+    files |= inputs(plan, find("experiment", plan.experiment, root), results)
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
             write_text(path, text)
     for path in set(results.inputs()) - set(files):
         path.unlink()  # of a platform that the experiment no longer has
-    return plan
 
 
 def inputs(plan: Plan, experiment: Path, results: Results) -> dict[SafePath, str]:

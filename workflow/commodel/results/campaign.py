@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import Results
 from commodel.plan.config import find
-from commodel.plan.make import load_plan, refresh
+from commodel.plan.make import load_plan, make_plan, write_plan
 from commodel.records import Batch, Plan
 from commodel.results.holding import handed_down, hold
 from commodel.results.unmeasured import unmark, why_unmeasured
@@ -58,7 +58,9 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
         stream = handed_down(folder) or hold(folder, RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
-    return Campaign(refresh(experiment, Path.cwd(), only), folder, stream)
+    plan = make_plan(experiment, Path.cwd(), only)
+    write_plan(plan, Path.cwd())
+    return Campaign(plan, folder, stream)
 
 
 def forget_failures(campaign: Campaign) -> int:
