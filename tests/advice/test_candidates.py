@@ -7,7 +7,7 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import OPERATIONS
 from commodel.patterns.trees.topologies import tree
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 
 @pytest.mark.parametrize(("leaves", "count"), [(2, 0), (12, 7), (128, 63), (97, 0)])

@@ -7,7 +7,7 @@ from commodel.advice.waves import Stream, repeated
 from commodel.models.families import complete, family, family_names
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 
 def between(name, pattern, forms=None, **numbers):

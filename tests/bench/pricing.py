@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests import slow_replay
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 from commodel.models.families import costs, family, given
 from commodel.patterns.build import schedule

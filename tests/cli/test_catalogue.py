@@ -22,8 +22,10 @@ def run(*arguments, code=0):
 
 @pytest.mark.parametrize(
     ("verb", "folder", "constant", "column"),
-    [("topologies", "patterns.trees.topologies", "TOPOLOGY", "topology"),
-        ("layouts", "patterns.layouts", "LAYOUT", "layout"),],
+    [
+        ("topologies", "patterns.trees.topologies", "TOPOLOGY", "topology"),
+        ("layouts", "patterns.layouts", "LAYOUT", "layout"),
+    ],
 )
 def test_every_form_starts_with_its_name(verb, folder, constant, column):
     rows = json.loads(run(verb, "--format", "json"))

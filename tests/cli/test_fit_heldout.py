@@ -11,7 +11,7 @@ from commodel.cli import main
 from commodel.files.sets import read_parameters
 from commodel.models.families import given
 from commodel.price.predict import predict
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 TRUTH = given("hockney", ["alpha=10us", "beta=2ns"])
 WHERE = "log2(bytes) // 3 % 2 == 0"

@@ -7,7 +7,7 @@ from commodel.cli import main
 from commodel.files.sets import read_parameters
 from commodel.models.families import given
 from commodel.price.predict import predict
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 HEAD = "operation,algorithm,topology,ranks,bytes,seconds,comment"
 

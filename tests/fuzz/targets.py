@@ -35,7 +35,7 @@ from commodel.results.rawfiles import checksum
 from tests.fuzz import forms, native
 from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES
-from tests.received import FOLDER, Received, make_received
+from tests.results.received import FOLDER, Received, make_received
 
 PLANTED = st.sampled_from(("link", "pipe", "device", "folder", "nowhere", "circle"))
 Run = Callable[[object, Path], object]

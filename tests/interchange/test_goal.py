@@ -16,7 +16,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict
 from tests.interchange.goal_simulator import play, read
-from tests.patterns import catalogue, point
+from tests.patterns.catalogue import catalogue, point
 
 GAMMA = 3e-9
 MACHINES = [  # L, o, g in ns, G in ns/B

@@ -16,7 +16,7 @@ import pytest
 from commodel.interchange.rules import Rule, rule_of
 from commodel.patterns.algorithms import MPICH, OPEN_MPI, Algorithm, choices
 from commodel.patterns.build import schedule
-from tests.patterns import ENTRIES, point
+from tests.patterns.catalogue import ENTRIES, point
 
 RECORDED = {OPEN_MPI: "openmpi-4.1.4", MPICH: "mpich-4.0.2"}
 DIFFERENT = {  # each said in the `differs` of its routine

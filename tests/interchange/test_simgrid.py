@@ -9,7 +9,7 @@ from commodel.models.families import given
 from commodel.plan.config import load_platform
 from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
-from tests.patterns import point
+from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 
 

@@ -7,7 +7,7 @@ from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 
 def price(name: str, pattern: Schedule, forms=None, **numbers: float) -> float:

@@ -20,7 +20,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import observed, truth
-from tests.patterns import catalogue, point
+from tests.patterns.catalogue import catalogue, point
 
 UNITS = ("s", "s/B", "1", "B", "B/s")
 

@@ -5,7 +5,7 @@ import pytest
 
 from commodel.patterns.build import schedule
 from tests.models.test_closed_forms import price
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 MACHINES = {  # L, o, g, G: overhead counts; the gap is above the overhead; above a whole message; bytes outweigh all
     "overhead": (10.0, 1.5, 1.0, 0.001),

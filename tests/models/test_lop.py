@@ -16,7 +16,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import observed, truth
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 LOP = family("lop")
 SUFFIX = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}

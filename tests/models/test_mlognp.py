@@ -9,7 +9,7 @@ from commodel.models.families import family
 from commodel.models.probes import Site
 from commodel.price.predict import predict
 from tests.models.synthetic import observed, truth
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 MACHINE = truth("mlognp")
 

@@ -10,7 +10,7 @@ from commodel.models.families import costs, family
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from tests.models.synthetic import observed, truth
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 PMNF = family("pmnf")
 

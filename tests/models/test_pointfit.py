@@ -8,7 +8,7 @@ from commodel.fit.collectives import fit_measured, fit_points
 from commodel.fit.probes import as_parameters
 from commodel.models.families import family, family_names, given
 from commodel.price.predict import predict
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]
 BURSTS = [*ONE_BY_ONE, ("bcast", "linear"), ("gather", "linear")]

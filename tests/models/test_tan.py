@@ -12,7 +12,7 @@ from commodel.models.probes import Site
 from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from tests.models.synthetic import observed, truth
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 
 @pytest.mark.parametrize("growth", [lambda n: 1e-5 * np.log(n), lambda n: 3e-5 * (1 - np.exp(-n / 10))])

@@ -20,7 +20,7 @@ from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import observed, truth
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 PAPER = {"shared": "channel", "join": "yes"}
 

@@ -9,7 +9,7 @@ from commodel.interchange.taulop import read
 from commodel.models.families import costs, family
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 SIZES = (1, 64, 1024, 65536)
 SHM = {size: (4e-7, *(level * (2e-7 + size * 1.5e-10) * 0.9 for level in range(1, 9))) for size in SIZES}

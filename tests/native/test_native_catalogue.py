@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.patterns import catalogue
+from tests.patterns.catalogue import catalogue
 
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import OPERATIONS

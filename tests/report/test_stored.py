@@ -4,8 +4,8 @@ import shutil
 
 import openpyxl
 import pytest
-from tests.damages import DAMAGES
 from tests.report.results import INPUTS, write_results
+from tests.results.damages import DAMAGES
 
 from commodel.report import html, stored, write_xlsx
 from commodel.results.attempts import DAMAGED

@@ -3,7 +3,7 @@
 import json
 
 from commodel.results.attempts import DAMAGED
-from tests.damages import DAMAGES
+from tests.results.damages import DAMAGES
 
 KINDS = ("truncated", "a list", "no attempts", "a missing key", "a text for a number", "not UTF-8")
 

@@ -15,7 +15,7 @@ from commodel.platforms.container import about
 from commodel.platforms.tools import ROOT, native_digest
 from commodel.records import Batch, Plan
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can change a number
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.results.attempts import DAMAGED, DONE, OwnAttempt, read_story
-from tests.damages import DAMAGES
+from tests.results.damages import DAMAGES
 
 
 def test_what_is_written_is_read(tmp_path):

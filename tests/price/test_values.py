@@ -8,7 +8,7 @@ import pytest
 from commodel.models.families import given
 from commodel.models.pricing.values import Values
 from commodel.price.predict import predict
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
 
 def test_some_draws_of_values_that_share_one():

@@ -8,7 +8,7 @@ from commodel.errors import UserError
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.text import STYLES
 from commodel.patterns.trees.topologies import tree
-from tests.patterns import TREES
+from tests.patterns.catalogue import TREES
 
 
 @pytest.mark.parametrize("spec", TREES)

@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.plan import config
 from tests.configfiles import EXPERIMENT, FILES, HOSTS, LOCAL, SIMGRID, SLURM, load, paths
 
-SCHEMAS = Path(__file__).parent.parent / "workflow" / "schemas"
+SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 
 
 def test_experiment(tmp_path):

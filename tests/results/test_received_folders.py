@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.files.paths import SafePath
 from commodel.files.results import Results
 from commodel.results.holding import hold, holder
-from tests.received import VERBS, make_received
+from tests.results.received import VERBS, make_received
 
 RAW = "raw/BATCH"
 SENT = (  # what a report reads

@@ -14,7 +14,7 @@ from commodel.fit.pointtable import Measured
 from commodel.models.families import given as values_given
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
 from commodel.price.predict import predict
-from tests.patterns import catalogue, point
+from tests.patterns.catalogue import catalogue, point
 
 LOGGP = values_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 SIZES = (8, 32, 256)

@@ -1,9 +1,11 @@
 """Which commit a measurement comes from: of a clone, of an image without one, of neither."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
+import commodel
 from commodel.results import provenance
 
 
@@ -50,3 +52,7 @@ def test_versions_name_what_can_change_a_number():
     found = provenance.versions(("no-such-package",))
     assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(found)
     assert found["no-such-package"] == "not installed"
+
+
+def test_the_digest_is_of_every_file_of_the_package():
+    assert Path(commodel.__file__).parent == provenance.PACKAGE

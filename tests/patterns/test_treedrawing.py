@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.patterns.trees.drawing import positions, svg
 from commodel.patterns.trees.text import STYLES
 from commodel.patterns.trees.topologies import tree
-from tests.patterns import TREES
+from tests.patterns.catalogue import TREES
 
 SPECS = [*TREES, "random:60@2", "postal:2.5@70"]
 

@@ -18,9 +18,9 @@ from commodel.patterns.schedule import Work, whole_bytes
 from commodel.patterns.trees.topologies import tree
 from commodel.records import LIBRARY
 from commodel.registry import discover
-from tests.patterns import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
+from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
 
-PACKAGE = Path(__file__).parents[1] / "workflow" / "commodel"
+PACKAGE = Path(__file__).parents[2] / "workflow" / "commodel"
 WAYS = {  # an id is never to change by accident: what a cluster measured is found by it
     "bcast binomial block:2 16 1024": "e476f5874512",
     "bcast binomial:64KiB block:1 7 1048576": "928a8a275614",

@@ -16,9 +16,9 @@ from commodel.results.attempts import DAMAGED
 from commodel.results.campaign import Campaign, forget_failures
 from commodel.results.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING, Reader
 from commodel.results.view import as_data, batch_rows, platform_rows, sentence
-from tests.damages import DAMAGES
+from tests.results.damages import DAMAGES
 
-HERE = Path(__file__).parent / "workflow"
+HERE = Path(__file__).parents[1] / "workflow"
 EXPERIMENT = """
 platform: loggp-64
 families: [hockney]

@@ -16,7 +16,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.plan.make import make_plan
 from commodel.price.predict import predict
 from commodel.records import LIBRARY
-from tests.patterns import TREES
+from tests.patterns.catalogue import TREES
 
 PLATFORM = "title: some nodes\nlauncher: slurm\nnodes: 32\ncores: 16\n"
 SETTING = Setting("big", 32, 16)

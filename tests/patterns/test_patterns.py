@@ -14,8 +14,8 @@ from commodel.patterns.build import schedule
 from commodel.patterns.operations import OPERATIONS
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.points import Setting, make_point
-from tests.dataflow import Replay, finishes_with_synchronous_sends
-from tests.patterns import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point
+from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point
+from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
 
 
 @given(st.integers(2, 40), st.integers(0, 5000))

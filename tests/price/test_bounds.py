@@ -112,4 +112,4 @@ def test_trees_layouts_and_expressions(planned):
 
 @pytest.mark.parametrize("arguments", OPTIONS.values(), ids=OPTIONS)
 def test_options(arguments):
-    one_line(limited(*arguments.split(), folder=Path(__file__).parents[1]))
+    one_line(limited(*arguments.split(), folder=Path(__file__).parents[2]))

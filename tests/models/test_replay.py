@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work, stack
-from tests import slow_replay
-from tests.patterns import catalogue
+from tests.patterns import slow_replay
+from tests.patterns.catalogue import catalogue
 
 
 @st.composite

@@ -15,9 +15,9 @@ from commodel.interchange import Given, pico
 from commodel.models.families import given as machine
 from commodel.patterns.points import Setting, make_point
 from commodel.price.predict import predict
-from tests.patterns import point
+from tests.patterns.catalogue import point
 
-REAL = Path(__file__).parents[2] / "shared" / "data" / "marenostrum5-collectives.csv"
+REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
 LOGGP = machine("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 HOCKNEY = machine("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
 WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("scatter", "binomial"), ("allreduce", "recursive-doubling")]

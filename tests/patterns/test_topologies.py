@@ -179,7 +179,9 @@ def test_a_wrong_spec_is_one_line(spec):
 @pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
 def test_a_spec_that_lacks_a_part_is_told_its_form(spec):
     name = spec.partition(":")[0]
-    with pytest.raises(UserError, match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}")):
+    with pytest.raises(
+        UserError, match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}")
+    ):
         tree(spec)
 
 

@@ -19,7 +19,7 @@ from commodel.plan.pricelist import part, shapes, weight
 from commodel.price.predict import CELLS, FEWEST, predict
 from commodel.price.pricing import COLUMNS, price
 from tests.models.test_contract import fitted_set
-from tests.patterns import TREES, point
+from tests.patterns.catalogue import TREES, point
 
 WAYS = ["bcast linear", "bcast binomial:64", "bcast chain:100", "gather binomial", "allreduce ring", "barrier linear"]
 HEAD = "platform: nowhere\nmatrix:\n"

@@ -7,7 +7,7 @@ import pytest
 from commodel.compare.table import compare, selection, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Plan, Point
-from tests.patterns import catalogue
+from tests.patterns.catalogue import catalogue
 
 POINTS = [
     Point("p", "bcast", choice, "", "block:1", 8, size)
