@@ -8,6 +8,7 @@ rule build:
         compiler=lambda wildcards: str(compiler_note(ROOT, wildcards.toolchain)),
     output:
         touch(str(ROOT / "build" / "{toolchain}" / "built")),
+    localrule: True
     message:
         "compiling the native programs for {wildcards.toolchain}"
     shell:

@@ -16,6 +16,7 @@ rule collect:
         distributions=str(RESULTS.table("distributions")),
         unmeasured=str(RESULTS.table("unmeasured")),
     retries: 0  # a damaged raw file is moved aside: its batch has to be measured first
+    localrule: True
     params:
         unfinished="--unfinished" if FINISH else "",
     message:

@@ -5,6 +5,7 @@ rule fit:
         code=lambda wildcards: sources("fit.probes", f"models.families.{wildcards.family}"),
     output:
         str(RESULTS.fitted("{platform}", "{family}")),
+    localrule: True
     message:
         "fitting {wildcards.family} on {wildcards.platform}"
     shell:

@@ -10,6 +10,7 @@ rule predict:
         ],
     output:
         str(RESULTS.predictions("{family}")),
+    localrule: True
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
     message:
@@ -27,6 +28,7 @@ rule compare:
         code=sources("compare.table"),
     output:
         str(RESULTS.table("comparison")),
+    localrule: True
     message:
         "comparing predictions with measurements"
     shell:

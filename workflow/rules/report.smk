@@ -10,6 +10,7 @@ rule report:
     output:
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",
+    localrule: True
     message:
         "writing the workbook and the page"
     shell:

@@ -1,0 +1,38 @@
+# What all rules know: the campaign, whose folder is held since its plan was made, and how a verb is called.
+import sys
+from pathlib import Path
+from shlex import quote
+
+from commodel.results.campaign import begin
+from commodel.errors import UserError
+from commodel.sources import sources
+from snakemake.exceptions import WorkflowError
+
+COMMODEL = f"{quote(sys.executable)} -m commodel"
+QUIET = "--quiet" if config.get("quiet") else ""
+FINISH = bool(config.get("finish"))
+PACKAGE = Path(workflow.basedir) / "workflow" / "commodel"
+
+try:
+    CAMPAIGN = begin(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process)
+except UserError as error:
+    raise WorkflowError(error.message)
+except OSError as error:
+    raise WorkflowError(f"{error.filename}: {error.strerror}")
+
+PLAN, RESULTS = CAMPAIGN.plan, CAMPAIGN.results
+BATCHES = {batch.name: batch for batch in PLAN.batches}
+E = PLAN.experiment
+
+
+# Who only looks need not hold the folder: nothing is started then.
+onstart:
+    if CAMPAIGN.refusal:
+        raise WorkflowError(CAMPAIGN.refusal)
+
+
+wildcard_constraints:
+    batch="|".join(BATCHES) or "none",
+    family="|".join(PLAN.families),
+    platform="|".join(PLAN.platforms),
+    toolchain="mpi|smpi",
