@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reading import sentences
 
-from commodel.report import build, html, write_xlsx
+from commodel.report import build, write_xlsx
+from commodel.report.html.page import page_html, section_html
 from commodel.report.shape import number_format, show
 
 
@@ -93,7 +94,7 @@ def test_empty_comparison_says_so(comparison, tmp_path, parse):
     assert "holds no points" in sentences(empty, "What is missing")[0]
     write_xlsx(empty, tmp_path / "empty.xlsx")
     assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
-    parse(html.page(empty))
+    parse(page_html(empty))
 
 
 @pytest.mark.parametrize("column", ["measured", "predicted"])
@@ -104,7 +105,7 @@ def test_nothing_to_compare(comparison, column, tmp_path, parse):
     report = build(blank, experiment="blank")
     assert "no point has both a price and a measurement" in sentences(report, "Which model to trust")[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
-    parse(html.page(report))
+    parse(page_html(report))
 
 
 def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(comparison, tmp_path, parse):
@@ -114,7 +115,7 @@ def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(comparison, tmp_p
     free.loc[mine & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
     report = build(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
-    assert "∞" in {cell for table in parse(html.page(report)).tables for row in table for cell in row}
+    assert "∞" in {cell for table in parse(page_html(report)).tables for row in table for cell in row}
     assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
 
 
@@ -123,7 +124,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
     assert again["algorithm"].isna().any(), "the trap: an empty text comes back as NaN"
     from_csv = build(**inputs | {"comparison": again})
     for mine, other in zip(report.sections, from_csv.sections, strict=True):
-        assert html.section_html(mine, Places(), "") == html.section_html(other, Places(), "")
+        assert section_html(mine, Places(), "") == section_html(other, Places(), "")
 
 
 class Places(dict):

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commodel.records import Curve, Estimate, ParameterSet
-from commodel.report import build, html, write_xlsx
-from commodel.report.origins import RESULTS
+from commodel.report import build, write_xlsx
+from commodel.report.html.page import page_html
+from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import plain
 from commodel.results.traces import Traces
 from commodel.results.unmeasured import TEXTS, table_of
@@ -86,7 +87,7 @@ def check_hostile(comparison, text, path, parse):
         names = re.findall(r"<definedName [^>]*>([^<]*)</definedName>", content)
         formulas = re.findall(r"<(?:c:)?f>([^<]*)</(?:c:)?f>", content)
         assert all(INTERNAL.match(reference) for reference in [*names, *formulas]), name
-    page = parse(html.page(report))
+    page = parse(page_html(report))
     assert all(link.startswith("#") for link in page.links)
     shown = {cell for table in page.tables for row in table for cell in row}
     assert not plain(text) or plain(text) in shown
@@ -99,7 +100,7 @@ def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
     book = openpyxl.load_workbook(tmp_path / "hostile.xlsx")
     for sheet in ("Parameters", "Provenance", "Inputs", "Not measured", "Container overhead"):
         assert plain(text) in {cell.value for row in book[sheet].iter_rows() for cell in row}
-    page = html.page(report)
+    page = page_html(report)
     assert page.count("<script") == 4
     assert not set(page) & set("\u2028\u2029\u202e")
     assert "alert(1)</script>" not in page

@@ -6,13 +6,16 @@ import re
 import pandas as pd
 import pytest
 
-from commodel.report import build, html, html_tables, write_html
+from commodel.report import build, write_html
+from commodel.report.html import charts
+from commodel.report.html import tables as html_tables
+from commodel.report.html.page import page_html
 from commodel.report.shape import show
 
 
 @pytest.fixture(scope="module")
 def text(report):
-    return html.page(report)
+    return page_html(report)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +77,7 @@ def test_bokeh_is_on_the_page_once_and_has_every_chart(page, text, report):
 
 
 def test_page_without_charts_has_no_bokeh(comparison):
-    text = html.page(build(comparison.iloc[:0], experiment="none"))
+    text = page_html(build(comparison.iloc[:0], experiment="none"))
     assert len(text) < 50_000
     assert "Bokeh" not in text
 
@@ -89,7 +92,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     """Whatever its script says, and what was measured on a machine comes first where there is no script."""
     many = pd.concat([comparison.assign(layout=f"layout </script>{copy}") for copy in range(2)])
     report = build(many, experiment="many")
-    text = html.page(report)
+    text = page_html(report)
     (rows,) = data_of(text)
     (table,) = report.section("Comparison").tables
     assert len(rows) == len(many) == 3564
@@ -114,7 +117,7 @@ def test_every_shade_has_its_rule(value):
 
 
 def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
-    monkeypatch.setattr(html.html_charts, "MOST_DOTS", 100)
-    text = html.page(report)
+    monkeypatch.setattr(charts, "MOST_DOTS", 100)
+    text = page_html(report)
     assert "points drawn; the workbook&#x27;s chart has all." in text
     parse(text)

@@ -8,9 +8,10 @@ import pytest
 from tests.reading import sentences
 
 from commodel.compare.table import UNPRICED, _with_choices, _with_library
-from commodel.report import build, html, write_xlsx
+from commodel.report import build, write_xlsx
 from commodel.report.frames import prepare
-from commodel.report.library import against
+from commodel.report.html.page import page_html
+from commodel.report.sections.library import against
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the library's time over that of the fastest schedule
 ANY = "any layout, 16 nodes"
@@ -167,7 +168,7 @@ def test_both_writers_take_it(report, tmp_path, parse):
     sheet = openpyxl.load_workbook(tmp_path / "library.xlsx")["Comparison"]
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
     assert {"library", UNPRICED} <= cells
-    page = parse(html.page(report))
+    page = parse(page_html(report))
     assert any("What choosing gains over the library" in text for text in page.text)
 
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.report import build, overhead
+from commodel.report import build
 from commodel.report.frames import prepare
+from commodel.report.sections import overhead
 from commodel.stats import median_interval
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4

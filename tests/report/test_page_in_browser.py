@@ -6,7 +6,8 @@ import subprocess
 import pandas as pd
 import pytest
 
-from commodel.report import build, html
+from commodel.report import build
+from commodel.report.html.page import page_html
 from commodel.report.shape import show
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
@@ -43,7 +44,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
         pytest.skip("no Chromium here")
     report = build(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
     (table,) = report.section("Comparison").tables
-    page = html.page(report)
+    page = page_html(report)
     (tmp_path / "page.html").write_text(
         page.replace("</body>", f"{DRIVER.replace('WORDS', WORDS)}</body>"), encoding="utf-8"
     )

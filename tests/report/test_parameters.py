@@ -8,7 +8,7 @@ import pytest
 
 from commodel.records import Estimate, ParameterSet
 from commodel.report import build, charts, write_xlsx
-from commodel.report.parameters import UNITS
+from commodel.report.sections.parameters import UNITS
 from commodel.report.shape import about, finite
 
 

@@ -11,10 +11,12 @@ from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import read_table, write_table
-from commodel.report import build, html, stored, write_xlsx, xlsx
-from commodel.report.origins import RESULTS
+from commodel.report import build, stored, write_xlsx
+from commodel.report.html.page import page_html
 from commodel.report.rawlinks import raw_link, results_from
+from commodel.report.sections.origins import RESULTS
 from commodel.report.verify import verify
+from commodel.report.xlsx import workbook as xlsx
 from commodel.results.traces import Traces
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
@@ -117,7 +119,7 @@ def test_beyond_excel_s_limit_of_links_the_path_is_text(project, monkeypatch):
 def test_an_older_comparison_has_no_paths(comparison, parse):
     old = build(comparison.drop(columns=["batch", "raw"]), experiment="old")
     assert set(old.section("Comparison").tables[0].column("raw")) == {""}
-    parse(html.page(old))
+    parse(page_html(old))
 
 
 FAR = "../" * 21

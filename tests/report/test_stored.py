@@ -1,5 +1,6 @@
 """A report of a folder: where everything comes from, on its sheets; and without the names of machines."""
 
+import html
 import shutil
 
 import openpyxl
@@ -7,7 +8,8 @@ import pytest
 from tests.report.results import INPUTS, write_results
 from tests.results.damages import DAMAGES
 
-from commodel.report import html, stored, write_xlsx
+from commodel.report import stored, write_xlsx
+from commodel.report.html.page import page_html
 from commodel.results.attempts import DAMAGED
 
 
@@ -35,7 +37,7 @@ def entries(report, name):
 
 def test_what_people_wrote_stands_word_for_word(book, made):
     column = [cell.value for cell in book["Inputs"]["A"]]
-    page = html.page(made)
+    page = page_html(made)
     for name, text in INPUTS.items():
         at = column.index(name)
         lines = text.splitlines()
@@ -78,7 +80,7 @@ def test_versions_and_digests_are_listed(made, folder):
 
 def test_the_date_is_that_of_the_measurement(made, book):
     assert made.measured == "measured on 2026-10-02"
-    assert "experiment trees, measured on 2026-10-02" in html.page(made)
+    assert "experiment trees, measured on 2026-10-02" in page_html(made)
     assert book.properties.created.isoformat() == "2026-10-02T00:00:00"
     assert book["Summary"]["A3"].value == "experiment trees, measured on 2026-10-02"
 
@@ -90,12 +92,12 @@ def test_two_reports_of_a_folder_are_the_same_bytes(folder, tmp_path):
 
 
 def test_no_folder_of_anybody_is_named(made):
-    assert "/home/someone" not in html.page(made)
+    assert "/home/someone" not in page_html(made)
 
 
 def test_an_anonymous_report_names_no_machine(folder, made):
-    page = html.page(stored(folder, anonymous=True))
-    named = html.page(made)
+    page = page_html(stored(folder, anonymous=True))
+    named = page_html(made)
     for machine in ("n001", "n002", "n009", "n017", "login1", "spare-a", "spare-b"):
         assert machine in named
         assert machine not in page

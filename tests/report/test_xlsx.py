@@ -9,8 +9,9 @@ import numpy as np
 import openpyxl
 import pytest
 
-from commodel.report import build, write_xlsx, xlsx
+from commodel.report import build, write_xlsx
 from commodel.report.shape import Column, Section, Table, finite, show
+from commodel.report.xlsx import workbook as xlsx
 
 SHEETS = [
     "Summary",

@@ -57,7 +57,7 @@ def test_editing_a_family_refits_only_that_family(clone):
 
 
 def test_editing_the_report_only_writes_it_again(clone):
-    assert clone("workflow/commodel/report/html.py") == {"writing the"}
+    assert clone("workflow/commodel/report/html/page.py") == {"writing the"}
 
 
 def test_editing_the_probes_measures_again(clone):

@@ -6,7 +6,8 @@ rule report:
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         texts=[str(path) for path in RESULTS.inputs()],
-        code=sources("report.stored", "report.html", "report.xlsx"),
+        code=sources("report.stored", "report.html.page", "report.xlsx.workbook"),
+        looks=[str(path) for path in sorted(PACKAGE.glob("report/html/page.*s"))],
     output:
         f"reports/{E}/{E}.xlsx",
         f"reports/{E}/index.html",

@@ -2,8 +2,8 @@
 measured or fitted here."""
 
 from commodel.report.content import build
-from commodel.report.html import write_html
+from commodel.report.html.page import write_html
 from commodel.report.stored import stored
-from commodel.report.xlsx import write_xlsx
+from commodel.report.xlsx.workbook import write_xlsx
 
 __all__ = ["build", "stored", "write_html", "write_xlsx"]

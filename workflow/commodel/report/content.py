@@ -8,8 +8,9 @@ from commodel.compare.ranking import ahead
 from commodel.compare.recommend import favoured
 from commodel.compare.table import is_library
 from commodel.records import ParameterSet
-from commodel.report import (
-    charts,
+from commodel.report import charts
+from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, leaves, prepare, scaled
+from commodel.report.sections import (
     evidence,
     following,
     gaps,
@@ -21,8 +22,7 @@ from commodel.report import (
     standings,
     verdicts,
 )
-from commodel.report.answers import answers, leads
-from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, leaves, prepare, scaled
+from commodel.report.sections.answers import answers, leads
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
 from commodel.report.words import span
 from commodel.results.traces import NO_TRACES, Traces

@@ -9,7 +9,7 @@ import pandas as pd
 from commodel.advice.decisions import remarks
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
 from commodel.report.words import count, size
-from commodel.report.xlsx import write_xlsx
+from commodel.report.xlsx.workbook import write_xlsx
 
 PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
 CLOSE = "≈ "  # before a choice that others cannot be told apart from

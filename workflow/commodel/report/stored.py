@@ -17,8 +17,8 @@ from commodel.plan.make import load_plan
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
-from commodel.report.origins import RESULTS
 from commodel.report.rawlinks import results_from
+from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
 from commodel.results import collect, distributions
 from commodel.results.provenance import versions

@@ -13,10 +13,10 @@ from commodel.errors import UserError, one_line
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.plan.make import load_plan
-from commodel.report.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.received import Formula, received, rows
+from commodel.report.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.stored import ANONYMOUS, stored
-from commodel.report.xlsx import write_xlsx
+from commodel.report.xlsx.workbook import write_xlsx
 from commodel.results.provenance import code_digest
 from commodel.results.traces import digests
 

@@ -6,7 +6,6 @@ from typing import IO
 import xlsxwriter
 
 from commodel.files.atomic import whole
-from commodel.report import xlsx_charts
 from commodel.report.rawlinks import raw_link
 from commodel.report.shape import (
     COLOURS,
@@ -23,7 +22,8 @@ from commodel.report.shape import (
     origin,
     show,
 )
-from commodel.report.xlsx_layout import (
+from commodel.report.xlsx import charts as xlsx_charts
+from commodel.report.xlsx.layout import (
     WIDEST,
     ampersand,
     colour_scale,

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.table import clearly_faster, is_library, summarize
-from commodel.report import library
 from commodel.report.frames import PLACE, PLATFORM, families_of, scaled
+from commodel.report.sections import library
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
 from commodel.report.words import count, simulation
 from commodel.units import format_bytes

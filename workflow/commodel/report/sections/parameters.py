@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from commodel.models.pricing.functions import FORM_NAMES, KNOT, text
 from commodel.records import Estimate, ParameterSet
-from commodel.report.evidence import flat, ordered, rows
 from commodel.report.frames import PLATFORM
+from commodel.report.sections.evidence import flat, ordered, rows
 from commodel.report.shape import MICRO, Column, Section, Table, about, plain, table
 from commodel.report.words import simulation
 from commodel.units import format_bytes

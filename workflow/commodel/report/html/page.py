@@ -4,19 +4,19 @@ from html import escape
 from pathlib import Path
 
 from commodel.files.atomic import write_text
-from commodel.report import html_charts
-from commodel.report.html_tables import shades, table_html
-from commodel.report.page import SCRIPT, STYLE
+from commodel.report.html import charts as html_charts
+from commodel.report.html.tables import shades, table_html
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
 
+STYLE, SCRIPT = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 
 
 def write_html(report: Report, path: str | Path) -> None:
-    write_text(Path(path), page(report))
+    write_text(Path(path), page_html(report))
 
 
-def page(report: Report) -> str:
+def page_html(report: Report) -> str:
     charts = {id(chart): f"chart-{place}" for place, chart in enumerate(report.charts, 1)}
     places = charts | {id(table): f"rows-{place}" for place, table in enumerate(report.tables, 1)}
     links = "".join(f'<a href="#{anchor(section.name)}">{escape(section.name)}</a>' for section in report.sections)

@@ -4,7 +4,7 @@ import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, distinct, grade, ranked, tied_families, twins
 from commodel.compare.table import is_library, selection
-from commodel.report import following, gaps, library
+from commodel.report.sections import following, gaps, library
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from commodel.report.evidence import flat, rows
+from commodel.report.sections.evidence import flat, rows
 from commodel.report.shape import Column, Section, Table, Text, plain, table
 from commodel.report.words import simulation
 from commodel.results.traces import Traces

@@ -1,0 +1,1 @@
+"""The sections of a report, one subject a file. Each takes tables and parameter sets, and returns sections or parts."""

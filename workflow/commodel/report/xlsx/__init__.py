@@ -1,0 +1,1 @@
+"""Writes a report as a workbook: native tables and charts, values only."""
