@@ -1,6 +1,6 @@
 """Of what Snakemake prints, a user sees each complaint once, in the words of the job, with the log it stands in."""
 
-from commodel.cli._complaints import Complaints
+from commodel.cli.snakemake.complaints import Complaints
 
 LOCAL = """\
 [Sat Nov 21 11:11:22 2026]

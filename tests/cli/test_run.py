@@ -9,6 +9,7 @@ from commodel.cli import main
 from commodel.errors import UserError
 from commodel.results.holding import held
 
+FOLLOW = "commodel.cli.snakemake.following.follow"
 EXPERIMENT = """
 platform: PLATFORM
 families: [pram]
@@ -44,7 +45,7 @@ def test_an_unknown_profile_is_refused_before_anything_is_done(project, more):
 
 @pytest.mark.parametrize("profile", [[], ["--profile", "local"]], ids=["none", "local"])
 def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(project, monkeypatch, profile):
-    monkeypatch.setattr("commodel.cli._following.follow", lambda *arguments: pytest.fail("Snakemake was started"))
+    monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
     result = CliRunner().invoke(main, ["run", "on-lab", *profile])
     assert result.exit_code == 2, result.output
     said = "platform 'lab' is measured inside Slurm jobs, which no profile hands in; "
@@ -72,7 +73,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
         begun.append(log)
         return 7
 
-    monkeypatch.setattr("commodel.cli._following.follow", follow)
+    monkeypatch.setattr(FOLLOW, follow)
     result = CliRunner(env=environment).invoke(main, ["run", name, *profile])
     assert (result.exit_code, begun) == (7, ["run"]), result.output
     with held(Path("results", name), "it"):

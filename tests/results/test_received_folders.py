@@ -9,7 +9,7 @@ from contextlib import chdir, contextmanager
 
 import pytest
 
-from commodel.cli._snakemake import follow
+from commodel.cli.snakemake.running import run_snakemake
 from commodel.errors import UserError
 from commodel.files.paths import SafePath
 from commodel.files.results import Results
@@ -196,9 +196,9 @@ def test_logs_and_locks_are_files_of_their_own(plant, tmp_path):
         with pytest.raises(UserError):
             holder(folder)
         with pytest.raises(UserError, match=r"run\.log: "):
-            follow(["true"], Results(folder).log("run"), lambda line: None, lambda: None)
+            run_snakemake(["true"], Results(folder).log("run"), lambda line: None, lambda: None)
     else:
-        assert follow(["echo", "x"], Results(folder).log("run"), lambda line: None, lambda: None) == (0, 0)
+        assert run_snakemake(["echo", "x"], Results(folder).log("run"), lambda line: None, lambda: None) == (0, 0)
         assert (tmp_path / "e" / "run.log").read_text() == "x\n"
     assert precious.read_text() == "precious"
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from commodel.cli._snakemake import STOPPING, follow
+from commodel.cli.snakemake.running import STOPPING, run_snakemake
 from tests.processes import family, still_there
 
 STOPPED = """
@@ -72,7 +72,10 @@ def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
         if line == "at work":
             os.kill(os.getpid(), number)
 
-    assert follow([sys.executable, "-c", waits], tmp_path / "log", told, lambda: None) == (-signal.SIGINT, number)
+    assert run_snakemake([sys.executable, "-c", waits], tmp_path / "log", told, lambda: None) == (
+        -signal.SIGINT,
+        number,
+    )
 
 
 def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
@@ -85,7 +88,10 @@ def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
 
-    assert follow([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
+    assert run_snakemake([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", told, lambda: None) == (
+        0,
+        signal.SIGINT,
+    )
     assert (tmp_path / "log").read_text() == "at work\n1 asked to stop\n"
     assert set(lines) == {"at work", STOPPING}
 
@@ -96,9 +102,9 @@ def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
 
     command = [sys.executable, "-c", STARTS_A_JOB_TOO_LATE]
-    assert follow(command, tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
+    assert run_snakemake(command, tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
     assert (tmp_path / "log").read_text() == "at work\nthe job ended with 130\n"
-    assert follow([sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None) == (0, 0)
+    assert run_snakemake([sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None) == (0, 0)
     assert not list(tmp_path.glob("*.stop"))  # the next run is not stopped by it
 
 
@@ -109,7 +115,10 @@ def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
         if line == "at work":
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert follow([sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", told, lambda: None) == (1, signal.SIGINT)
+    assert run_snakemake([sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", told, lambda: None) == (
+        1,
+        signal.SIGINT,
+    )
     assert (tmp_path / "log.stop").exists()
 
 

@@ -24,7 +24,8 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     The rows come shape by shape: all sizes under the first set, all under the next. Memory does not
     grow with the matrix. Intervals take most of the time: --draws 0 prices twenty times as fast.
     """
-    from commodel.cli._snakemake import command, wait
+    from commodel.cli.snakemake.command import command
+    from commodel.cli.snakemake.running import wait
     from commodel.files.streams import check_suffix, piece, schema, write_stream
     from commodel.models.families import read_set
     from commodel.patterns.points import Setting

@@ -39,7 +39,8 @@ def run(
     What cannot be measured is reported as not measured, and the exit code is 1.
     """
     from commodel.cli._scores import scores
-    from commodel.cli._snakemake import command, wait
+    from commodel.cli.snakemake.command import command
+    from commodel.cli.snakemake.running import wait
     from commodel.compare.table import TEXT
     from commodel.files.results import Results
     from commodel.files.tables import read_table
@@ -71,7 +72,7 @@ def run(
 
 def _measured(campaign: Campaign, asked: Callable[..., list[str]], settings: dict, quiet: bool) -> int:
     """Snakemake's code. Raw files that prove damaged when they are collected are moved aside, and measured anew."""
-    from commodel.cli._following import follow
+    from commodel.cli.snakemake.following import follow
 
     settings = settings | {"quiet": True}
     before = campaign.finished

@@ -6,9 +6,9 @@ import time
 
 import click
 
-from commodel.cli import _snakemake
-from commodel.cli._complaints import Complaints
 from commodel.cli._progress import Line
+from commodel.cli.snakemake.complaints import Complaints
+from commodel.cli.snakemake.running import run_snakemake
 from commodel.errors import UserError
 from commodel.platforms.controller import cancel
 from commodel.results.campaign import Campaign
@@ -38,7 +38,7 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
         names.extend(RUN_ID.findall(text))
         complaints.line(text)
 
-    code, stopped = _snakemake.follow([*command, "--quiet", "host", "reason"], log, told, tick, campaign.hold)
+    code, stopped = run_snakemake([*command, "--quiet", "host", "reason"], log, told, tick, campaign.hold)
     line.clear()
     if stopped:
         for name in names:

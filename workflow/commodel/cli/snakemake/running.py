@@ -1,25 +1,19 @@
-"""The snakemake command for a folder's results with commodel's own workflow and profiles, and how it is waited for."""
+"""Runs a snakemake command as a process of its own, and passes on what should stop it."""
 
-import json
 import math
 import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TextIO
 
-from platformdirs import AppDirs
-
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError
 from commodel.files.paths import AnyPath
 from commodel.platforms.stopping import STOP_FILE
-from commodel.platforms.tools import ROOT
 from commodel.results.holding import HANDED_DOWN
 
 EVERY = 2.0  # seconds between two looks at how far it is
@@ -37,38 +31,6 @@ class Stop:
     when: float  # on the clock that never steps
 
 
-def command(snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None) -> list[str]:
-    found = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--snakefile",
-        str(ROOT / snakefile),
-        "--directory",
-        str(Path.cwd()),
-    ]
-    found += ["--workflow-profile", str(ROOT / "profiles" / "default")]
-    if profile:
-        found += ["--profile", profile_named(profile)]
-    given = [f"{name}={_text(value)}" for name, value in settings.items() if value is not None]
-    return [*found, "--config", *given, "--cores", str(cores or "all")]
-
-
-def profile_named(name: str) -> str:
-    """What Snakemake is told for a profile: one of this clone's, else a path, or one of the user's or the site's."""
-    if (own := ROOT / "profiles" / name).is_dir():
-        return str(own)
-    theirs = AppDirs("snakemake", "snakemake")
-    if any((Path(place) / name).exists() for place in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)):
-        return name
-    known = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
-    raise UserError(f"unknown profile '{name}'; {suggest(name, known)}")
-
-
-def _text(value: object) -> str:
-    return json.dumps(value) if isinstance(value, list) else str(value)
-
-
 def wait(command: list[str]) -> int:
     """Ctrl-C reaches Snakemake too; it stops its jobs, and only then is there anything to return."""
     process = subprocess.Popen(command)
@@ -79,7 +41,7 @@ def wait(command: list[str]) -> int:
             continue
 
 
-def follow(
+def run_snakemake(
     command: list[str],
     log: AnyPath,
     told: Callable[[str], None],
