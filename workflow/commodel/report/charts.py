@@ -26,10 +26,10 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
     best = {platform: distinct(part, ranked(part), MOST_FAMILIES) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        mine, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(mine)} of {asked} families with the lowest mean μ, of those that price the same one."
+        ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        note = f"The {len(ahead)} of {asked} families with the lowest mean μ, of those that price the same one."
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
-        part = part[part["family"].isin(mine)]
+        part = part[part["family"].isin(ahead)]
         if part.empty:
             continue
         labels = [
@@ -51,7 +51,7 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
                 Axis("measured [µs]", low=low, high=high),
                 Axis("predicted [µs]", low=low, high=high),
                 (diagonal, *clouds),
-                note if len(mine) < asked else "",
+                note if len(ahead) < asked else "",
             )
         )
     return charts
@@ -97,7 +97,7 @@ def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None)
     )
 
 
-def fitted(each: ParameterSet, curve: Curve, figure: int) -> Chart:
+def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     """Samples and the curve through them. Axes are logarithmic where the values span more than a factor of ten."""
     factor, label = micro(curve.y_label)
     order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
@@ -105,8 +105,8 @@ def fitted(each: ParameterSet, curve: Curve, figure: int) -> Chart:
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
     return Chart(
-        f"Fit {each.platform} {each.family} {curve.title}",
-        plain(f"{figure}. {curve.title}: {each.family}, {each.platform}{said(each)}"),
+        f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
+        plain(f"{figure}. {curve.title}: {whose(fitted_set)}"),
         over(curve, xs),
         Axis(plain(label), log=wide([*measured, *line])),
         (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
@@ -126,7 +126,7 @@ def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for curve in curves if curve in drawn]
 
 
-def left_over(each: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
+def left_over(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
     """What one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over. The
     curves of a function that goes through all of its samples leave nothing, and stay away."""
     by_axis: dict[str, list[Curve]] = {}
@@ -146,8 +146,8 @@ def left_over(each: ParameterSet, curves: Sequence[Curve], figure: int) -> list[
             xs = tuple(x for line in lines for x in line.x)
             charts.append(
                 Chart(
-                    f"Residuals {each.platform} {each.family} {same[0].x_label}",
-                    plain(f"{figure + len(charts)}. residuals: {each.family}, {each.platform}{said(each)}"),
+                    f"Residuals {fitted_set.platform} {fitted_set.family} {same[0].x_label}",
+                    plain(f"{figure + len(charts)}. residuals: {whose(fitted_set)}"),
                     over(same[0], xs),
                     Axis("fitted − measured [%]", log=False),
                     tuple(lines),
@@ -169,8 +169,9 @@ def over(curve: Curve, xs: Sequence[float]) -> Axis:
     return Axis(plain(label), log=log, bytes=log and "[B]" in label)
 
 
-def said(each: ParameterSet) -> str:
-    return " (simulated)" if each.simulated else ""
+def whose(fitted_set: ParameterSet) -> str:
+    note = " (simulated)" if fitted_set.simulated else ""
+    return f"{fitted_set.family}, {fitted_set.platform}{note}"
 
 
 def micro(label: str) -> tuple[float, str]:

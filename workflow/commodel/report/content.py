@@ -181,8 +181,8 @@ def summary(frame: pd.DataFrame, simulated: set[str], probes: list[str], contain
         blocks += [*standings.families(priced)]
         blocks += [following.overview(picked)] if len(picked) else []
         blocks += [*charts.predicted_measured(judged)]
-        if (found := leads(classes, simulated)) is not None:
-            blocks.append(found)
+        if (lead := leads(classes, simulated)) is not None:
+            blocks.append(lead)
         blocks += [standings.classes(classes, simulated), use_table(frame, uses)]
         if len(rows := library.against(frame)):
             blocks.append(library.overview(rows, simulated))

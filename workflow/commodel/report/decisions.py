@@ -40,12 +40,12 @@ def grounds(decided: pd.DataFrame) -> Answer:
         "As good: what cannot be told apart from the choice by these families, as far as they erred here.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
-        said = Counter(rows["weights"]).most_common()
-        for text, jobs in said[:MOST]:
-            share = "" if len(said) == 1 else f" at {jobs} of {count(len(rows), 'job')}"
+        weights = Counter(rows["weights"]).most_common()
+        for text, jobs in weights[:MOST]:
+            share = "" if len(weights) == 1 else f" at {jobs} of {count(len(rows), 'job')}"
             lines.append(f"Weights for {name}{share}: {text}.")
-        if len(said) > MOST:
-            lines.append(f"Weights for {name} at the others: {len(said) - MOST} more sets of them.")
+        if len(weights) > MOST:
+            lines.append(f"Weights for {name} at the others: {len(weights) - MOST} more sets of them.")
     return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks(decided))))
 
 
@@ -76,22 +76,26 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
     """Ranks (or leaves) down, message sizes across: what to use, and its predicted time."""
     over = "leaves" if rows["leaves"].any() else "ranks"
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
-    ways = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
-    cells = rows.assign(way=[CLOSE * bool(others) + way for others, way in zip(rows["as_good"], ways, strict=True)])
+    schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
+    cells = rows.assign(
+        way=[CLOSE * bool(others) + way for others, way in zip(rows["as_good"], schedules, strict=True)]
+    )
     cells = cells.assign(time=rows["seconds"] * MICRO)
-    found = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
+    rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
     sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
     first, colours = Column("over", over, "count"), palette(rows["algorithm"])
     behind = {
         (at, place): colours[stem(row.algorithm)]
         for at, number in enumerate(counts)
         for place, length in enumerate(sizes, 1)
-        if (row := found.get((number, length))) is not None and stem(row.algorithm) in colours
+        if (row := rows_at.get((number, length))) is not None and stem(row.algorithm) in colours
     }
 
     def matrix(title: str, key: str, kind: str, note: str) -> Table:
         columns = (first, *(Column(f"= {length}", size(length), kind) for length in sizes))
-        values = [(number, *(getattr(found.get((number, length)), key, None) for length in sizes)) for number in counts]
+        values = [
+            (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
+        ]
         return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
 
     note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."

@@ -57,11 +57,11 @@ def _hosts(platform: Document) -> list:
     return wanted(names, list, "a list", "hosts", "names")
 
 
-def siblings(names: Iterable[str], told: Iterable[str]) -> set[str]:
+def siblings(names: Iterable[str], texts: Iterable[str]) -> set[str]:
     """Words of what was told that differ from these names by numbers or a domain: an error may name a machine that
     nothing was measured on."""
     shapes = {_shape(name) for name in names if re.search(r"[0-9]", name)}
-    return {word for text in told for word in WORD.findall(text) if _shape(word) in shapes}
+    return {word for text in texts for word in WORD.findall(text) if _shape(word) in shapes}
 
 
 def _shape(name: str) -> str:
@@ -72,11 +72,11 @@ def hider(names: set[str]) -> Callable:
     """A function that puts numbers in the place of these names, wherever they stand in nested texts."""
     number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    found = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
+    names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
 
     def hide(value):
         if isinstance(value, str):
-            return found.sub(lambda match: number[match[0]], value)
+            return names_pattern.sub(lambda match: number[match[0]], value)
         if isinstance(value, Mapping):
             return {key: hide(entry) for key, entry in value.items()}
         return [hide(entry) for entry in value] if isinstance(value, list) else value

@@ -91,7 +91,7 @@ def _traces(plan: Plan, results: Results) -> Traces:
 def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
     """Of each batch: what the driver wrote, and what its programs wrote about themselves. A batch that never ran has
     said nothing."""
-    found = {}
+    batches = {}
     for batch in plan.batches:
         path = results.provenance(batch.name)
         about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
@@ -106,5 +106,5 @@ def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
         about["hosts"] = sorted({str(host) for program in programs for host in program.get("hosts", ())})
         if "measure" in about:
             about["measure"] = json.dumps(about["measure"], sort_keys=True)
-        found[batch.name] = about
-    return found
+        batches[batch.name] = about
+    return batches

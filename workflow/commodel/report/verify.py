@@ -39,49 +39,52 @@ class Finding:
 def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """What is the same, differs or is missing, and a remark on what was not looked at."""
     with received(path) as book:
-        said = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
-        if not said["files"]:
+        recorded = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
+        if not recorded["files"]:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
-        found = list(files(said["files"], folder))
+        findings = list(files(recorded["files"], folder))
         try:
-            made = stored(folder, anonymous=ANONYMOUS in said["tools"], tools=said["tools"])
+            made = stored(folder, anonymous=ANONYMOUS in recorded["tools"], tools=recorded["tools"])
         except UserError as error:
-            return [*found, Finding(SKIPPED, "sheets", error.message)], ""
+            return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
         with tempfile.TemporaryDirectory() as place:
             wanted = Path(place) / "wanted.xlsx"
             write_xlsx(made, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
-                return [*found, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
+                return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
             with received(wanted) as other:
-                own = said["tools"].get("code_digest") == code_digest()
-                return [*found, *sheets(book, other, path, own)], REPACKED if own else f"The workbook was {OTHER_CODE}."
+                own = recorded["tools"].get("code_digest") == code_digest()
+                return [
+                    *findings,
+                    *sheets(book, other, path, own),
+                ], REPACKED if own else f"The workbook was {OTHER_CODE}."
 
 
 def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
     """Two columns side by side on the sheet of the provenance, from their headers down to a blank."""
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     if SHEET not in book.sheetnames:
-        return found
+        return entries
     inside = False
     for row in rows(book[SHEET], PROVENANCE_ROWS, PROVENANCE_COLUMNS, path):
         if inside and not row[0]:
             break
         if inside:
-            found[str(row[0])] = str(row[1])
+            entries[str(row[0])] = str(row[1])
         inside = inside or row[:2] == (key, value)
-    return found
+    return entries
 
 
-def files(said: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
+def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """By name. No name from the workbook is looked for: it may be any path."""
     there = digests(load_plan(Results.of(folder).plan), folder)
-    for name in dict.fromkeys([*there, *said]):
+    for name in dict.fromkeys([*there, *recorded]):
         if name not in there:
             yield Finding(MISSING, one_line(name, 200), "not in the results")
-        elif name not in said:
+        elif name not in recorded:
             yield Finding(MISSING, name, "not in the workbook")
         else:
-            yield Finding(SAME if said[name] == there[name] else DIFFERS, name)
+            yield Finding(SAME if recorded[name] == there[name] else DIFFERS, name)
 
 
 def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
@@ -124,8 +127,8 @@ def alike(one: object, other: object) -> bool:
 
 
 def described(odd: list[tuple[int, int, object, object]]) -> str:
-    row, column, found, wanted = odd[0]
-    text = f"found {shown(found)}, the results give {shown(wanted)}, in {letters(column)}{row + 1}"
+    row, column, value, wanted = odd[0]
+    text = f"found {shown(value)}, the results give {shown(wanted)}, in {letters(column)}{row + 1}"
     return text + (f" (and {len(odd) - 1} more)" if len(odd) > 1 else "")
 
 

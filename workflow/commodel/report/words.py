@@ -37,8 +37,8 @@ def gain(row) -> str:
     else:
         text = f"{times(row.gain_low, row.gain_high)} faster than {row.next}"
         text += "" if row.clear == row.sizes else f", clear at {row.clear} of {row.sizes} sizes"
-    said = row.own or not math.isfinite(row.over_low) or row.next_own
-    if said:
+    no_library = row.own or not math.isfinite(row.over_low) or row.next_own
+    if no_library:
         return text
     if row.over_high <= 1 + NEGLIGIBLE:
         return f"{text}; as fast as the library's own"

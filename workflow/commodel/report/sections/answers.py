@@ -32,7 +32,7 @@ def answers(
     trusted = {
         platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
     }
-    found = {
+    sections = {
         "Which model to trust": [
             line
             for platform, part in judged.groupby("platform")
@@ -50,7 +50,7 @@ def answers(
         ],
         "What is missing": missing(comparison, simulated, probes),
     }
-    return [Answer(question, tuple(lines)) for question, lines in found.items() if lines]
+    return [Answer(question, tuple(lines)) for question, lines in sections.items() if lines]
 
 
 def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.DataFrame) -> list[str]:

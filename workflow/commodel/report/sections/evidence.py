@@ -15,16 +15,20 @@ from commodel.report.words import simulation
 def fits(sets: Sequence[ParameterSet]) -> Section:
     """Every fitted curve: how well it fits, a chart, what is left over, and the samples it was drawn through."""
     curves, samples, drawn = [], [], []
-    for each in ordered(sets):
-        title = {"platform": each.platform, "simulated": simulation(each.simulated), "family": each.family}
-        interesting = charts.worst_fitted(each.curves)
-        for curve in each.curves:
+    for fitted_set in ordered(sets):
+        title = {
+            "platform": fitted_set.platform,
+            "simulated": simulation(fitted_set.simulated),
+            "family": fitted_set.family,
+        }
+        interesting = charts.worst_fitted(fitted_set.curves)
+        for curve in fitted_set.curves:
             head = title | {"curve": curve.title}
             factor, label = charts.micro(curve.y_label)
             figure = None
             if curve in interesting:
                 figure = len(drawn) + 1
-                drawn.append(charts.fitted(each, curve, figure))
+                drawn.append(charts.fitted(fitted_set, curve, figure))
             errors = charts.residuals(curve)
             curves.append(
                 head
@@ -41,9 +45,9 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
                 }
             )
             for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
-                found = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
-                samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | found)
-        drawn += charts.left_over(each, interesting, len(drawn) + 1)
+                values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
+                samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | values)
+        drawn += charts.left_over(fitted_set, interesting, len(drawn) + 1)
     head = [*PLATFORM, Column("family", "family"), Column("curve", "curve")]
     about = [
         *head,
@@ -67,7 +71,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
         Column("error", "fitted − measured [%]", "signed"),
     ]
     note = "Left-out error: each sample left out in turn and predicted by the fit to the others. n/a: too few samples."
-    if sum(len(each.curves) for each in sets) > sum(row["figure"] is not None for row in curves):
+    if sum(len(fitted_set.curves) for fitted_set in sets) > sum(row["figure"] is not None for row in curves):
         note += f" Drawn are the {charts.MOST_CURVES} worst fitted curves of each family; blank: not drawn."
     blocks = (
         table("Curves", "Fitted curves", about, rows(curves, about), fixed=4, note=note),
@@ -99,7 +103,7 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
 
 
 def ordered(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
-    return sorted(sets, key=lambda each: (each.platform, each.family, each.source))
+    return sorted(sets, key=lambda fitted: (fitted.platform, fitted.family, fitted.source))
 
 
 def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
@@ -109,13 +113,13 @@ def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
 
 def flat(nested: Mapping, prefix: str = "") -> dict[str, str]:
     """Nested provenance as dotted keys and texts."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for key, value in nested.items():
         name = plain(f"{prefix}{key}")
         if isinstance(value, Mapping):
-            found |= flat(value, f"{name}.")
+            texts |= flat(value, f"{name}.")
         elif isinstance(value, list | tuple | set):
-            found[name] = plain(", ".join(str(entry) for entry in value))
+            texts[name] = plain(", ".join(str(entry) for entry in value))
         else:
-            found[name] = show("text", value) if value is None or isinstance(value, bool) else plain(str(value))
-    return found
+            texts[name] = show("text", value) if value is None or isinstance(value, bool) else plain(str(value))
+    return texts

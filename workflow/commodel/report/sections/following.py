@@ -22,18 +22,17 @@ def sentence(picked: pd.DataFrame) -> list[str]:
     """How good the advice was on one platform; nothing where there was nothing to choose."""
     if picked.empty:
         return []
-    found = scoring.summary(picked.assign(operation=ALL)).iloc[0]
+    figures = scoring.summary(picked.assign(operation=ALL)).iloc[0]
     line = "following the vote of all families (weights from the other jobs) finds the fastest schedule or a tie in "
-    line += f"{percent(found['right'])} of {count(found['jobs'], 'job')}"
-    if not found["regret_max"] > 0:
+    line += f"{percent(figures['right'])} of {count(figures['jobs'], 'job')}"
+    if not figures["regret_max"] > 0:
         line += ", costs nothing"
     else:
         worst = picked.loc[picked["regret"].idxmax()]
         where = f"{worst['way']} for {worst['operation']}, {worst['size']}, {size(worst['bytes'])}"
-        line += (
-            f", costs {percent(found['regret_mean'])} on average and {percent(found['regret_max'])} at worst ({where})"
-        )
-    if (gain := found["gain"]) > 0:
+        mean, most = percent(figures["regret_mean"]), percent(figures["regret_max"])
+        line += f", costs {mean} on average and {most} at worst ({where})"
+    if (gain := figures["gain"]) > 0:
         over = (
             f"is on average {gain:.2f}× faster than" if gain >= 1 else f"takes on average {1 / gain:.2f}× the time of"
         )

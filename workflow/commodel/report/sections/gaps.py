@@ -67,10 +67,11 @@ def points(once: pd.DataFrame) -> list[str]:
 
 def passes(once: pd.DataFrame) -> list[str]:
     """Of a comparison with one row a point: those that were measured in some of their passes only."""
-    found = [text.replace("ok,", "with") for text in once["measurement"] if text.startswith("ok, ")]
-    if not found:
+    outcomes = [text.replace("ok,", "with") for text in once["measurement"] if text.startswith("ok, ")]
+    if not outcomes:
         return []
-    line = f"{count(len(found), 'point')} {'has' if len(found) == 1 else 'have'} some passes only, {by_number(found)}: "
+    verb = "has" if len(outcomes) == 1 else "have"
+    line = f"{count(len(outcomes), 'point')} {verb} some passes only, {by_number(outcomes)}: "
     line += "in the others every sample came late, the time of the batch was over, or three cases in a row had failed. "
     return [line + "Their intervals hold less of what changes from pass to pass."]
 

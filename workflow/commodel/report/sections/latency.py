@@ -114,8 +114,8 @@ def singles(rows: list[dict]) -> list[str]:
     where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
     for platform in where:
-        mine = [row for row in rows if row["platform"] == platform]
-        alike, said = sum(row["single"] for row in mine), " (simulated)" if mine[0]["simulated"] == "simulated" else ""
-        sizes = "every size" if alike == len(mine) else f"{alike} of {len(mine)} sizes"
-        lines.append(f"{platform}{said}: at {sizes} all samples are the same: one value, no distribution to draw.")
+        here = [row for row in rows if row["platform"] == platform]
+        alike, note = sum(row["single"] for row in here), " (simulated)" if here[0]["simulated"] == "simulated" else ""
+        sizes = "every size" if alike == len(here) else f"{alike} of {len(here)} sizes"
+        lines.append(f"{platform}{note}: at {sizes} all samples are the same: one value, no distribution to draw.")
     return lines

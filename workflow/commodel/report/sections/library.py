@@ -25,8 +25,8 @@ def against(comparison: pd.DataFrame) -> pd.DataFrame:
         if (other := libraries.get(row["group"])) is not None
     ]
     columns = ["platform", "operation", "place", "size", "bytes", "group", "way", "measured", "library", "outcome"]
-    found = pd.DataFrame(rows, columns=columns)
-    return found.assign(gain=found["library"].astype(float) / found["measured"].astype(float))
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(gain=frame["library"].astype(float) / frame["measured"].astype(float))
 
 
 def outcome(schedule: dict, library: dict) -> str:

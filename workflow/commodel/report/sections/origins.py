@@ -36,13 +36,13 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
         entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
         blocks.append(table("Tools", "What it was written with", columns, rows(entries, columns)))
     note = "Where the measurements come from. One batch is one allocation."
-    found = [Section(SHEET, note, tuple(blocks))]
+    pages = [Section(SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
-        found.append(
+        pages.append(
             Section(INPUTS, note, tuple(Text(plain(name), lines(text)) for name, text in traces.texts.items()))
         )
-    return found
+    return pages
 
 
 def attempts(traces: Traces, simulated: set[str]) -> Table:
@@ -81,12 +81,12 @@ def moment(seconds: object) -> str | None:
 
 def lines(text: str) -> tuple[str, ...]:
     """Line by line, nothing dropped silently: a long line goes on in the next row, a long text says how long it is."""
-    found = []
+    shown = []
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)
-        found += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
-    more = len(found) - MOST_LINES
-    return (*found[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
+        shown += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
+    more = len(shown) - MOST_LINES
+    return (*shown[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
 
 
 def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
@@ -107,8 +107,8 @@ def common(batches: Mapping[str, Mapping], simulated: set[str]) -> tuple[Table, 
     differing = [key for key in keys if key not in common and key not in ("platform", "simulated")]
     if "platform" in keys and "platform" not in common:
         differing.insert(0, "platform")
-    said = pd.DataFrame([(key, next(iter(entries.values()))[key]) for key in common], columns=["key", "value"])
-    shared = table("Common", "Common to every batch", [Column("key", "key"), Column("value", "value")], said)
+    shared_rows = pd.DataFrame([(key, next(iter(entries.values()))[key]) for key in common], columns=["key", "value"])
+    shared = table("Common", "Common to every batch", [Column("key", "key"), Column("value", "value")], shared_rows)
     head = [Column("batch", "batch"), Column("simulated", "simulated")]
     heads = {
         name: {

@@ -23,7 +23,7 @@ METHOD = (
 def against(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
     """A row for each point that was measured in a container and on the platform that is the same without it."""
     once = frame[frame["measured"] > 0].drop_duplicates("point")
-    found = []
+    pairs = []
     for name, about in containers.items():
         native = plain(about.get("native") or "")
         inside, outside = once[once["platform"] == plain(name)], once[once["platform"] == native]
@@ -31,10 +31,10 @@ def against(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFr
             times = ["measured", "measured_low", "measured_high"]
             inside = inside[["platform", "simulated", *SAME, *times]]
             outside = outside[[*SAME, *times]].assign(native=native)
-            found.append(inside.merge(outside, on=SAME, suffixes=("", "_native")))
-    if not found:
+            pairs.append(inside.merge(outside, on=SAME, suffixes=("", "_native")))
+    if not pairs:
         return pd.DataFrame()
-    return ratios(pd.concat(found, ignore_index=True))
+    return ratios(pd.concat(pairs, ignore_index=True))
 
 
 def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -56,19 +56,24 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
     for name, about in containers.items():
         if not (native := plain(about.get("native") or "")):
             continue
-        mine = pairs[pairs["platform"] == plain(name)] if len(pairs) else pairs
+        measured = pairs[pairs["platform"] == plain(name)] if len(pairs) else pairs
         where = f"{origin(plain(name), simulated)}, {described(about)}, beside {origin(native, simulated)} without it"
-        if mine.empty:
+        if measured.empty:
             lines.append(f"{where}: no point was measured on both.")
             continue
-        worst = mine.loc[mine["ratio"].idxmax()]
+        worst = measured.loc[measured["ratio"].idxmax()]
         job = f"{worst['operation']} {worst['choice']}, {over(worst)}, {size(worst['bytes'])}"
-        told = [f"{number} {which}" for which in OUTCOMES[:2] if (number := int((mine["outcome"] == which).sum()))]
-        line = (
-            f"{where}: {geometric(np.log(mine['ratio'])):.3f}× the time{mean_interval(mine['ratio'])}, geometric mean "
+        outcomes = [
+            f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
+        ]
+        mean = geometric(np.log(measured["ratio"]))
+        line = f"{where}: {mean:.3f}× the time{mean_interval(measured['ratio'])}, geometric mean "
+        line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({job}). "
+        line += (
+            f"Told from 1: {' and '.join(outcomes)} of {len(measured)}."
+            if outcomes
+            else "At no point can it be told from 1."
         )
-        line += f"over {count(len(mine), 'point')}; {worst['ratio']:.2f}× at worst ({job}). "
-        line += f"Told from 1: {' and '.join(told)} of {len(mine)}." if told else "At no point can it be told from 1."
         lines.append(line)
     return lines
 
@@ -78,11 +83,11 @@ def over(pair: Mapping) -> str:
     return f"{pair['leaves']} leaves" if pair["leaves"] else count(pair["ranks"], "rank")
 
 
-def mean_interval(found: pd.Series) -> str:
+def mean_interval(ratios: pd.Series) -> str:
     """Of the geometric mean, from how the points differ; of one point there is none."""
-    if len(found) < 2:
+    if len(ratios) < 2:
         return ""
-    logs = np.log(found.to_numpy())
+    logs = np.log(ratios.to_numpy())
     half = stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs))
     return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"
 
@@ -134,7 +139,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
 def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
     """Ratio over the native time, a chart a platform, a series an operation: what is fixed falls off to the right."""
     drawn = []
-    for (name, native), mine in pairs.groupby(["platform", "native"]):
+    for (name, native), inside in pairs.groupby(["platform", "native"]):
         series = [
             Series(
                 operation,
@@ -146,7 +151,7 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 tuple(part["low"]),
                 tuple(part["high"]),
             )
-            for place, (operation, part) in enumerate(mine.groupby("operation"))
+            for place, (operation, part) in enumerate(inside.groupby("operation"))
         ]
         title = f"Container over native: {origin(name, simulated)} beside {origin(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)

@@ -39,30 +39,34 @@ NOTE = (
 
 def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
     scalars, samples, sources = [], [], []
-    for each in ordered(sets):
-        head = {"platform": each.platform, "simulated": simulation(each.simulated), "family": each.family}
-        for name, estimate in each.values.items():
+    for fitted_set in ordered(sets):
+        head = {
+            "platform": fitted_set.platform,
+            "simulated": simulation(fitted_set.simulated),
+            "family": fitted_set.family,
+        }
+        for name, estimate in fitted_set.values.items():
             function, _, last = name.rpartition(".")
-            known = named(each, definitions, name, function) | shown(estimate)
+            known = named(fitted_set, definitions, name, function) | shown(estimate)
             if function and (place := KNOT.fullmatch(last)):
                 level = int(place[2]) if place[2] else None
                 samples.append(head | known | {"name": function, "at": int(place[1]), "level": level})
             else:
                 scalars.append(head | known | {"name": name})
-        for name, reason in each.missing.items():
+        for name, reason in fitted_set.missing.items():
             absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
-            scalars.append(head | named(each, definitions, name, "") | absent | {"name": name})
-        ends = each.bytes_range
+            scalars.append(head | named(fitted_set, definitions, name, "") | absent | {"name": name})
+        ends = fitted_set.bytes_range
         sources.append(
             head
             | {
-                "source": each.source,
+                "source": fitted_set.source,
                 "range": f"{format_bytes(int(ends[0]))} … {format_bytes(int(ends[1]))}" if ends else "",
-                "values": len(each.values),
-                "left_out": 100 * each.left_out.get("error", math.nan),
-                "cases": each.left_out.get("cases", 0),
-                "unknown": sum(not estimate.known for estimate in each.values.values()),
-                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(each.provenance).items()),
+                "values": len(fitted_set.values),
+                "left_out": 100 * fitted_set.left_out.get("error", math.nan),
+                "cases": fitted_set.left_out.get("cases", 0),
+                "unknown": sum(not estimate.known for estimate in fitted_set.values.values()),
+                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(fitted_set.provenance).items()),
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
@@ -99,11 +103,13 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
     return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
 
 
-def named(each: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str, function: str) -> dict:
+def named(fitted_set: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str, function: str) -> dict:
     """What a value is: the form of its function and the meaning of its parameter, found by its longest known name."""
     names = [name, function, name.partition(".")[0]]
-    form = next((each.forms[key] for key in names if key in each.forms), "")
-    meaning = next((definitions[each.family, key] for key in names if (each.family, key) in definitions), "")
+    form = next((fitted_set.forms[key] for key in names if key in fitted_set.forms), "")
+    meaning = next(
+        (definitions[fitted_set.family, key] for key in names if (fitted_set.family, key) in definitions), ""
+    )
     return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 

@@ -87,15 +87,15 @@ def best_marked(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int]
     return frozenset(marks)
 
 
-def classes(found: pd.DataFrame, simulated: set[str]) -> Table:
+def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     """Operation × fan-in × message size: the rows of `ranking.ahead`."""
-    shown = found.assign(simulated=[simulation(platform in simulated) for platform in found["platform"]])
+    shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
     shown["tied"] = [
-        ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in found.itertuples()
+        ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in ahead.itertuples()
     ]
-    shown["same"] = [", ".join(row.same) for row in found.itertuples()]
+    shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
-    shown["alone"] = [row.told and not row.tied for row in found.itertuples()]
+    shown["alone"] = [row.told and not row.tied for row in ahead.itertuples()]
     columns = [
         *PLATFORM,
         Column("operation", "operation"),

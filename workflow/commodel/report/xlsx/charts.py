@@ -54,7 +54,7 @@ class ChartData:
         top, last = self.first + 2, self.first + 1 + len(series.x)
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
         dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
-        found = {
+        options = {
             "name": [SHEET, self.first + 1, column + 1],
             "categories": [SHEET, top, column, last, column],
             "values": [SHEET, top, column + 1, last, column + 1],
@@ -62,7 +62,7 @@ class ChartData:
             "line": {"none": True},
         }
         if series.style in ("dots", "both"):
-            found["marker"] = {
+            options["marker"] = {
                 "type": dot,
                 "size": 5,
                 "fill": {"color": colour},
@@ -70,17 +70,17 @@ class ChartData:
             }
         if series.style != "dots":
             dash = "dash" if series.style == "dashed" else "solid"
-            found["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
+            options["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
         if series.low:
             up = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
             down = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
-            found["y_error_bars"] = {
+            options["y_error_bars"] = {
                 "type": "custom",
                 "plus_values": up,
                 "minus_values": down,
                 "line": {"color": colour},
             }
-        return found
+        return options
 
     def write(self, sheet, bold) -> None:
         """Row by row: the chart's title, the names of x and y, the values."""
@@ -99,7 +99,7 @@ class ChartData:
 
 
 def axis(axis: Axis) -> dict:
-    found: dict = {
+    options: dict = {
         "name": literal(axis.label),
         "name_font": {"size": 10, "bold": False},
         "num_font": {"size": 9},
@@ -109,10 +109,10 @@ def axis(axis: Axis) -> dict:
         "crossing": "min",
     }
     if axis.log:
-        found["log_base"] = 16 if axis.bytes else 10
+        options["log_base"] = 16 if axis.bytes else 10
     if axis.low is not None:
-        found |= {"min": axis.low, "max": axis.high}
-    return found
+        options |= {"min": axis.low, "max": axis.high}
+    return options
 
 
 def literal(text: str) -> str:
