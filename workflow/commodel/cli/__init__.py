@@ -44,8 +44,8 @@ class Verbs(click.Group):
     """Finds the verbs in this folder: `verb.py` holds a command called `verb`."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
-        found = sorted(path.stem.removesuffix("_") for path in HERE.glob("[a-z]*.py"))
-        return sorted(found, key=lambda name: STAGES.index(name) if name in STAGES else len(STAGES))
+        names = sorted(path.stem.removesuffix("_") for path in HERE.glob("[a-z]*.py"))
+        return sorted(names, key=lambda name: STAGES.index(name) if name in STAGES else len(STAGES))
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):

@@ -120,13 +120,13 @@ WRITERS = {
 def show_score(evidence: Evidence, style: str) -> None:
     if evidence.held_out.empty:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
-    found = summary(picks(evidence.held_out))
-    if found.empty:
+    figures = summary(picks(evidence.held_out))
+    if figures.empty:
         raise UserError("nothing to score: no job has two priced and measured alternatives")
     if style != "table":
-        show(found.to_dict("records"), style)
+        show(figures.to_dict("records"), style)
         return
-    show([_scored(row) for row in found.to_dict("records")], style)
+    show([_scored(row) for row in figures.to_dict("records")], style)
     click.echo("\nBest: the vote's pick is the fastest measured, or as good. Above 1 × the library takes longer.")
 
 

@@ -59,6 +59,6 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 def _figures(row: dict) -> dict:
     """Numbers as text of three digits, counts as they are."""
-    found = {title: row[name] for name, title in FIGURES.items()}
+    texts = {title: row[name] for name, title in FIGURES.items()}
     percent = {"bias": f"{100 * row['bias']:+.3g} %", "inside": f"{100 * row['inside_share']:.0f} %"}
-    return found | {title: f"{found[title]:.4g}" for title in found if "μ" in title} | percent
+    return texts | {title: f"{texts[title]:.4g}" for title in texts if "μ" in title} | percent

@@ -50,19 +50,19 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
         raise UserError("--ranks is missing")
     if name != "barrier" and sizes is None:
         raise UserError(f"--bytes is missing; {name} needs a message size")
-    ways = [{"topology": spec} for spec in topology]
+    named = [{"topology": spec} for spec in topology]
     every = [spec for spec, entry in choices(name).items() if not entry.needs_argument]
-    ways = ways or [{"algorithm": spec} for spec in algorithm or every]
+    named = named or [{"algorithm": spec} for spec in algorithm or every]
     counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
     lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
-    if (asked := len(ways) * len(counts) * len(lengths)) > MAX_COMBINATIONS:
+    if (asked := len(named) * len(counts) * len(lengths)) > MAX_COMBINATIONS:
         raise UserError(f"these options mean {asked} patterns, wanted at most {MAX_COMBINATIONS}")
     setting = setting or Setting.unlimited()
     return [
         make_point(
             setting, {"operation": name, **way, **count, "bytes": length} | ({"layout": layout} if layout else {})
         )
-        for way in ways
+        for way in named
         for count in counts
         for length in lengths
     ]

@@ -11,8 +11,8 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
     """Per platform and family, the best first: mean proportional error, over all points and over those its parameters
     reach, and how often it picks the fastest choice."""
     by = ["platform", "simulated", "family"]
-    found = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
-    found = found.sort_values(["platform", "mu_mean", "family"])
+    rows = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    rows = rows.sort_values(["platform", "mu_mean", "family"])
 
     def digits(mu: float) -> float | str:
         return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
@@ -27,5 +27,5 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
             "of points": int(row.points_reached),
             "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
         }
-        for row in found.itertuples()
+        for row in rows.itertuples()
     ]

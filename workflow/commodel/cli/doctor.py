@@ -18,8 +18,8 @@ def doctor(need: str | None) -> None:
     rows = []
     for tool in TOOLS:
         path = find(tool.program)
-        found = version([path, *tool.version_arguments]) if path else "missing"
-        rows.append({"tool": tool.name, "found": found[:45], "where": path or "-", "gives": tool.gives})
+        answer = version([path, *tool.version_arguments]) if path else "missing"
+        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "gives": tool.gives})
         if not path:
             rows[-1]["gives"] += f"; get it: {tool.get}"
     click.echo(table(rows))

@@ -74,8 +74,8 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
     from commodel.files.tables import read_table
     from commodel.results.collect import TEXT
 
-    found = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})), table)
-    click.echo("\n".join(str(name) for name in extrap.write(found, style, out)))
+    regions = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})), table)
+    click.echo("\n".join(str(name) for name in extrap.write(regions, style, out)))
 
 
 @export.command(name="simgrid")

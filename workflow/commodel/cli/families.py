@@ -25,10 +25,10 @@ def families(name: str | None, style: str) -> None:
     if name and style == "table":
         click.echo(sheet(family(name)))
     elif style == "json":
-        entries = [about(family(one)) for one in ([name] if name else family_names())]
+        entries = [about(family(each)) for each in ([name] if name else family_names())]
         click.echo(json.dumps(entries[0] if name else entries, indent=1, ensure_ascii=False))
     else:
-        show([row(family(one)) for one in ([name] if name else family_names())], style)
+        show([row(family(each)) for each in ([name] if name else family_names())], style)
 
 
 def row(entry: Family) -> dict[str, str]:

@@ -60,8 +60,8 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
     plan, samples = (SafePath.given(path, results) for path in (plan_file, observations))
-    found = fit_family(load_plan(plan), read_table(samples, TEXT), families[0], platform)
-    write_parameters(SafePath.given(out, results), found)
-    if not found.values:
-        reason = next(iter(found.missing.values()))
+    parameters = fit_family(load_plan(plan), read_table(samples, TEXT), families[0], platform)
+    write_parameters(SafePath.given(out, results), parameters)
+    if not parameters.values:
+        reason = next(iter(parameters.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)

@@ -47,13 +47,13 @@ def _table(entry: Format) -> click.Command:
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @TABLE
     def command(files, out: Path, ranks: str | None, **given) -> None:
-        found = read_times(entry, files, Given(**given, ranks=parse_count(ranks, 2) if ranks else 0))
-        write_text(out, as_csv([asdict(time) for time in found.times]) + "\n")
-        operations = ", ".join(dict.fromkeys(time.operation for time in found.times))
-        statistics = ", ".join(dict.fromkeys(time.statistic for time in found.times))
-        click.echo(f"{out}: {len(found.times)} times of {operations} ({statistics})")
-        if found.left_out:
-            click.echo(f"commodel: left out what cannot be used: {left_out(found)}", err=True)
+        imported = read_times(entry, files, Given(**given, ranks=parse_count(ranks, 2) if ranks else 0))
+        write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
+        operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
+        statistics = ", ".join(dict.fromkeys(time.statistic for time in imported.times))
+        click.echo(f"{out}: {len(imported.times)} times of {operations} ({statistics})")
+        if imported.left_out:
+            click.echo(f"commodel: left out what cannot be used: {left_out(imported)}", err=True)
 
     for name in reversed(("algorithm", "ranks", "layout", *entry.asks)):
         command = ASKED[name](command)
@@ -86,8 +86,8 @@ def net_gauge(file: Path, out: Path) -> None:
     _write(out, netgauge.parameters(file))
 
 
-def _write(out: Path, found: ParameterSet) -> None:
+def _write(out: Path, parameters: ParameterSet) -> None:
     from commodel.files.sets import write_parameters
 
-    write_parameters(out, found)
-    click.echo(f"{out}: {len(found.values)} values of {found.platform}, {found.source}")
+    write_parameters(out, parameters)
+    click.echo(f"{out}: {len(parameters.values)} values of {parameters.platform}, {parameters.source}")

@@ -104,8 +104,8 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     predictions = []
     for parameters in sets:
-        mine = [point for point in plan.points if point.platform == parameters.platform]
-        predictions += price(parameters, mine, strict=False)
+        points = [point for point in plan.points if point.platform == parameters.platform]
+        predictions += price(parameters, points, strict=False)
     write_table(SafePath.given(out, plan_file.parent), priced(predictions))
 
 

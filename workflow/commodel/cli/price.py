@@ -43,8 +43,8 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     path = find("experiment", experiment)
     if jobs:
         settings = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
-        asked = command("workflow/rules/price.smk", settings | {"on": platform, "draws": draws}, None, profile)
-        raise SystemExit(wait([*asked, "--quiet", "host", "reason"]))
+        command_line = command("workflow/rules/price.smk", settings | {"on": platform, "draws": draws}, None, profile)
+        raise SystemExit(wait([*command_line, "--quiet", "host", "reason"]))
     setting = Setting.unlimited()
     if platform:
         file = find("platform", platform)

@@ -51,12 +51,12 @@ def run(
     from commodel.results.holding import hold
 
     settings = {"experiment": find("experiment", experiment), "only": only}
-    asked = command("Snakefile", settings, cores, profile)
+    command_line = command("Snakefile", settings, cores, profile)
     folder = results(experiment)
     Results(folder).check()
     if dry_run:
         _tell(totals(make_plan(experiment, Path.cwd(), only)), quiet)
-        raise SystemExit(wait([*asked, "--dry-run"]))
+        raise SystemExit(wait([*command_line, "--dry-run"]))
     with hold(folder, RUN) as stream:  # the workflow shares it, and holds the folder also without this process
         campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
         _require_jobs(campaign, profile)
@@ -70,19 +70,19 @@ def run(
     raise SystemExit(code)
 
 
-def _measured(campaign: Campaign, asked: Callable[..., list[str]], settings: dict, quiet: bool) -> int:
+def _measured(campaign: Campaign, command: Callable[..., list[str]], settings: dict, quiet: bool) -> int:
     """Snakemake's code. Raw files that prove damaged when they are collected are moved aside, and measured anew."""
     from commodel.cli.snakemake.following import follow
 
     settings = settings | {"quiet": True}
     before = campaign.finished
-    code = follow(campaign, asked(settings=settings), "run", quiet)
+    code = follow(campaign, command(settings=settings), "run", quiet)
     if code and any(batch in campaign.unfinished for batch in before):
         click.echo("commodel: what was moved aside is measured anew", err=True)
-        code = follow(campaign, asked(settings=settings), "again", quiet)
+        code = follow(campaign, command(settings=settings), "again", quiet)
     missing, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < missing < count:
-        if failed := follow(campaign, asked(settings=settings | {"finish": True}), "finish", quiet):
+        if failed := follow(campaign, command(settings=settings | {"finish": True}), "finish", quiet):
             raise SystemExit(failed)
         click.echo(
             f"commodel: {missing} of {count} batches did not finish; their points are marked as not measured;"

@@ -23,7 +23,7 @@ class Complaints:
     def __init__(self, show: Callable[[str], None]):
         self.show = show
         self.stage = ""
-        self.said: set[str] = set()
+        self.shown: set[str] = set()
         self.last: deque[str] = deque(maxlen=KEPT)
         self.log, self.fences = "", 0
         self.expected = ""  # the kind of line that a complaint follows
@@ -49,6 +49,6 @@ class Complaints:
             self.expected = TRACE if text.startswith(TRACE) else text
 
     def _say(self, text: str) -> None:
-        if text not in self.said:
-            self.said.add(text)
+        if text not in self.shown:
+            self.shown.add(text)
             self.show(f"{text} (log: {self.log})" if self.log else text)

@@ -34,11 +34,11 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
 
     names: list[str] = []  # of the run's jobs in Slurm's queue
 
-    def told(text: str) -> None:
+    def show(text: str) -> None:
         names.extend(RUN_ID.findall(text))
         complaints.line(text)
 
-    code, stopped = run_snakemake([*command, "--quiet", "host", "reason"], log, told, tick, campaign.hold)
+    code, stopped = run_snakemake([*command, "--quiet", "host", "reason"], log, show, tick, campaign.hold)
     line.clear()
     if stopped:
         for name in names:
@@ -48,7 +48,7 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
         click.echo(f"commodel: stopped by {how}; what is measured is kept, and run goes on from there", err=True)
         raise SystemExit(128 + stopped)
     if code:
-        for text in [] if complaints.said else complaints.last:
+        for text in [] if complaints.shown else complaints.last:
             click.echo(text, err=True)
         click.echo(f"commodel: the run did not end well; all that it printed is in {log}", err=True)
     elif not quiet:

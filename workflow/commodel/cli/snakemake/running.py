@@ -44,7 +44,7 @@ def wait(command: list[str]) -> int:
 def run_snakemake(
     command: list[str],
     log: AnyPath,
-    told: Callable[[str], None],
+    show: Callable[[str], None],
     tick: Callable[[], None],
     hold: TextIO | None = None,
 ) -> tuple[int, int]:
@@ -70,7 +70,7 @@ def run_snakemake(
 
             def look() -> None:
                 if stopped:
-                    told(STOPPING)
+                    show(STOPPING)
                     if time.monotonic() - stopped[0].when > LAST and process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
                 tick()
@@ -79,7 +79,7 @@ def run_snakemake(
                 with suppress(OSError):  # a full disk is for the jobs to complain about
                     kept.write(line)
                 if not stopped:
-                    told(line.decode(errors="replace").rstrip("\n"))
+                    show(line.decode(errors="replace").rstrip("\n"))
     return process.returncode, stopped[0].number if stopped else 0
 
 
