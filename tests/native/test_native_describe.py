@@ -1,6 +1,7 @@
 """Every program tells what it is, without MPI running."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -61,4 +62,5 @@ def test_describe_under_simgrid(simgrid_programs, tmp_path):
 
 
 def test_every_program_is_covered(mpi_programs):
-    assert {path.name for path in mpi_programs.iterdir() if path.is_file()} == set(COLUMNS)
+    files = [path for path in mpi_programs.iterdir() if path.is_file()]
+    assert {path.name for path in files if os.access(path, os.X_OK)} == set(COLUMNS)

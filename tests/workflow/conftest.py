@@ -6,10 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from commodel.cli import main
+from commodel.plan.make import load_plan
 from tests.once import made_once
 from tests.processes import family, kill
 from tests.workflow.barrier import Barrier
@@ -59,6 +63,37 @@ class Project:
 
     def snakemake(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
         return self.ended(self.start("snakemake", *PLAIN, *arguments), code)
+
+    def verb(self, *arguments: object) -> str:
+        """What a verb prints. It runs in this process, which has loaded all that it needs."""
+        with chdir(self.folder):
+            result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def measure(self, experiment: str, batch: str) -> str:
+        raw = f"results/{experiment}/raw/{batch}"
+        return self.verb("measure", "--in", f"results/{experiment}/plan.json", "--batch", batch, "--out", raw)
+
+    def compare(self, experiment: str) -> Path:
+        """Runs an experiment up to its comparison, one stage after the other. Returns the folder of its results."""
+        results = Path("results", experiment)
+        self.verb("plan", experiment, "--write")
+        plan = load_plan(self.folder / results / "plan.json")
+        for batch in plan.batches:
+            self.measure(experiment, batch.name)
+        observations, planned = results / "observations.csv", ("--plan", results / "plan.json")
+        self.verb("collect", "--in", results / "plan.json", "--out", observations)
+        for name in plan.families:
+            sets = [results / "fitted" / platform / f"{name}.yaml" for platform in plan.platforms]
+            for platform, out in zip(plan.platforms, sets, strict=True):
+                of = ("--family", name, "--platform", platform)
+                self.verb("fit", "--in", observations, *planned, *of, "--out", out)
+            params = [word for path in sets for word in ("--params", path)]
+            out = results / "predictions" / f"{name}.csv"
+            self.verb("predict", "--family", name, *params, *planned, "--out", out)
+        self.verb("compare", "--in", results, "--out", results / "comparison.csv")
+        return self.folder / results
 
     def start(self, module: str, *arguments: str, **settings) -> subprocess.Popen:
         """One of the commands in a session of its own, so that all of it can be killed."""

@@ -61,19 +61,17 @@ def test_a_new_point_measures_only_that_point(finished):
 
 
 def test_a_killed_batch_goes_on_where_it_stopped(project):
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = json.loads((project.folder / "results/small/plan.json").read_text())
     batch = next(batch for batch in plan["batches"] if batch["points"] and batch["nodes"] == 16)
-    out = f"results/small/raw/{batch['name']}"
-    arguments = ["measure", "--in", "results/small/plan.json", "--batch", batch["name"], "--out", out]
-    project.commodel(*arguments)
+    project.measure("small", batch["name"])
     files = sorted(project.raw_files())
     assert len(files) == 4 + 2
-    (project.folder / out / files[0]).unlink()
-    (project.folder / out / f".{files[1]}.tmp").write_text("half a line")  # what a kill leaves behind
+    raw = project.folder / "results/small/raw" / batch["name"]
+    (raw / files[0]).unlink()
+    (raw / f".{files[1]}.tmp").write_text("half a line")  # what a kill leaves behind
     before = project.raw_files()
-    run = project.commodel(*arguments)
-    assert "0 of 1 done" in run.stderr
+    assert "0 of 1 done" in project.measure("small", batch["name"])
     assert {name: when for name, when in project.raw_files().items() if name in before} == before
     assert sorted(project.raw_files()) == files
 
@@ -95,7 +93,7 @@ def test_a_dry_run_and_the_slurm_profile_need_no_cluster(project):
 
 
 def test_a_platform_edited_after_planning_is_noticed(project):
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = json.loads((project.folder / "results/small/plan.json").read_text())
     path = project.folder / "params/platforms/loggp-64.yaml"
     path.write_text(path.read_text().replace("0:1.5e-6:0", "0:2.5e-6:0"))

@@ -64,7 +64,7 @@ def test_after_a_kill_of_everything_the_next_run_just_works(finished, then):
 
 def test_a_job_of_the_workflow_neither_plans_nor_is_kept_out(project):
     """As Snakemake's Slurm executor starts one on a node, while the run that wants it holds the folder."""
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = project.folder / "results/small/plan.json"
     before = plan.read_bytes()
     project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
