@@ -53,7 +53,7 @@ example: $(READY)
 test: $(READY)
 	$(COMMODEL) build mpi
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
-	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not lab and not alone'
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'not lab and not alone'
 	.venv/bin/python -m pytest -m alone
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or outages, apptainer, network: one.
