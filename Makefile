@@ -50,12 +50,11 @@ example: $(READY)
 	$(COMMODEL) report --in results/sample --out reports/example --anonymous
 
 # What measures for real has the machine to itself; the rest, simulations too, runs two at a time, the longest files first.
-MEASURING := tests/native tests/faults
 test: $(READY)
 	$(COMMODEL) build mpi
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
-	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests $(MEASURING:%=--ignore=%)
-	.venv/bin/python -m pytest $(MEASURING)
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'not lab and not alone'
+	.venv/bin/python -m pytest -m alone
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or outages, apptainer, network: one.
 LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, outages, apptainer or network))

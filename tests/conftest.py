@@ -1,12 +1,14 @@
 """Toolchains for tests that build or run something: made once, shared by all tests of a session."""
 
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from commodel.platforms.build import build
+from commodel.platforms.build import build, programs
 from commodel.platforms.tools import ROOT, find
+from tests.once import made_once
 
 settings.register_profile("shared machine", deadline=None)  # a slow moment of the machine is not a failure
 settings.load_profile("shared machine")
@@ -19,16 +21,22 @@ for number in (signal.SIGINT, signal.SIGHUP):
 
 
 @pytest.fixture(scope="session")
-def simgrid_programs():
+def simgrid_programs(tmp_path_factory):
     """The native programs for SimGrid; a machine without SimGrid skips the tests that simulate."""
     if find("smpicc") is None:
         pytest.skip("no SimGrid here")
-    return build(ROOT, "smpi")
+    return built(tmp_path_factory, "smpi")
 
 
 @pytest.fixture(scope="session")
-def mpi_programs():
-    return build(ROOT, "mpi")
+def mpi_programs(tmp_path_factory):
+    return built(tmp_path_factory, "mpi")
+
+
+def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
+    """By one worker at a time: all of them build in the same folder."""
+    made_once(factory, f"built-{toolchain}", lambda _: build(ROOT, toolchain))
+    return programs(ROOT, toolchain)
 
 
 def pytest_collection_modifyitems(items):

@@ -11,7 +11,7 @@ import pytest
 from commodel.results.rawfiles import is_whole, read_samples
 from tests.starting import environment, mpiexec
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")]
 
 
 def privately(script, *arguments, cwd):
@@ -42,7 +42,7 @@ exit $code
 @pytest.mark.parametrize("size", ["24k", "400k"])
 def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
     """The smallest takes not even the first case file, the largest some of the samples."""
-    here = campaign(points=4, samples=3000, seconds="2 s", passes=2)
+    here = campaign(points=4, samples=3000, passes=2)
     here.raw.mkdir(parents=True)
     (here.root / "before").mkdir()
     done = privately(FULL, size, here.raw, *here.command(*here.arguments), cwd=here.root)
@@ -70,19 +70,19 @@ exec "$@"
 """
 
 
-@pytest.mark.parametrize("finished", [0, 2, 4])
-def test_a_read_only_results_folder_is_named_in_one_line(campaign, finished):
-    here = campaign(points=4, samples=10)
+def test_a_read_only_results_folder_is_named_in_one_line(campaign):
+    here = campaign(points=4, samples=10, seconds="0.1 s")
     here.measure()
-    for path in sorted(here.raw.glob("*.csv"))[finished:]:
-        path.unlink()
-    before = {path: path.read_bytes() for path in here.raw.rglob("*") if path.is_file()}
-    done = privately(READ_ONLY, here.raw, *here.command(*here.arguments), cwd=here.root)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "Read-only file system" in done.stderr
-    assert here.raw.name in done.stderr
-    assert {path: path.read_bytes() for path in here.raw.rglob("*") if path.is_file()} == before
+    for finished in (4, 2, 0):
+        for path in sorted(here.raw.glob("*.csv"))[finished:]:
+            path.unlink()
+        before = {path: path.read_bytes() for path in here.raw.rglob("*") if path.is_file()}
+        done = privately(READ_ONLY, here.raw, *here.command(*here.arguments), cwd=here.root)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "Read-only file system" in done.stderr
+        assert here.raw.name in done.stderr
+        assert {path: path.read_bytes() for path in here.raw.rglob("*") if path.is_file()} == before
 
 
 CASES = "id,pairs,bytes\n" + "".join(f"case-{number},1,{8 << number}\n" for number in range(6))

@@ -10,9 +10,11 @@ import pytest
 from tests.processes import still_there
 from tests.waiting import until
 
+pytestmark = pytest.mark.alone
+
 
 def test_after_a_kill_in_the_middle_only_what_is_missing_is_measured(campaign):
-    here = campaign(passes=2, seconds="1 s")
+    here = campaign(passes=2)
     with here.start() as driver:
         until(lambda: len(here.pass_samples(2)) >= 2)
         ranks = here.ranks(driver)
@@ -52,7 +54,7 @@ def when(path):
 
 
 def test_a_termination_ends_it_cleanly(campaign):
-    here = campaign(seconds="1 s")
+    here = campaign()
     with here.start() as driver:
         until(here.pass_samples)
         ranks = here.ranks(driver)
@@ -71,7 +73,7 @@ def test_a_termination_ends_it_cleanly(campaign):
 
 
 def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(campaign):
-    here = campaign(points=2, seconds="3 s")
+    here = campaign(points=2, seconds="1.5 s")
     first = ""
     for _ in range(2):
         with here.start() as driver:
@@ -92,10 +94,10 @@ def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(ca
 
 
 def test_what_is_left_when_the_time_is_over_is_marked_and_passes_that_exist_count(campaign):
-    """Each pass over six points takes about six seconds, and there are twelve."""
-    here = campaign(passes=3, samples=1000000, seconds="3 s", budget="1 min")
+    """Each pass over six points takes about three seconds, and there are six."""
+    here = campaign(passes=3, samples=1000000, seconds="1.5 s", budget="1 min")
     assert here.batch["budget"] == 60
-    here.measure_in(0.2)
+    here.measure_in(0.1)
     passes = {
         path.stem: {line.split(",")[1] for line in path.read_text().splitlines()[1:]} for path in here.raw.glob("*.csv")
     }
@@ -121,6 +123,7 @@ def test_a_second_driver_is_told_who_the_first_is(campaign):
     with here.start() as driver:
         until(here.now)
         refused = here.measure(code=2)
+        driver.terminate()
         driver.communicate(timeout=600)
     assert "another measurement of this batch is at work already: " in refused.stderr
     assert f", process {driver.pid}, since " in refused.stderr
@@ -130,7 +133,7 @@ def test_a_second_driver_is_told_who_the_first_is(campaign):
 
 @pytest.mark.parametrize("torn", ["", "id,sample,seconds,skew,valid,stop\n", "half"])
 def test_samples_of_a_pass_that_a_lost_machine_tore_are_taken_again(campaign, torn):
-    here = campaign(points=2, samples=10)
+    here = campaign(points=2, samples=10, seconds="0.1 s")
     here.measure()
     case, other = sorted(here.ids)
     shutil.move(here.raw / f"{case}.csv", here.root / "good.csv")

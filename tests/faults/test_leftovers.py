@@ -9,6 +9,8 @@ import pytest
 from tests.processes import still_there
 from tests.waiting import until
 
+pytestmark = pytest.mark.alone
+
 SHARED = Path("/dev/shm")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict
 from tests.interchange.goal_simulator import play, read
 from tests.patterns.catalogue import catalogue, point
+from tests.tables import agree
 
 GAMMA = 3e-9
 MACHINES = [  # L, o, g in ns, G in ns/B
@@ -87,13 +89,15 @@ def test_the_reader_is_as_strict_as_txt2bin():
             read(text)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize(("operation", "way"), ALONE)
 @pytest.mark.parametrize("ranks", [2, 8, 32])
-def test_it_plays_at_the_price_of_loggp(operation, way, ranks, machine):
-    for size in (1, 64, 1000):
-        price, played = both(point(operation, way, ranks=ranks, bytes=size), machine)
-        assert played == pytest.approx(price, abs=1 + ranks)  # calc is rounded to whole ns
+def test_it_plays_at_the_price_of_loggp(ranks):
+    agree(
+        (
+            ((*way, size, machine), *both(point(*way, ranks=ranks, bytes=size), machine))
+            for way, size, machine in product(ALONE, (1, 64, 1000), MACHINES)
+        ),
+        abs=1 + ranks,  # calc is rounded to whole ns
+    )
 
 
 @pytest.mark.parametrize("machine", [machine for machine in MACHINES if machine[2] >= 2 * machine[1]])
@@ -104,12 +108,14 @@ def test_a_pipeline_whose_ports_leave_time_to_receive(machine):
         assert played == pytest.approx(price, abs=1)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("spec", TREES)
-def test_trees_play_at_the_price_of_loggp(spec, machine):
-    for operation in ("bcast", "reduce"):
-        price, played = both(point(operation, topology=spec, bytes=200), machine)
-        assert played == pytest.approx(price, abs=10)
+def test_trees_play_at_the_price_of_loggp():
+    agree(
+        (
+            ((operation, spec, machine), *both(point(operation, topology=spec, bytes=200), machine))
+            for operation, spec, machine in product(("bcast", "reduce"), TREES, MACHINES)
+        ),
+        abs=10,
+    )
 
 
 @given(

@@ -42,8 +42,7 @@ def test_patterns_on_the_platform_take_what_the_set_says(tmp_path, simgrid_progr
     project = Project(tmp_path)
     write(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
     project.experiment("exported", EXPERIMENT)
-    project.commodel("run", "exported")
-    measured = read_table(project.folder / "results" / "exported" / "comparison.csv")
+    measured = read_table(project.compare("exported") / "comparison.csv")
     assert len(measured) == 20
     for row in measured.itertuples():
         wanted = point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes)

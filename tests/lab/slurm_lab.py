@@ -1,4 +1,4 @@
-"""Fixtures of the Slurm lab: a real Slurm of four nodes for each test, and projects that measure on it."""
+"""Fixtures of the Slurm lab: a real Slurm of four nodes, and projects that measure on it."""
 
 import csv
 import json
@@ -100,11 +100,23 @@ def running_slurm() -> Iterator[Slurm]:
         subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
 
 
+@pytest.fixture(scope="session")
+def shared_slurm():
+    with running_slurm() as shared:
+        yield shared
+
+
 @pytest.fixture
-def slurm():
-    """For one test: what a test does to its nodes and jobs is no other's concern."""
-    with running_slurm() as own:
-        yield own
+def slurm(request):
+    """The one of all tests, which leave its nodes as they were; or, for a test that is marked `own_slurm`, its own."""
+    if request.node.get_closest_marker("own_slurm"):
+        with running_slurm() as own:
+            yield own
+        return
+    shared = request.getfixturevalue("shared_slurm")
+    yield shared
+    shared("scancel", "--user=root")
+    until(lambda: not shared.jobs())
 
 
 @dataclass(frozen=True)

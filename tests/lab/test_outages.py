@@ -9,7 +9,7 @@ import pytest
 from tests.lab.test_slurm_faults import RUN, SLOW
 from tests.waiting import until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.own_slurm]
 
 AWAYS = pytest.mark.parametrize("away", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 

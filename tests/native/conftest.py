@@ -1,4 +1,4 @@
-"""Builds the native programs once per compiler and starts them on this machine or on a simulated cluster."""
+"""Starts the native programs on this machine or on a simulated cluster."""
 
 import csv
 import json
@@ -12,7 +12,6 @@ from tests.starting import environment, mpiexec
 from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent
-NATIVE = HERE.parents[1] / "workflow" / "native"
 
 # SimGrid as LogGP: L = 10 us (two links), o_s = o_r = g = 1.5 us, G = 0.1 ns/B.
 LOGGP = [
@@ -58,15 +57,6 @@ class Result:
         return sorted(path.name for path in self.out.iterdir()) if self.out.exists() else []
 
 
-def _build(compiler, folder):
-    if find(compiler) is None:
-        pytest.skip(f"no {compiler} here")
-    command = ["make", "-C", str(NATIVE), f"MPICC={find(compiler)}", f"BUILD={folder}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
 def write_case_file(path, text):
     """Writes `text` with the blanks that make it readable in a test taken out."""
     path.write_text("".join(line.strip() + "\n" for line in text.strip().splitlines()))
@@ -94,16 +84,6 @@ def _start(prefix, build, folder, program, cases, out, options):
     return Result(done.returncode, folder / out, done.stderr, done.stdout)
 
 
-@pytest.fixture(scope="session")
-def mpi_build(tmp_path_factory):
-    return _build("mpicc", tmp_path_factory.mktemp("mpi"))
-
-
-@pytest.fixture(scope="session")
-def smpi_build(tmp_path_factory):
-    return _build("smpicc", tmp_path_factory.mktemp("smpi"))
-
-
 @pytest.fixture
 def start(tmp_path):
     """start(ranks, build, program, cases, *options): on this machine, where more than two ranks would fight for two
@@ -117,13 +97,13 @@ def start(tmp_path):
 
 
 @pytest.fixture
-def real(mpi_build, start):
+def real(mpi_programs, start):
     """real(ranks, program, cases, *options): a program of the build."""
-    return lambda ranks, program, cases, *options, **more: start(ranks, mpi_build, program, cases, *options, **more)
+    return lambda ranks, program, cases, *options, **more: start(ranks, mpi_programs, program, cases, *options, **more)
 
 
 @pytest.fixture
-def simulated(smpi_build, tmp_path):
+def simulated(simgrid_programs, tmp_path):
     """simulated(ranks, program, cases, *options): on the simulated cluster that equals LogGP, or nearly so with other
     settings."""
     hosts = tmp_path / "hosts"
@@ -141,7 +121,7 @@ def simulated(smpi_build, tmp_path):
             str(hosts),
             *flags,
         ]
-        return _start(prefix, smpi_build, tmp_path, program, cases, out, options)
+        return _start(prefix, simgrid_programs, tmp_path, program, cases, out, options)
 
     return run
 

@@ -49,16 +49,16 @@ FEW = ("--max-samples", 6, "--min-samples", 6, "--max-seconds", 0.2)
 
 
 @pytest.fixture(scope="module")
-def watched(mpi_build, tmp_path_factory):
+def watched(mpi_programs, tmp_path_factory):
     """The folder of all programs, each with the watch linked into it."""
     folder = tmp_path_factory.mktemp("watched")
     watch = folder / "message_buffers.o"
     compiler = find("mpicc")
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
     subprocess.run([compiler, *flags, "-c", HERE / "message_buffers.c", "-o", watch], check=True)
-    parts = [path for path in (mpi_build / "obj").glob("*/*.o") if path.stem not in {*CASES, *NO_MESSAGES}]
+    parts = [path for path in (mpi_programs / "obj").glob("*/*.o") if path.stem not in {*CASES, *NO_MESSAGES}]
     for program in CASES:
-        (own,) = (mpi_build / "obj").glob(f"*/{program}.o")
+        (own,) = (mpi_programs / "obj").glob(f"*/{program}.o")
         subprocess.run([compiler, watch, own, *parts, "-o", folder / program], check=True)
     return folder
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 CASES = {
     "ring": "id,procs,bytes\na,2,8\nb,2,0\nc,2,100000",
     "pairs": "id,pairs,bytes\na,1,8\nb,1,0\nc,1,100000",

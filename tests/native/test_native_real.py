@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 CASES = {
     "pingpong": "id,bytes\na,8\nb,0\nc,100000",
     "fan": "id,direction,how,n,bytes,answer\na,out,isend,1,8,0\nb,in,list,1,0,8\nc,round,put,1,5000,80",

@@ -39,7 +39,7 @@ def write_results(folder: Path, inputs: dict) -> Path:
     comparison = comparison[few]
     raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
     platforms = {
-        name: {"simulated": name == "fattree", "digest": "d", "title": name, "file": "p.yaml", "launcher": "local"}
+        name: {"simulated": name == "fattree", "digest": "d", "title": name, "launcher": "local"}
         for name in ("ether16", "fattree")
     }
     batches = tuple(

@@ -34,8 +34,7 @@ def measured(project):
     split = [spec for spec in found if spec not in grown]
     candidates = [*grown, *split[::3]]
     project.experiment("trees", EXPERIMENT.format(small=SMALL, large=candidates))
-    project.commodel("run", "trees", "-q")
-    results = project.folder / "results" / "trees"
+    results = project.compare("trees")
     sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
     where = setting(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
     return Evidence(sets, where, read_table(results / "comparison.csv", TEXT)), candidates

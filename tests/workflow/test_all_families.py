@@ -22,8 +22,9 @@ PER_BYTE = {"fat.fat": 1e-9, "thin.thin": 4e-9, "fat.thin": 4e-9}
 
 def test_one_campaign_fits_them_all(project):
     project.experiment("everything", EXPERIMENT)
-    project.commodel("run", "everything")
-    results = project.folder / "results" / "everything"
+    results = project.compare("everything")
+    project.verb("report", "--in", "results/everything", "--out", "reports/everything")
+    assert (project.folder / "reports/everything/everything.xlsx").exists()
     sets = {name: read_parameters(results / "fitted" / "two-types" / f"{name}.yaml") for name in family_names()}
     assert all(found.values for found in sets.values()), [name for name, found in sets.items() if not found.values]
     comparison = pd.read_csv(results / "comparison.csv")

@@ -4,10 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import ROOT
+from tests.workflow.conftest import ROOT, Project
 
 MORE_BYTES = """
 from dataclasses import replace
@@ -16,39 +17,55 @@ ALGORITHM = replace(ALGORITHM, build=lambda ranks, bytes, argument: build(ranks,
 VERBS = ("compiling", "measuring", "collecting", "fitting", "predicting", "comparing", "writing")
 
 
-@pytest.fixture
-def clone(project, tmp_path):
-    """The project run once with a copy of the workflow, whose files a test may edit."""
-    copy = tmp_path / "clone"
-    for name in ("workflow", "profiles", "build"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    shutil.copy2(ROOT / "Snakefile", copy)
+class Clone:
+    """A copy of the workflow, whose files a test may edit, and a project that was run with it to the end."""
 
-    def run(*options) -> str:
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(copy / "Snakefile"), "--directory"]
-        command += [str(project.folder), "--workflow-profile", str(copy / "profiles/default"), "--cores", "2"]
+    def __init__(self, folder: Path):
+        self.folder, self.as_made = folder / "clone", folder / "as made"
+        for name in ("workflow", "profiles", "build/smpi"):
+            shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copy2(ROOT / "Snakefile", self.folder)
+        (self.folder / "project").mkdir()
+        Project(self.folder / "project")
+        self.run("--quiet", "all")
+        shutil.copytree(self.folder, self.as_made)
+
+    def restore(self) -> None:
+        """In the same place: Snakemake knows its inputs by their paths."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(self.as_made, self.folder)
+
+    def run(self, *options: str) -> str:
+        command = [sys.executable, "-m", "snakemake", "--snakefile", self.folder / "Snakefile", "--directory"]
+        command += [self.folder / "project", "--workflow-profile", self.folder / "profiles/default", "--cores", "2"]
         command += ["--config", "experiment=small", *options]
-        environment = os.environ | {"PYTHONPATH": str(copy / "workflow")}
+        environment = os.environ | {"PYTHONPATH": str(self.folder / "workflow")}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    run("--quiet", "all")
-
-    def after_edit(path: str, more: str = "") -> set[str]:
+    def after_edit(self, path: str, more: str = "") -> set[str]:
         """The jobs that would run after a comment, or something else, is added to a file, as `fitting hockney`."""
-        with (copy / path).open("a") as stream:
+        with (self.folder / path).open("a") as stream:
             stream.write(more or ("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n"))
-        messages = [
-            line.partition(": ")[2] for line in run("--dry-run").splitlines() if line.strip().startswith("Job ")
-        ]
+        lines = [line.strip() for line in self.run("--dry-run").splitlines()]
+        messages = [line.partition(": ")[2] for line in lines if line.startswith("Job ")]
         return {" ".join(message.split()[:2]) for message in messages if message.startswith(VERBS)}
 
-    return after_edit
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, simgrid_programs):
+    return Clone(tmp_path_factory.mktemp("code"))
 
 
-def test_editing_a_family_refits_only_that_family(clone):
-    assert clone("workflow/commodel/models/families/hockney.py") == {
+@pytest.fixture
+def after_edit(made):
+    yield made.after_edit
+    made.restore()
+
+
+def test_editing_a_family_refits_only_that_family(after_edit):
+    assert after_edit("workflow/commodel/models/families/hockney.py") == {
         "fitting hockney",
         "predicting with",
         "comparing predictions",
@@ -56,19 +73,19 @@ def test_editing_a_family_refits_only_that_family(clone):
     }
 
 
-def test_editing_the_report_only_writes_it_again(clone):
-    assert clone("workflow/commodel/report/html/page.py") == {"writing the"}
+def test_editing_the_report_only_writes_it_again(after_edit):
+    assert after_edit("workflow/commodel/report/html/page.py") == {"writing the"}
 
 
-def test_editing_the_probes_measures_again(clone):
-    found = clone("workflow/native/probes/prtt.c")
+def test_editing_the_probes_measures_again(after_edit):
+    found = after_edit("workflow/native/probes/prtt.c")
     assert "compiling the" in found
     assert any(job.startswith("measuring loggp-64-probes") for job in found)
 
 
-def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_with_a_comment_is_not(clone):
+def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_with_a_comment_is_not(after_edit):
     linear = "workflow/commodel/patterns/algorithms/bcast_linear.py"
-    assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in clone(linear))
-    found = clone(linear, MORE_BYTES)
+    assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in after_edit(linear))
+    found = after_edit(linear, MORE_BYTES)
     assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in found}
     assert not any("probes" in job or "-7n" in job for job in found)

@@ -9,26 +9,25 @@ KINDS = ("truncated", "a list", "no attempts", "a missing key", "a text for a nu
 
 
 def test_no_damage_stops_a_driver(project):
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = json.loads((project.folder / "results/small/plan.json").read_text())
     batch = next(batch for batch in plan["batches"] if batch["points"] and batch["nodes"] == 16)
-    out = f"results/small/raw/{batch['name']}"
-    measure = ["measure", "--in", "results/small/plan.json", "--batch", batch["name"], "--out", out, "--quiet"]
-    project.commodel(*measure)
-    state = project.folder / out / "state.json"
+    project.measure("small", batch["name"])
+    raw = project.folder / "results/small/raw" / batch["name"]
+    state = raw / "state.json"
     (first,) = json.loads(state.read_text())["attempts"]
     assert len(first["commit"].removesuffix("-dirty")) == 40
     assert first["nodes"] == []  # simulated ones belong to nobody
     victim = sorted(project.raw_files())[0]
     for damage in KINDS:
         state.write_bytes(DAMAGES[damage])
-        (project.folder / out / victim).unlink()
-        status = project.commodel("status", "small").stdout
+        (raw / victim).unlink()
+        status = project.verb("status", "small")
         assert "5 of 39 measured, 34 left" in status
         assert DAMAGED in status
-        project.commodel(*measure)
+        project.measure("small", batch["name"])
         assert len(project.raw_files()) == 6
         lost, own = json.loads(state.read_text())["attempts"]
         assert (lost["outcome"], own["outcome"]) == (DAMAGED, "done")
-    project.commodel(*measure)  # nothing is missing
+    project.measure("small", batch["name"])  # nothing is missing
     assert len(json.loads(state.read_text())["attempts"]) == 2

@@ -1,52 +1,74 @@
 """Batches that fail for good: the report is made with what there is, and says so; the next run tries them again."""
 
-import csv
+import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-
-def rows(project, name: str) -> list[dict]:
-    with (project.folder / "results/small" / name).open() as stream:
-        return list(csv.DictReader(stream))
+from tests.once import made_once
+from tests.workflow.conftest import Project, ending, raw_paths, samples
 
 
-@pytest.mark.parametrize("again", ["commodel", "snakemake"])
-def test_one_batch_of_three_fails_until_it_does_not(project, barrier, again):
-    barrier.refuse("-np 16 ")
-    run = project.commodel("run", "small", code=1)
-    said = (
+@pytest.fixture(scope="module")
+def failed_run(tmp_path_factory, simgrid_programs):
+    """The folder of a project of whose three batches one failed, and what was printed about it."""
+
+    def run(folder: Path) -> None:
+        project = Project(folder)
+        project.barrier().refuse("-np 16 ")
+        done = project.commodel("run", "small", code=1)
+        (folder / "printed").write_text(done.stdout)
+        (folder / "complaints").write_text(done.stderr)
+        shutil.rmtree(folder / "barrier")
+
+    return made_once(tmp_path_factory, "failed-run", run)
+
+
+@pytest.fixture
+def failed(tmp_path, failed_run):
+    yield from ending(Project(tmp_path, failed_run))
+
+
+def test_what_one_batch_of_three_lacks_is_told_and_the_rest_reported(failed):
+    complaints = (failed.folder / "complaints").read_text()
+    assert (
         "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"
-    )
-    assert said in run.stderr.splitlines()
-    assert "refused by the barrier" in run.stderr
-    assert "reports/small/small.xlsx" in run.stdout
-    comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
+    ) in complaints.splitlines()
+    assert "refused by the barrier" in complaints
+    assert "reports/small/small.xlsx" in (failed.folder / "printed").read_text()
+    comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")
     assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8}
-    lacking = rows(project, "unmeasured.csv")
+    lacking = failed.rows("unmeasured.csv")
     assert {row["status"] for row in lacking} == {"unfinished"}
     assert {row["ranks"] for row in lacking} == {"16"}
     assert "refused by the barrier" in lacking[0]["reason"]
-    status = project.commodel("status", "small").stdout
+    status = failed.commodel("status", "small").stdout
     assert "33 of 39 measured, 6 left" in status
     assert "stopped on" in status
 
+
+@pytest.mark.parametrize("again", ["commodel", "snakemake"])
+def test_a_batch_that_failed_is_tried_again_until_it_does_not(failed, again, whole_run):
     if again == "snakemake":  # what `commodel run` did in two steps
-        project.snakemake(code=1)
-        before = (project.folder / "reports/small/small.xlsx").stat().st_mtime_ns
-        project.snakemake("finish=true")
-        assert (project.folder / "reports/small/small.xlsx").stat().st_mtime_ns > before
-        assert "2 attempts" in rows(project, "unmeasured.csv")[0]["reason"]
+        barrier = failed.barrier()
+        barrier.refuse("-np 16 ")
+        failed.snakemake(code=1)
+        before = (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns
+        failed.snakemake("finish=true")
+        assert (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns > before
+        assert "2 attempts" in failed.rows("unmeasured.csv")[0]["reason"]
+        barrier.lift()
 
-    barrier.lift()
-    project.snakemake() if again == "snakemake" else project.commodel("run", "small")
-    assert rows(project, "unmeasured.csv") == []
-    comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
+    failed.snakemake() if again == "snakemake" else failed.commodel("run", "small")
+    assert failed.rows("unmeasured.csv") == []
+    comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")
     assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8, 16}
+    assert samples(failed.folder) == samples(whole_run)  # two simulated runs give the same, whatever came between
 
 
-def test_where_no_batch_is_done_there_is_nothing_to_report(project, barrier):
-    barrier.refuse("-np")
+def test_where_no_batch_is_done_there_is_nothing_to_report(project):
+    project.barrier().refuse("-np")
     run = project.commodel("run", "small", "-q", code=1)
     assert "refused by the barrier" in run.stderr
     assert "did not finish" not in run.stderr
@@ -54,103 +76,86 @@ def test_where_no_batch_is_done_there_is_nothing_to_report(project, barrier):
     assert "no batch has finished" in project.snakemake("finish=true", code=1).stderr
 
 
-def test_what_was_given_up_is_tried_again_when_asked(project):
-    project.commodel("run", "small", "-q")
-    before = project.raw_files()
-    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
-    victim.unlink()
-    marker = victim.with_name(f"{victim.stem}.unmeasured.json")
+def give_up(raw: Path) -> Path:
+    """Makes a case look as if it had been given up. Returns the mark of it."""
+    raw.unlink()
+    marker = raw.with_name(f"{raw.stem}.unmeasured.json")
     marker.write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
-    assert "38 of 39 measured, 1 not (1 timeout)" in project.commodel("status", "small").stdout
-    project.commodel("run", "small", "-q")
-    assert not victim.exists()
-    run = project.commodel("run", "small", "--retry")
-    assert "1 cases that were given up are tried again" in run.stderr
-    assert not marker.exists()
-    after = project.raw_files()
-    assert victim.name in after
-    assert {name for name in before if after[name] != before[name]} == {victim.name}
+    return marker
 
 
-def test_what_came_late_is_measured_nowhere_and_tried_again_when_asked(project):
-    """A driver finds a pass in which a rank started late in every sample, as a dead one left it."""
-    project.commodel("run", "small", "-q")
-    before = project.raw_files()
-    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
-    header, *samples = (line.split(",") for line in victim.read_text().splitlines())
+def come_late(raw: Path) -> int:
+    """Makes a driver find a pass in which a rank started late in every sample, as a dead one left it. Returns how many
+    samples these are."""
+    header, *samples = (line.split(",") for line in raw.read_text().splitlines())
     assert header == ["id", "pass", "sample", "seconds", "skew", "valid", "stop", "of", "check"]
     lines = ["id,sample,seconds,skew,valid,stop"]
     lines += [",".join([case, *others, "0", stop]) for case, _, *others, _, stop, _, _ in samples]
-    (victim.parent / ".pass-1").mkdir()
-    (victim.parent / ".pass-1" / victim.name).write_text("\n".join(lines) + "\n")
-    victim.unlink()
-    (victim.parent / "done").unlink()
+    (raw.parent / ".pass-1").mkdir()
+    (raw.parent / ".pass-1" / raw.name).write_text("\n".join(lines) + "\n")
+    raw.unlink()
+    return len(samples)
 
-    project.commodel("run", "small", "-q")
-    late = victim.with_suffix(".late.csv")
-    assert len(late.read_text().splitlines()) == 1 + len(samples)
-    assert "38 of 39 measured, 1 not (1 late)" in project.commodel("status", "small").stdout
-    assert [(row["id"], row["status"]) for row in rows(project, "unmeasured.csv")] == [(victim.stem, "late")]
-    compared = [row["measurement"] for row in rows(project, "comparison.csv") if row["point"] == victim.stem]
-    assert set(compared) == {"not measured: late"}
-    (summary,) = (row for row in rows(project, "summary.csv") if row["id"] == victim.stem)
-    assert (summary["samples"], summary["invalid"]) == ("0", str(len(samples)))
-    report = (project.folder / "reports/small/index.html").stat().st_mtime_ns
-    project.commodel("run", "small", "-q")
-    assert (project.folder / "reports/small/index.html").stat().st_mtime_ns == report
-    assert not victim.exists()
 
-    run = project.commodel("run", "small", "--retry")
-    assert "1 cases that were given up are tried again" in run.stderr
+def test_what_was_given_up_or_came_late_is_measured_nowhere_and_tried_again_when_asked(finished):
+    before = finished.raw_files()
+    given_up, late = [path for path in raw_paths(finished.folder) if path.parent == finished.victim().parent][:2]
+    marker = give_up(given_up)
+    count = come_late(late)
+    late.with_name("done").unlink()
+
+    finished.commodel("run", "small", "-q")
+    late_samples = late.with_suffix(".late.csv")
+    assert len(late_samples.read_text().splitlines()) == 1 + count
+    assert "37 of 39 measured, 2 not (1 late, 1 timeout)" in finished.commodel("status", "small").stdout
+    unmeasured = {(row["id"], row["status"]) for row in finished.rows("unmeasured.csv")}
+    assert unmeasured == {(given_up.stem, "timeout"), (late.stem, "late")}
+    compared = {row["measurement"] for row in finished.rows("comparison.csv") if row["point"] == late.stem}
+    assert compared == {"not measured: late"}
+    (summary,) = (row for row in finished.rows("summary.csv") if row["id"] == late.stem)
+    assert (summary["samples"], summary["invalid"]) == ("0", str(count))
+    report = (finished.folder / "reports/small/index.html").stat().st_mtime_ns
+    finished.commodel("run", "small", "-q")
+    assert (finished.folder / "reports/small/index.html").stat().st_mtime_ns == report
+    assert not given_up.exists()
     assert not late.exists()
-    assert "39 of 39 measured" in project.commodel("status", "small").stdout
-    assert rows(project, "unmeasured.csv") == []
-    after = project.raw_files()
-    assert {name for name in before if after[name] != before[name]} == {victim.name}
+
+    run = finished.commodel("run", "small", "--retry")
+    assert "2 cases that were given up are tried again" in run.stderr
+    assert not marker.exists()
+    assert not late_samples.exists()
+    assert "39 of 39 measured" in finished.commodel("status", "small").stdout
+    assert finished.rows("unmeasured.csv") == []
+    after = finished.raw_files()
+    assert {name for name in before if after[name] != before[name]} == {given_up.name, late.name}
 
 
-def test_what_was_measured_while_nobody_waited_for_it_is_collected(project):
+def test_what_was_measured_while_nobody_waited_for_it_is_collected(finished):
     """As by a Slurm job that goes on when the run that handed it in is killed."""
-    project.commodel("run", "small", "-q")
-    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
-    marker, done = victim.with_name(f"{victim.stem}.unmeasured.json"), victim.with_name("done")
-    victim.unlink()
+    victim = finished.victim()
+    marker, done = give_up(victim), victim.with_name("done")
     done.unlink()
-    marker.write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
-    project.commodel("run", "small", "-q")
-    assert [row["status"] for row in rows(project, "unmeasured.csv")] == ["timeout"]
+    finished.commodel("run", "small", "-q")
+    assert [row["status"] for row in finished.rows("unmeasured.csv")] == ["timeout"]
     marker.unlink()
     done.unlink()
-    project.snakemake("--", done.relative_to(project.folder))
+    finished.snakemake("--", done.relative_to(finished.folder))
     assert victim.exists()
-    project.commodel("run", "small", "-q")
-    assert rows(project, "unmeasured.csv") == []
+    finished.commodel("run", "small", "-q")
+    assert finished.rows("unmeasured.csv") == []
 
 
-def test_a_batch_that_is_not_done_any_more_is_measured_though_there_is_a_report(project):
-    """As after a damaged raw file was moved aside."""
-    project.commodel("run", "small", "-q")
-    before = project.raw_files()
-    victim = next(path for path in project.folder.glob("results/small/raw/loggp-64-8n-*/????????????.csv"))
-    victim.unlink()
-    victim.with_name("done").unlink()
-    project.snakemake()
-    after = project.raw_files()
-    assert {name for name in after if after[name] != before[name]} == {victim.name}
-
-
-def test_damaged_raw_files_are_measured_anew_in_the_run_that_finds_them_though_there_is_a_report(project):
+def test_damaged_raw_files_are_measured_anew_in_the_run_that_finds_them_though_there_is_a_report(finished):
     """The table that was made from them is gone, so that they are read again."""
-    project.commodel("run", "small", "-q")
-    files = {path: path.read_bytes() for path in project.folder.glob("results/small/raw/*/????????????.csv")}
+    before = samples(finished.folder)
     for batch in ("8n", "16n"):
-        for path in [path for path in files if f"-{batch}-" in path.parent.name][:3]:
-            path.write_bytes(files[path][:100])
-    observations = project.folder / "results/small/observations.csv"
-    before = observations.read_bytes()
+        for path in [path for path in raw_paths(finished.folder) if f"-{batch}-" in path.parent.name][:3]:
+            path.write_bytes(before[path.name][:100])
+    observations = finished.folder / "results/small/observations.csv"
+    observed = observations.read_bytes()
     observations.unlink()
-    run = project.commodel("run", "small")
+    run = finished.commodel("run", "small")
     assert "6 files moved aside" in run.stderr
     assert "did not finish" not in run.stderr
-    assert observations.read_bytes() == before  # what is simulated comes out the same
-    assert {path: path.read_bytes() for path in files} == files
+    assert observations.read_bytes() == observed  # what is simulated comes out the same
+    assert samples(finished.folder) == before

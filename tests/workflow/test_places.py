@@ -26,13 +26,13 @@ def test_any_layout_is_measured_and_priced(project):
     hosts = [7, 0, 3, 7, 1, 1, 3, 0]
     (project.folder / "ranks.txt").write_text("".join(f"rank {r}=node-{n} slot=0\n" for r, n in enumerate(hosts)))
     project.experiment("places", PLACES.replace("LAYOUTS", str(list(LAYOUTS))))
-    project.commodel("run", "places", "-q")
-    plan = json.loads((project.folder / "results/places/plan.json").read_text())
+    results = project.compare("places")
+    plan = json.loads((results / "plan.json").read_text())
     points = {point["layout"]: point for batch in plan["batches"] for point in batch["points"]}
     assert set(points) == {*LAYOUTS.values(), "random:1@1"}
     assert points["file:ranks.txt@7,0,3,1"]["nodes"] == 8
     assert points["kinds:1core+1accelerator@4,1core@4"]["nodes"] == 4
-    with (project.folder / "results/places/comparison.csv").open() as stream:
+    with (results / "comparison.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert {row["topology"] for row in rows} == {"", "optimal:5us,1us,2us@8", "knomial:3@8"}
     assert all(float(row["measured"]) > 0 and float(row["predicted"]) > 0 for row in rows)

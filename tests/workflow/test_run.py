@@ -1,7 +1,6 @@
 """The whole way, as a user goes it: run, look, change something, run again."""
 
 import json
-import shutil
 
 import openpyxl
 import pandas as pd
@@ -10,12 +9,12 @@ import pytest
 from commodel.files.sets import read_parameters
 
 
-def test_the_whole_way_on_a_platform_that_is_loggp(project):
+def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     """Measured and LogGP-predicted broadcasts agree within 1 %, and the fit finds what the platform was made of."""
-    run = project.commodel("run", "small")
-    assert "loggp-64 (simulated)" in run.stdout
-    assert "reports/small/index.html" in run.stdout
-    comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
+    printed = (whole_run / "printed").read_text()
+    assert "loggp-64 (simulated)" in printed
+    assert "reports/small/index.html" in printed
+    comparison = pd.read_csv(whole_run / "results/small/comparison.csv")
     assert len(comparison) == 2 * 10 + 6
     own = comparison[comparison["algorithm"] == "library"]
     assert own["family"].isna().all()
@@ -25,7 +24,7 @@ def test_the_whole_way_on_a_platform_that_is_loggp(project):
     assert len(loggp) == 2
     assert loggp["mu"].max() < 1.01
 
-    found = read_parameters(project.folder / "results/small/fitted/loggp-64/loggp.yaml")
+    found = read_parameters(whole_run / "results/small/fitted/loggp-64/loggp.yaml")
     truth = {"L": 10e-6, "o_s": 1.5e-6, "o_r": 1.5e-6, "G": 1e-10}
     for name, value in truth.items():
         assert found.values[name].value == pytest.approx(value, rel=0.02), name
@@ -33,69 +32,54 @@ def test_the_whole_way_on_a_platform_that_is_loggp(project):
         assert found.values[name].low - width <= value <= found.values[name].high + width, name
     assert found.simulated
 
-    book = openpyxl.load_workbook(project.folder / "reports/small/small.xlsx", read_only=True)
+    book = openpyxl.load_workbook(whole_run / "reports/small/small.xlsx", read_only=True)
     assert {"Summary", "Comparison", "Errors", "Parameters", "Fits", "Raw summary", "Provenance"} <= set(
         book.sheetnames
     )
-    page = (project.folder / "reports/small/index.html").read_text(encoding="utf-8")
+    page = (whole_run / "reports/small/index.html").read_text(encoding="utf-8")
     assert "SIMULATED" in page
 
 
-def test_a_second_run_does_nothing(project):
-    project.commodel("run", "small", "-q")
-    before = project.raw_files()
+def test_a_second_run_does_nothing(finished):
+    before = finished.raw_files()
     assert len(before) == 10 + 6 + 23
-    report = project.folder / "reports/small/index.html"
+    report = finished.folder / "reports/small/index.html"
     written = report.stat().st_mtime_ns
-    project.commodel("run", "small", "-q")
+    finished.commodel("run", "small", "-q")
     assert report.stat().st_mtime_ns == written
-    assert project.raw_files() == before
+    assert finished.raw_files() == before
 
 
-def test_a_new_point_measures_only_that_point(project):
-    project.commodel("run", "small", "-q")
-    before = project.raw_files()
-    path = project.folder / "params/experiments/small.yaml"
+def test_a_new_point_measures_only_that_point(finished):
+    before = finished.raw_files()
+    path = finished.folder / "params/experiments/small.yaml"
     path.write_text(path.read_text().replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
-    project.commodel("run", "small", "-q")
-    after = project.raw_files()
+    finished.commodel("run", "small", "-q")
+    after = finished.raw_files()
     assert {name: after[name] for name in before} == before
     assert len(after) == len(before) + 4 + 2
 
 
 def test_a_killed_batch_goes_on_where_it_stopped(project):
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = json.loads((project.folder / "results/small/plan.json").read_text())
     batch = next(batch for batch in plan["batches"] if batch["points"] and batch["nodes"] == 16)
-    out = f"results/small/raw/{batch['name']}"
-    arguments = ["measure", "--in", "results/small/plan.json", "--batch", batch["name"], "--out", out]
-    project.commodel(*arguments)
+    project.measure("small", batch["name"])
     files = sorted(project.raw_files())
     assert len(files) == 4 + 2
-    (project.folder / out / files[0]).unlink()
-    (project.folder / out / f".{files[1]}.tmp").write_text("half a line")  # what a kill leaves behind
+    raw = project.folder / "results/small/raw" / batch["name"]
+    (raw / files[0]).unlink()
+    (raw / f".{files[1]}.tmp").write_text("half a line")  # what a kill leaves behind
     before = project.raw_files()
-    run = project.commodel(*arguments)
-    assert "0 of 1 done" in run.stderr
+    assert "0 of 1 done" in project.measure("small", batch["name"])
     assert {name: when for name, when in project.raw_files().items() if name in before} == before
     assert sorted(project.raw_files()) == files
 
 
-def test_two_simulated_runs_give_the_same_samples(project):
-    project.commodel("run", "small", "-q")
-    samples = {path.name: path.read_bytes() for path in project.folder.glob("results/*/raw/*/????????????.csv")}
-    shutil.rmtree(project.folder / "results")
-    shutil.rmtree(project.folder / "reports")
-    project.commodel("run", "small", "-q")
-    again = {path.name: path.read_bytes() for path in project.folder.glob("results/*/raw/*/????????????.csv")}
-    assert samples == again
-
-
-def test_a_damaged_raw_file_is_named(project):
-    project.commodel("run", "small", "-q")
-    victim = next(project.folder.glob("results/small/raw/*/????????????.csv"))
+def test_a_damaged_raw_file_is_named(finished):
+    victim = finished.victim()
     victim.write_text(victim.read_text().replace("precision", "precision,7") + "nonsense\n")
-    run = project.commodel(
+    run = finished.commodel(
         "collect", "--in", "results/small/plan.json", "--out", "results/small/observations.csv", code=2
     )
     assert run.stderr.count("\n") == 1
@@ -109,7 +93,7 @@ def test_a_dry_run_and_the_slurm_profile_need_no_cluster(project):
 
 
 def test_a_platform_edited_after_planning_is_noticed(project):
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = json.loads((project.folder / "results/small/plan.json").read_text())
     path = project.folder / "params/platforms/loggp-64.yaml"
     path.write_text(path.read_text().replace("0:1.5e-6:0", "0:2.5e-6:0"))

@@ -37,8 +37,8 @@ time.sleep(60)
 """
 
 
-def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(project, barrier):
-    project.commodel("run", "small", "-q")
+def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
+    project, barrier = finished, finished.barrier()
     before = project.raw_files()
     path = project.folder / "params/experiments/small.yaml"
     path.write_text(path.read_text().replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
@@ -122,7 +122,8 @@ def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
     assert (tmp_path / "log.stop").exists()
 
 
-def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project, barrier):
+def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project):
+    barrier = project.barrier()
     barrier.lower()
     project.environment["COLUMNS"] = "120"
     screen, terminal = pty.openpty()

@@ -1,23 +1,30 @@
 """Two campaigns on the same results: the second is told who is at work there, whichever commands the two are."""
 
 import os
+import shutil
 
 import pytest
 
 from commodel.results.holding import held
 from tests.processes import family
-from tests.workflow.conftest import PLAIN, kill_all
+from tests.workflow.conftest import PLAIN, kill_all, samples
 
 STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *PLAIN)}
 
 
 @pytest.mark.parametrize("first", ["commodel", "snakemake"])
-def test_the_second_is_refused_with_the_name_of_the_holder(project, barrier, first):
+def test_the_second_is_refused_with_the_name_of_the_holder(finished, first):
+    """The first measures a batch that is not done any more, as after a damaged raw file was moved aside, though there
+    is a report."""
+    project, barrier = finished, finished.barrier()
+    before = project.raw_files()
+    victim = project.victim()
+    project.lose(victim)
     barrier.lower()
     at_work = project.start(*STARTS[first])
     barrier.await_one(at_work)
     plan = project.folder / "results/small/plan.json"
-    before = plan.read_bytes()
+    planned = plan.read_bytes()
     project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
     holder = (project.folder / "results/small/.holder").read_text().strip()
     assert f"on {os.uname().nodename}, process " in holder
@@ -28,16 +35,23 @@ def test_the_second_is_refused_with_the_name_of_the_holder(project, barrier, fir
     assert holder in project.snakemake(code=1).stderr
     assert "This was a dry-run" in project.snakemake("--dry-run").stdout
     assert holder in project.commodel("status", "small").stdout
-    assert plan.read_bytes() == before
+    assert plan.read_bytes() == planned
 
     barrier.lift()
+    shutil.rmtree(project.folder / "reports")
     project.ended(at_work)
     assert (project.folder / "reports/small/small.xlsx").exists()
     assert "nobody is at work" in project.commodel("status", "small").stdout
+    after = project.raw_files()
+    assert {name for name in after if after[name] != before[name]} == {victim.name}
 
 
 @pytest.mark.parametrize("then", ["commodel", "snakemake"])
-def test_after_a_kill_of_everything_the_next_run_just_works(project, barrier, then):
+def test_after_a_kill_of_everything_the_next_run_just_works(finished, then):
+    project, barrier = finished, finished.barrier()
+    before = samples(project.folder)
+    shutil.rmtree(project.folder / "reports")
+    project.lose(project.victim())
     barrier.lower()
     at_work = project.start(*STARTS[then])
     barrier.await_one(at_work)
@@ -45,11 +59,12 @@ def test_after_a_kill_of_everything_the_next_run_just_works(project, barrier, th
     barrier.lift()
     project.ended(project.start(*STARTS[then]))
     assert (project.folder / "reports/small/index.html").exists()
+    assert samples(project.folder) == before
 
 
 def test_a_job_of_the_workflow_neither_plans_nor_is_kept_out(project):
     """As Snakemake's Slurm executor starts one on a node, while the run that wants it holds the folder."""
-    project.commodel("plan", "small", "--write")
+    project.verb("plan", "small", "--write")
     plan = project.folder / "results/small/plan.json"
     before = plan.read_bytes()
     project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")

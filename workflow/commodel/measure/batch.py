@@ -17,7 +17,7 @@ from commodel.measure.process import end_on_termination
 from commodel.measure.starts import Rig, Start, starts_of
 from commodel.measure.sweep import Sweep, sweep
 from commodel.measure.watching import case_at, forget_case
-from commodel.plan.config import load_platform
+from commodel.plan.config import planned_platform
 from commodel.platforms import container
 from commodel.platforms.build import refuse_foreign
 from commodel.platforms.build import starter as starter_of
@@ -38,10 +38,9 @@ MARGIN_SHARE = 0.1  # of a short limit
 def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> int:
     """Measures what is missing of a batch into `folder`; returns how many cases that was."""
     folder = SafePath.at(folder)
-    settings = plan.platforms[batch.platform]
-    platform = load_platform(settings["file"])
-    if platform.digest != settings["digest"]:
-        raise UserError("the platform has changed since the plan was made; plan again", file=settings["file"])
+    platform = planned_platform(batch.platform)
+    if platform.digest != plan.platforms[batch.platform]["digest"]:
+        raise platform.error((), "the platform has changed since the plan was made; plan again")
     how = launcher(platform.launcher)
     starter = starter_of(how.toolchain, how.starters)
     if starter is None:

@@ -151,6 +151,12 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
     return known[name]
 
 
+def planned_platform(name: str) -> Platform:
+    """A platform of a plan as its file says it now, in the project that commodel runs in. A plan names no paths, so
+    that it may be copied with its project."""
+    return load_platform(find("platform", name))
+
+
 def schemas() -> dict[str, dict]:
     """JSON Schemas by file name, for editors that complete keys while people type."""
     return {

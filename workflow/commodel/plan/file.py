@@ -16,8 +16,8 @@ FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 PLAIN = {str: str, int: int, float: int | float, bool: bool, Mapping[str, object]: Mapping}  # types of fields
 MOST = 2**63  # of any number in a plan
 WANTED = {str: "text", int: "a whole number", bool: "true or false", Mapping: "a mapping"}
-PLATFORM = {"file": str, "title": str, "launcher": str, "simulated": bool, "digest": str, "nodes": int, "cores": int}
-NEEDED = {"file", "launcher", "simulated", "digest"}  # of these
+PLATFORM = {"title": str, "launcher": str, "simulated": bool, "digest": str, "nodes": int, "cores": int}
+NEEDED = {"launcher", "simulated", "digest"}  # of these
 CONTAINER = {"image", "digest", "model", "native"}
 
 

@@ -17,7 +17,7 @@ from commodel.models.probes import probe
 from commodel.patterns.identity import identified
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.batches import batches
-from commodel.plan.config import find, load_experiment, load_platform
+from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.experiments import Block, Experiment
 from commodel.plan.file import plan_of
 from commodel.plan.matrix import check_size, combinations, place_of
@@ -69,7 +69,6 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
         measure=measure,
         platforms={
             setting: {
-                "file": str(find("platform", setting, root)),
                 "title": platform.title or setting,
                 "launcher": platform.launcher,
                 "simulated": platform.simulated,
@@ -153,7 +152,7 @@ def write_plan(plan: Plan, root: Path) -> None:
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= inputs(plan, find("experiment", plan.experiment, root), results)
+    files |= inputs(plan, root, results)
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
@@ -162,11 +161,12 @@ def write_plan(plan: Plan, root: Path) -> None:
         path.unlink()  # of a platform that the experiment no longer has
 
 
-def inputs(plan: Plan, experiment: Path, results: Results) -> dict[SafePath, str]:
+def inputs(plan: Plan, root: Path, results: Results) -> dict[SafePath, str]:
     """The experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
+    experiment = find("experiment", plan.experiment, root)
     sources = {results.input("experiments", experiment.name): experiment}
-    for settings in plan.platforms.values():
-        file = Path(settings["file"])
+    for name in plan.platforms:
+        file = find("platform", name, root)
         network = load_platform(file).simgrid_file
         sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
     return {place: read_text(path, MAX_FILE, "a smaller file", strict=False) for place, path in sources.items()}
@@ -187,7 +187,7 @@ def load_plan(path: AnyPath) -> Plan:
 def constraint_of(plan: Plan, batch: str) -> str:
     """Which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
     wanted = plan.batch(batch)
-    return constraint(load_platform(plan.platforms[wanted.platform]["file"]), wanted.nodes)
+    return constraint(planned_platform(wanted.platform), wanted.nodes)
 
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:
@@ -196,5 +196,5 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 
 def programs_of(plan: Plan, batch: str) -> str:
     """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
-    platform = load_platform(plan.platforms[plan.batch(batch).platform]["file"])
+    platform = planned_platform(plan.batch(batch).platform)
     return str(platform.image.file if platform.image else programs(ROOT, launcher_of(plan, batch).toolchain) / "built")

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from commodel import __version__
-from commodel.plan.config import load_platform
+from commodel.plan.config import planned_platform
 from commodel.platforms.container import about
 from commodel.platforms.tools import ROOT, native_digest
 from commodel.records import Batch, Plan
@@ -38,7 +38,7 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "commit": found,
         "uncommitted_changes": dirty,
         "native_digest": native_digest(),
-        "container": about(image) if (image := load_platform(where["file"]).image) else {},
+        "container": about(image) if (image := planned_platform(batch.platform).image) else {},
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
