@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from commodel.cli import main
 from commodel.files.atomic import write_json
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.results import rawfiles
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"

@@ -7,15 +7,16 @@ import pytest
 
 from commodel.compare.table import compare
 from commodel.errors import UserError
-from commodel.records import Batch, Case, Plan, Point
+from commodel.records import Batch, Case, Point
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DAMAGED, OwnAttempt
 from commodel.results.collect import collect, summarize_raw
+from tests.planning import planned
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
 CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")
 BATCHES = (Batch("first", "here", 1, cases=(CASE,), points=POINTS[:2]), Batch("second", "here", 1, points=POINTS[2:]))
-PLAN = Plan("e", "", "", 1, (), {}, {}, {"here": {"simulated": False}}, BATCHES, "")
+PLAN = planned(*BATCHES)
 
 
 @pytest.fixture

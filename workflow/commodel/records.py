@@ -1,13 +1,32 @@
-"""The nouns that travel between stages: frozen, plain, in SI seconds and bytes."""
+"""The nouns that travel between stages: frozen, plain, in SI seconds and bytes. What a type says of its values beside
+their kind is checked where a record is read from a file; what we make ourselves is right."""
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Interval, Predicate
 
 from commodel.errors import UserError, suggest
 
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
+
+MOST = 2**63  # of any number in a plan
+PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may be a part of a path: it leads nowhere else."""
+    return bool(PATH_PART.fullmatch(text))
+
+
+Name = Annotated[str, Predicate(is_name)]
+Count = Annotated[int, Interval(ge=0, lt=MOST)]
+Seconds = Annotated[float, Interval(ge=0, lt=MOST)]
+Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
 
 
 def digest(thing: object, length: int = 12) -> str:
@@ -25,11 +44,11 @@ class Point:
     algorithm: str
     topology: str
     layout: str
-    ranks: int
-    bytes: int
-    leaves: int = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
-    nodes: int = 1  # that the layout spreads the ranks over
-    per_node: int = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
+    ranks: Count
+    bytes: Count
+    leaves: Count = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
+    nodes: Count = 1  # that the layout spreads the ranks over
+    per_node: Count = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
     pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
 
     @property
@@ -75,10 +94,10 @@ class Case:
 
     platform: str
     probe: str
-    ranks: int
-    settings: Mapping[str, object]
+    ranks: Count
+    settings: Mapping[str, str | Count | Seconds]
     layout: str
-    where: tuple[int, ...] = ()  # the platform's nodes that the layout's stand for; empty: the first ones
+    where: tuple[Count, ...] = ()  # the platform's nodes that the layout's stand for; empty: the first ones
     pair: str = ""  # types of those nodes, where the case is about them
 
     @property
@@ -90,14 +109,14 @@ class Case:
 class Batch:
     """The points and probe cases that run inside one allocation."""
 
-    name: str
-    platform: str
-    nodes: int
+    name: Name
+    platform: Name
+    nodes: Count
     points: tuple[Point, ...] = ()
     cases: tuple[Case, ...] = ()
-    seconds: float = 0.0  # estimate
-    most: float = 0.0  # seconds, on a machine that is slow and noisy
-    budget: float = 8 * 3600.0  # seconds that it may take at most
+    seconds: Seconds = 0.0  # estimate
+    most: Seconds = 0.0  # on a machine that is slow and noisy
+    budget: Seconds = 8 * 3600.0  # that it may take at most
 
     @property
     def ids(self) -> list[str]:
@@ -119,18 +138,50 @@ class Batch:
         return max(1, min(10 + int(self.most / 60), int(self.budget / 60)))
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How precisely to measure, as an experiment's `measure` says it."""
+
+    sync: Literal["barrier", "window"]  # how ranks are aligned before each sample
+    precision: Annotated[float, Interval(gt=0, le=1)]  # of the median's 95 % interval, relative to the median
+    min_samples: Samples
+    max_samples: Samples
+    seconds: Annotated[float, Interval(gt=0, le=1e9)]  # that the samples of a case may take
+    passes: Annotated[int, Interval(ge=1, le=100)]
+    warmup: Annotated[int, Interval(ge=0, le=1_000_000)]
+    timeout: Annotated[float, Interval(gt=0, le=1e9)]  # seconds more, after which it is given up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPlatform:
+    """What stages after the planning need to know of a platform; everything else is in its file."""
+
+    __pydantic_config__ = {"extra": "ignore"}  # the plans of older versions also have a path  # noqa: RUF012
+
+    title: str = ""
+    launcher: str
+    simulated: bool
+    digest: str
+    nodes: Count = 0
+    cores: Count = 0
+    types: Mapping[str, Count] = field(default_factory=dict)  # of nodes, and how many there are of each
+    container: Mapping[str, str] = field(default_factory=dict)  # image, digest, model and native, if it has one
+
+
 @dataclass(frozen=True)
 class Plan:
     """What an experiment comes down to; everything later stages need to know of it."""
 
-    experiment: str
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    experiment: Name
     title: str
     digest: str
-    seed: int
-    families: tuple[str, ...]
-    probes: Mapping[str, tuple[str, ...]]  # each with the families that need it
-    measure: Mapping[str, object]
-    platforms: Mapping[str, Mapping[str, object]]
+    seed: Count
+    families: tuple[Name, ...]
+    probes: Mapping[Name, tuple[Name, ...]]  # each with the families that need it
+    measure: Measure
+    platforms: Mapping[Name, PlannedPlatform]
     batches: tuple[Batch, ...]
     version: str
 
@@ -140,13 +191,13 @@ class Plan:
 
     def passes(self, platform: str) -> int:
         """Over its cases. A simulated machine is the same at all times."""
-        return 1 if self.platforms[platform]["simulated"] else int(self.measure["passes"])
+        return 1 if self.platforms[platform].simulated else self.measure.passes
 
     def batch(self, name: str) -> Batch:
-        found = next((batch for batch in self.batches if batch.name == name), None)
-        if found is None:
-            raise UserError(f"no batch '{name}' in the plan; {suggest(name, [batch.name for batch in self.batches])}")
-        return found
+        batches = {batch.name: batch for batch in self.batches}
+        if name not in batches:
+            raise UserError(f"no batch '{name}' in the plan; {suggest(name, batches)}")
+        return batches[name]
 
     def as_json(self) -> dict:
         return json.loads(json.dumps(asdict(self)))

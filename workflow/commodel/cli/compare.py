@@ -16,7 +16,7 @@ def compare(folder: Path, out: Path) -> None:
     from commodel.files.paths import SafePath
     from commodel.files.results import Results
     from commodel.files.tables import read_table, write_table
-    from commodel.plan.make import load_plan
+    from commodel.plan.file import load_plan
     from commodel.results import collect
     from commodel.results.unmeasured import read_unmeasured
 

@@ -43,7 +43,7 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     from commodel.files.sets import write_parameters
     from commodel.files.tables import read_table
     from commodel.fit.probes import fit as fit_family
-    from commodel.plan.make import load_plan
+    from commodel.plan.file import load_plan
     from commodel.results.collect import TEXT
 
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}

@@ -42,7 +42,7 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     where = plan.platforms[platform]
-    evidence = observed(observations, platform, plan.seed, where["types"])
+    evidence = observed(observations, platform, plan.seed, where.types)
     try:
         parameters = replace(as_parameters(entry, entry.fit(evidence)), left_out=left_out(entry, evidence))
     except UserError as error:
@@ -52,8 +52,8 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
         parameters,
         platform=platform,
         source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
-        simulated=bool(where["simulated"]),
-        provenance={"experiment_digest": plan.digest, "platform_digest": where["digest"], "seed": plan.seed},
+        simulated=where.simulated,
+        provenance={"experiment_digest": plan.digest, "platform_digest": where.digest, "seed": plan.seed},
     )
 
 

@@ -39,7 +39,7 @@ def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> in
     """Measures what is missing of a batch into `folder`; returns how many cases that was."""
     folder = SafePath.at(folder)
     platform = planned_platform(batch.platform)
-    if platform.digest != plan.platforms[batch.platform]["digest"]:
+    if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     how = launcher(platform.launcher)
     starter = starter_of(how.toolchain, how.starters)
@@ -131,8 +131,8 @@ def _limit(rig: Rig) -> float:
     """Seconds that one case may take in a pass."""
     settings = rig.plan.measure
     if rig.how.simulated:
-        return SIMULATED_PATIENCE * float(settings["timeout"])
-    return float(settings["timeout"]) + float(settings["seconds"]) / rig.passes
+        return SIMULATED_PATIENCE * settings.timeout
+    return settings.timeout + settings.seconds / rig.passes
 
 
 def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:

@@ -13,7 +13,7 @@ from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.families import family, meanings, read_set
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
@@ -74,7 +74,7 @@ def stored(
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={name: about["container"] for name, about in plan.platforms.items() if about.get("container")},
+        containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
     )
 

@@ -11,7 +11,8 @@ from commodel.errors import UserError
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import Results
 from commodel.plan.config import find
-from commodel.plan.make import load_plan, make_plan, write_plan
+from commodel.plan.file import load_plan
+from commodel.plan.make import make_plan, write_plan
 from commodel.records import Batch, Plan
 from commodel.results.holding import handed_down, hold
 from commodel.results.unmeasured import unmark, why_unmeasured

@@ -90,7 +90,7 @@ def _why(folder: AnyPath, case: str) -> dict[str, str]:
 
 def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     """(id, columns, room) of everything in a batch. A probe's name is in `name`; a point's operation is."""
-    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform]["simulated"]}
+    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
         yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}

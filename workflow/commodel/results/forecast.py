@@ -40,7 +40,7 @@ class Estimates:
     def _price(self, batch: Batch) -> dict[str, float]:
         name = batch.platform
         if name not in self.durations:
-            self.durations[name] = Durations(self.plan.platforms[name]["launcher"], self.plan.measure)
+            self.durations[name] = Durations(self.plan.platforms[name].launcher, self.plan.measure)
         how = self.durations[name]
         found = {case.id: how.of_cases([case]) - START for case in batch.cases}
         found |= {point.id: how.of_points([point]) - START for point in batch.points}

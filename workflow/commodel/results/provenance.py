@@ -5,6 +5,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from dataclasses import asdict
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -27,10 +28,10 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
         "platform": batch.platform,
-        "platform_digest": where["digest"],
-        "launcher": where["launcher"],
-        "simulated": where["simulated"],
-        "measure": dict(plan.measure),
+        "platform_digest": where.digest,
+        "launcher": where.launcher,
+        "simulated": where.simulated,
+        "measure": asdict(plan.measure),
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
         f"bootstraps draw by {plan.seed}",

@@ -142,7 +142,7 @@ class Reader:
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
             batch=batch,
-            simulated=bool(self.campaign.plan.platforms[batch.platform]["simulated"]),
+            simulated=self.campaign.plan.platforms[batch.platform].simulated,
             measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
             unmeasured=Counter(given_up.values()),
             state=state,
