@@ -60,7 +60,7 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     observations, lacking = collect(PLAN, raw, unfinished=True)
     price = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
     prices = pd.DataFrame([{"point": point.id, **price} for point in POINTS])
-    plan = replace(PLAN, measure={"passes": 2})
+    plan = replace(PLAN, measure=replace(PLAN.measure, passes=2))
     compared, summary = compare(plan, observations, prices, lacking), summarize_raw(observations)
     named = dict(zip(compared["point"], compared["raw"], strict=True))
     assert dict(zip(compared["point"], compared["batch"], strict=True)) == {

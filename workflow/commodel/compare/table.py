@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
 from commodel.records import LIBRARY, Plan
 from commodel.results.rawfiles import raw_name
@@ -12,23 +13,6 @@ from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
 
 EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
 UNPRICED = "library: measured, not priced"
-TEXT = (
-    "point",
-    "platform",
-    "operation",
-    "algorithm",
-    "topology",
-    "choice",
-    "layout",
-    "room",
-    "group",
-    "family",
-    "status",
-    "stop",
-    "measurement",
-    "batch",
-    "raw",
-)
 
 
 def compare(
@@ -58,7 +42,7 @@ def compare(
     frame["mu"] = np.maximum(ratio, 1 / ratio)
     frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     frame["held_out"] = _held_out(frame)
-    return _with_library(_with_choices(frame))
+    return _with_library(_with_choices(frame))[names(COMPARISON)]
 
 
 def _said(row, why: str, asked: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.compare import table as compare
 from commodel.files.atomic import read_json
+from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.files.tables import read_table
@@ -20,7 +20,6 @@ from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.origins import RESULTS
 from commodel.report.rawlinks import results_from
 from commodel.report.shape import Report
-from commodel.results import collect, distributions
 from commodel.results.provenance import versions
 from commodel.results.traces import Traces, attempts, digests, texts
 from commodel.results.unmeasured import read_unmeasured
@@ -40,8 +39,8 @@ def stored(
     plan = load_plan(results.plan)
     provenance, traces = _provenance(plan, results), _traces(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
-    comparison = read_table(results.table("comparison"), compare.TEXT)
-    raw = read_table(results.table("summary"), collect.TEXT)
+    comparison = read_table(results.table("comparison"), COMPARISON)
+    raw = read_table(results.table("summary"), SUMMARY)
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
         names = machines(provenance, traces, results)
@@ -69,7 +68,7 @@ def stored(
         provenance,
         experiment=plan.experiment,
         title=plan.title,
-        distributions=read_table(results.table("distributions"), distributions.TEXT),
+        distributions=read_table(results.table("distributions"), DISTRIBUTIONS),
         definitions=meanings(plan.families),
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,

@@ -15,22 +15,6 @@ from commodel.results.rawfiles import SUFFIXES, DamagedError, raw_file, raw_name
 from commodel.results.unmeasured import UNFINISHED, table_of, why_unmeasured
 from commodel.stats import median_interval, worst_stop
 
-TEXT = (
-    "id",
-    "batch",
-    "platform",
-    "kind",
-    "name",
-    "choice",
-    "layout",
-    "pair",
-    "direction",
-    "how",
-    "what",
-    "path",
-    "stop",
-    "raw",
-)
 ASIDE = ".damaged"
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
 
