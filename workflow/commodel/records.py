@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from typing import Annotated, Literal
 
 from annotated_types import Interval, Predicate
@@ -251,13 +252,32 @@ class ParameterSet:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
 
+class PriceStatus(Enum):
+    """How far a price is to be trusted, or why there is none. Tables have it as text, with the reason after a colon; a
+    family may have a doubt of its own, in words of its own."""
+
+    OK = "ok"
+    EXTRAPOLATED = "extrapolated"
+    BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
+    NOT_PRICED = "not priced"
+    NOT_FITTED = "not fitted"
+    LIBRARY = "library"  # what the MPI library does by itself is measured only
+
+    def because(self, reason: str) -> str:
+        return f"{self.value}: {reason}"
+
+    def of(self, text: str) -> bool:
+        """Whether a text is this status, whatever its reason."""
+        return text.partition(":")[0] == self.value
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A price with its interval. `status` is ok, or says why the price should be doubted or is missing."""
+    """A price with its interval. `status` is the text of a `PriceStatus`."""
 
     family: str
     point: Point
     seconds: float
     low: float
     high: float
-    status: str = "ok"
+    status: str = PriceStatus.OK.value

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from commodel.advice.waves import Stream
-from commodel.compare.vote import BLIND
 from commodel.errors import UserError
 from commodel.models.families import Family, complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.reach import SURE, doubts, widening
-from commodel.records import ParameterSet
+from commodel.records import ParameterSet, PriceStatus
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
@@ -34,7 +33,7 @@ class Panel:
     def doubts(self) -> list[str]:
         """What anyone doubts, by candidate; empty where nobody does."""
         said = zip(*self.doubted.values(), strict=True)
-        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in said]
+        return ["; ".join(dict.fromkeys(text for text in texts if text != PriceStatus.OK.value)) for texts in said]
 
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
@@ -94,7 +93,7 @@ class Member:
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         alone = stack([pattern])
         (doubt,) = doubts(self.entry, self.parameters, self.exact, alone)
-        if doubt.startswith(BLIND):
+        if PriceStatus.BLIND.of(doubt):
             raise UserError(doubt)
         finish = self.entry.price(pattern, self.drawn)
         cost = pattern.cost(np.broadcast_to(finish, (*self.drawn.lead, pattern.ranks)))

@@ -8,8 +8,8 @@ from math import isfinite, log, sqrt
 import numpy as np
 import pandas as pd
 
-from commodel.compare.vote import BLIND, FEWEST, weights
-from commodel.records import LIBRARY
+from commodel.compare.vote import FEWEST, weights
+from commodel.records import LIBRARY, PriceStatus
 from commodel.stats import NEGLIGIBLE
 
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
@@ -53,7 +53,7 @@ class Errors:
     all others again."""
 
     def __init__(self, priced: pd.DataFrame):
-        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & (priced["status"] == "ok")]
+        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & (priced["status"] == PriceStatus.OK.value)]
         squares = np.log(known["predicted"] / known["measured"]) ** 2
         self.sums, self.counts = Counter(), Counter()
         for family, operation, group, square in zip(
@@ -81,7 +81,7 @@ def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Se
     say where it does not price all alternatives, or is blind to their sizes."""
     prices: dict[str, dict[str, float]] = {}
     for family, point, price, status in zip(job["family"], job["point"], job["predicted"], job["status"], strict=True):
-        prices.setdefault(family, {})[point] = np.inf if status.startswith(BLIND) or not price > 0 else price
+        prices.setdefault(family, {})[point] = np.inf if PriceStatus.BLIND.of(status) or not price > 0 else price
     points = job["point"].unique()
     voters = [
         name for name, of in prices.items() if len(of) == len(points) and all(isfinite(price) for price in of.values())

@@ -7,12 +7,13 @@ import pandas as pd
 
 from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
-from commodel.records import LIBRARY, Plan
+from commodel.records import LIBRARY, Plan, PriceStatus
 from commodel.results.rawfiles import raw_name
 from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
 
 EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
-UNPRICED = "library: measured, not priced"
+MEASURED, NOT_MEASURED = "ok", "not measured"
+UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
 
 
 def compare(
@@ -34,7 +35,9 @@ def compare(
     frame["stop"] = frame["stop"].fillna("")
     why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
     asked = {name: plan.passes(name) for name in plan.platforms}
-    frame["measurement"] = [_said(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()]
+    frame["measurement"] = [
+        _measurement(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()
+    ]
     frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
     ratio = frame["predicted"] / frame["measured"]
@@ -45,11 +48,23 @@ def compare(
     return _with_library(_with_choices(frame))[names(COMPARISON)]
 
 
-def _said(row, why: str, asked: int) -> str:
+def _measurement(row, why: str, asked: int) -> str:
+    """In words how far a point was measured: `why_not_measured` and `some_passes` read them."""
     if np.isnan(row.measured):
         why = why or ("no valid sample" if row.invalid else "")
-        return f"not measured: {why}" if why else "not measured"
-    return "ok" if row.passes >= asked else f"ok, {row.passes:.0f} of {asked} passes"
+        return f"{NOT_MEASURED}: {why}" if why else NOT_MEASURED
+    return MEASURED if row.passes >= asked else f"{MEASURED}, {row.passes:.0f} of {asked} passes"
+
+
+def why_not_measured(measurement: str) -> str:
+    """Empty where nobody knows."""
+    return measurement.removeprefix(NOT_MEASURED).lstrip(": ")
+
+
+def some_passes(measurement: str) -> str:
+    """As `2 of 3 passes`; empty where a point was measured in all of them, or in none."""
+    status, _, passes = measurement.partition(", ")
+    return passes if status == MEASURED else ""
 
 
 def _raw(row) -> str:
@@ -126,7 +141,7 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Errors per group of held-out rows: mean proportional error μ of all prices and of those that the family's
     parameters reach (status ok), median absolute and median signed error, share inside the predicted interval."""
     rows = comparison[comparison["held_out"]].dropna(subset=["mu"])
-    reached = rows["mu"].where(rows["status"] == "ok")
+    reached = rows["mu"].where(rows["status"] == PriceStatus.OK.value)
     found = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
     return found.agg(
         points=("mu", "size"),

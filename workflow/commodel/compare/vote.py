@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from commodel.records import PriceStatus
 from commodel.stats import NEGLIGIBLE
 
 FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
 SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
-BLIND = "blind to size"  # so begins the status of a price that has no say
 SURE = 1.96  # standard deviations
 
 
@@ -34,7 +34,7 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    rows = held_out[finite & (held_out["status"] == "ok")].reset_index(drop=True)
+    rows = held_out[finite & (held_out["status"] == PriceStatus.OK.value)].reset_index(drop=True)
     errors = {}
     for name in families:
         mine = rows[rows["family"] == name]
