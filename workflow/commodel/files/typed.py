@@ -40,10 +40,10 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
         raise first_mistake(errors, Document(path, json.loads(text), {})) from None
 
 
-def record_of(form: TypeAdapter[Record], document: Document) -> Record:
-    """The same from data that was read already; from Python's lists pydantic would make no tuples."""
+def record_of(form: TypeAdapter[Record], data: object, document: Document) -> Record:
+    """The same from data that was read from a document; of Python's lists pydantic would make no tuples."""
     try:
-        return form.validate_json(json.dumps(document.data), strict=True)
+        return form.validate_json(json.dumps(data), strict=True)
     except ValidationError as errors:
         raise first_mistake(errors, document) from None
 
@@ -71,6 +71,8 @@ def _message(mistakes: list[dict]) -> str:
     match first["type"]:
         case "refused":
             return first["ctx"]["message"]
+        case "missing" if isinstance(first["loc"][-1], int):
+            return f"found {first['loc'][-1]} values, wanted more"
         case "missing":
             return f"found no key '{first['loc'][-1]}'"
         case "unexpected_keyword_argument" | "extra_forbidden":
