@@ -40,11 +40,7 @@ def compare(
     ]
     frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
-    ratio = frame["predicted"] / frame["measured"]
-    frame["relative_error"] = ratio - 1
-    frame["mu"] = np.maximum(ratio, 1 / ratio)
-    frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    frame["held_out"] = _held_out(frame)
+    frame = with_errors(frame.assign(held_out=_held_out(frame)))
     return _with_library(_with_choices(frame))[names(COMPARISON)]
 
 
@@ -54,6 +50,13 @@ def _measurement(row, why: str, asked: int) -> str:
         why = why or ("no valid sample" if row.invalid else "")
         return f"{NOT_MEASURED}: {why}" if why else NOT_MEASURED
     return MEASURED if row.passes >= asked else f"{MEASURED}, {row.passes:.0f} of {asked} passes"
+
+
+def with_errors(frame: pd.DataFrame) -> pd.DataFrame:
+    """How far off each price is, and whether the measurement lies in its interval."""
+    ratio = frame["predicted"] / frame["measured"]
+    inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), inside=inside)
 
 
 def why_not_measured(measurement: str) -> str:
@@ -104,8 +107,7 @@ def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
 
 def _held_out(frame: pd.DataFrame) -> pd.Series:
     """False where the family's own fit has seen the point. A family whose predictions do not say has seen none."""
-    said = frame.get("held_out", pd.Series(True, index=frame.index))
-    return said.astype(str).str.lower() != "false"
+    return frame.get("held_out", pd.Series(True, index=frame.index)).ne(False)
 
 
 def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
@@ -142,8 +144,8 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     parameters reach (status ok), median absolute and median signed error, share inside the predicted interval."""
     rows = comparison[comparison["held_out"]].dropna(subset=["mu"])
     reached = rows["mu"].where(rows["status"] == PriceStatus.OK.value)
-    found = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
-    return found.agg(
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
+    return groups.agg(
         points=("mu", "size"),
         mu_mean=("mu", "mean"),
         mu_reached=("mu_reached", "mean"),
@@ -175,8 +177,8 @@ def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     tied = (chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE)
     over = {name: np.log(chosen["measured"] / chosen[other]) for name, other in OVER.items()}
     chosen = chosen.assign(right=tied, **over)
-    found = chosen.groupby(by, sort=False)
-    return found.agg(
+    choices = chosen.groupby(by, sort=False)
+    return choices.agg(
         groups=("right", "size"),
         right=("right", "mean"),
         tied=("tie", "mean"),

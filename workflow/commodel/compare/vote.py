@@ -37,16 +37,16 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     rows = held_out[finite & (held_out["status"] == PriceStatus.OK.value)].reset_index(drop=True)
     errors = {}
     for name in families:
-        mine = rows[rows["family"] == name]
-        same = mine[mine["operation"] == operation]
-        errors[name] = same if len(same) >= FEWEST else mine
+        own = rows[rows["family"] == name]
+        same = own[own["operation"] == operation]
+        errors[name] = same if len(same) >= FEWEST else own
     known = {name: part for name, part in errors.items() if len(part)}
     if not known:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
-    found = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
-    weight = weights({name: error for name, (error, _, _) in found.items()})
+    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
+    weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
-    return {name: Trust(weight[name], *found[name]) if name in found else silent for name in families}
+    return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
 
 
 def weights(errors: Mapping[str, float]) -> dict[str, float]:
