@@ -46,10 +46,10 @@ def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[
     if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
         points = sorted(points, key=lambda point: -point.nodes)
         rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
-    found: dict[int, list[Point]] = {}
+    parts: dict[int, list[Point]] = {}
     for point in points:
-        found.setdefault(rooms[point.nodes], []).append(point)
-    return sorted(found.items())
+        parts.setdefault(rooms[point.nodes], []).append(point)
+    return sorted(parts.items())
 
 
 def _room(nodes: int, simulated: bool) -> int:

@@ -77,13 +77,13 @@ def _image(platform: Platform) -> Image:
     for number, folder in enumerate(wanted.bind):
         _check_trusted(platform, ("container", "bind", number), folder)
     try:
-        found = image_digest(file)
+        content = image_digest(file)
     except OSError as error:
         message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
         raise platform.error(("container", "image"), message) from None
     except UserError as error:
         raise platform.error(("container", "image"), error.message) from None
-    return Image(file, found, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
+    return Image(file, content, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
 
 
 def _check_trusted(platform: Platform, place: tuple, path: str, own: tuple[Path, ...] = ()) -> None:

@@ -24,7 +24,7 @@ from commodel.platforms.launchers import Launcher, launcher
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import ROOT
-from commodel.records import Batch, Measure, Plan, PlannedPlatform, Point
+from commodel.records import Measure, Plan, PlannedPlatform, Point
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 
@@ -48,26 +48,21 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
-            mine = [point for point in points if point.platform == name]
-            points += library_beside(Setting.of(name, platform), mine)
+            points += library_beside(Setting.of(name, platform), _on(name, points))
     points = identified(dict.fromkeys(points))
     probes = _probes(experiment, families)
     measure = Measure(**experiment.measure.model_dump())
-    found: list[Batch] = []
-    for setting, platform in platforms.items():
-        mine = [point for point in points if point.platform == setting]
-        found += batches(setting, platform, experiment, mine, probes, measure)
     return Plan(
         experiment=path.stem,
         title=experiment.title or path.stem,
         digest=experiment.digest,
         seed=experiment.seed,
         families=tuple(families),
-        probes={name: tuple(entry for entry in families if name in family(entry).probes) for name in probes},
+        probes={probe: tuple(name for name in families if probe in family(name).probes) for probe in probes},
         measure=measure,
         platforms={
-            setting: PlannedPlatform(
-                title=platform.title or setting,
+            name: PlannedPlatform(
+                title=platform.title or name,
                 launcher=platform.launcher,
                 simulated=platform.simulated,
                 digest=platform.digest,
@@ -76,11 +71,19 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
                 types=dict(platform.types),
                 container=platform.image.as_json() if platform.image else {},
             )
-            for setting, platform in platforms.items()
+            for name, platform in platforms.items()
         },
-        batches=tuple(found),
+        batches=tuple(
+            batch
+            for name, platform in platforms.items()
+            for batch in batches(name, platform, experiment, _on(name, points), probes, measure)
+        ),
         version=__version__,
     )
+
+
+def _on(platform: str, points: list[Point]) -> list[Point]:
+    return [point for point in points if point.platform == platform]
 
 
 def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:

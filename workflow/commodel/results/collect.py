@@ -22,7 +22,7 @@ SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
     `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
-    found: list[dict] = []  # of each case
+    measured: list[dict] = []  # of each case
     samples = {name: [] for name in SAMPLE}  # of all of them
     lacking: list[dict] = []
     damaged: list[DamagedError] = []
@@ -38,7 +38,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
                     damaged.append(error)
                     _put_aside(path)
                     continue
-                found.append({"id": case, **about, "rows": len(rows)})
+                measured.append({"id": case, **about, "rows": len(rows)})
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]
     if damaged:
@@ -46,13 +46,13 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
         raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
     left = [row for row in lacking if row["status"] == UNFINISHED]
     if left and not unfinished:
-        found = (
+        complaint = (
             f"{len(left)} cases are neither measured nor given up, as {left[0]['id']} ({left[0]['reason']}): run again"
         )
-        raise UserError(found, file=raw / left[0]["batch"])
-    if not found:
+        raise UserError(complaint, file=raw / left[0]["batch"])
+    if not measured:
         raise UserError(f"nothing has been measured yet in {raw}")
-    cases = pd.DataFrame(found)
+    cases = pd.DataFrame(measured)
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
     counted = observations["count"].notna().any()

@@ -43,10 +43,10 @@ def histogram(samples: np.ndarray) -> list[dict]:
         wanted = np.ptp(body) / width if width > 0 else MOST
         counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), LEAST, MOST)))
     ends = zip(edges[:-1], edges[1:], counts, strict=True)
-    found = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
+    bins = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
     if len(outliers):
-        found.append({"low": float(edge), "high": float(outliers.max()), "count": len(outliers), "tail": True})
-    return found
+        bins.append({"low": float(edge), "high": float(outliers.max()), "count": len(outliers), "tail": True})
+    return bins
 
 
 def modes(counts: np.ndarray) -> int:

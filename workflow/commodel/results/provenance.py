@@ -23,7 +23,7 @@ PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can chang
 def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
     """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
     where = plan.platforms[batch.platform]
-    found, dirty = revision()
+    commit, dirty = revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
@@ -36,7 +36,7 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
         f"bootstraps draw by {plan.seed}",
         **versions(),
-        "commit": found,
+        "commit": commit,
         "uncommitted_changes": dirty,
         "native_digest": native_digest(),
         "container": about(image) if (image := planned_platform(batch.platform).image) else {},
@@ -52,8 +52,8 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
 
 def commit() -> str:
     """As texts name it: an edited clone is not what its commit is."""
-    found, dirty = revision()
-    return f"{found}-dirty" if dirty else found
+    commit, dirty = revision()
+    return f"{commit}-dirty" if dirty else commit
 
 
 @lru_cache
@@ -67,13 +67,13 @@ def revision() -> tuple[str, bool | None]:
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
     """Of this program and of what computes for it. A digest of its Python files tells an edited one from a release."""
-    found = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
+    installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            installed[name] = "not installed"
+    return installed
 
 
 @lru_cache

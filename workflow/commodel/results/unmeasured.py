@@ -26,8 +26,8 @@ def marker(folder: AnyPath, case: str) -> AnyPath:
 
 def mark(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    found = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
-    write_json(marker(folder, case), found)
+    about = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
+    write_json(marker(folder, case), about)
 
 
 def unmark(folder: AnyPath, case: str) -> None:
@@ -45,8 +45,8 @@ def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
     if not path.exists():
         return None
     try:
-        found = read_json(path)
-        return str(found["status"]), one_line(found["reason"])
+        mark = read_json(path)
+        return str(mark["status"]), one_line(mark["reason"])
     except (UserError, KeyError, TypeError):
         return CRASH, "the file that says why is damaged"
 
