@@ -128,6 +128,15 @@ def test_verbs_say_it_in_one_line(verb, name, original, tmp_path):
         assert here.files() == before
 
 
+@pytest.mark.parametrize("text", ['{"hosts": 5}', '{"mpi": ["x"]}', "[]", "{"])
+def test_what_programs_say_of_themselves(text, original, tmp_path):
+    here = original.copy(tmp_path / "root")
+    (here.results / "raw" / here.batch / "player-2r-block2.json").write_text(text)
+    done = here.invoke("report")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1), (done.output, done.exception)
+    assert "player-2r-block2.json: " in done.output
+
+
 @pytest.mark.parametrize(("old", "new"), [("bytes", "octets"), ("pingpong", "pongping")])
 def test_probes_that_lack_what_a_fit_needs(old, new, original, tmp_path):
     here = original.copy(tmp_path / "root")

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from commodel.advice.waves import Stream
+from commodel.compare.vote import BLIND
 from commodel.errors import UserError
 from commodel.models.families import Family, complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.reach import SURE, doubts, widening
-from commodel.records import ParameterSet, PriceStatus
+from commodel.records import ParameterSet
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
@@ -33,7 +34,7 @@ class Panel:
     def doubts(self) -> list[str]:
         """What anyone doubts, by candidate; empty where nobody does."""
         said = zip(*self.doubted.values(), strict=True)
-        return ["; ".join(dict.fromkeys(text for text in texts if text != PriceStatus.OK.value)) for texts in said]
+        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in said]
 
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
@@ -93,7 +94,7 @@ class Member:
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         alone = stack([pattern])
         (doubt,) = doubts(self.entry, self.parameters, self.exact, alone)
-        if PriceStatus.BLIND.of(doubt):
+        if doubt.startswith(BLIND):
             raise UserError(doubt)
         finish = self.entry.price(pattern, self.drawn)
         cost = pattern.cost(np.broadcast_to(finish, (*self.drawn.lead, pattern.ranks)))

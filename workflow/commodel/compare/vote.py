@@ -16,6 +16,7 @@ from commodel.stats import NEGLIGIBLE
 
 FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
 SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
+BLIND = PriceStatus.BLIND.value
 SURE = 1.96  # standard deviations
 
 

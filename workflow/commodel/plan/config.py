@@ -32,9 +32,10 @@ Model = TypeVar("Model", Experiment, Platform)
 
 
 def load_experiment(file: str | Path) -> Experiment:
-    experiment = _validated(Experiment, yamltext.read(file))
+    document = yamltext.read(file)
+    experiment = _validated(Experiment, document)
     for index, block in enumerate(experiment.matrix):
-        block._document, block._path = experiment._document, ("matrix", index)
+        block.stands_in(document, ("matrix", index))
         for path, spec in _specs(block):
             try:
                 check_inside(spec)
@@ -105,7 +106,7 @@ def _validated(model: type[Model], document: Document) -> Model:
         loaded = model.model_validate(document.data)
     except ValidationError as errors:
         raise first_mistake(errors, document) from None
-    loaded._document = document
+    loaded.stands_in(document)
     return loaded
 
 

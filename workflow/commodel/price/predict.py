@@ -15,7 +15,7 @@ from commodel.models.pricing.values import Values
 from commodel.patterns.build import stacked
 from commodel.patterns.schedule import Schedule
 from commodel.price.reach import doubts, widening
-from commodel.records import ParameterSet, Point, Prediction, PriceStatus
+from commodel.records import ParameterSet, Point, Prediction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def pricer(
         raise UserError(f"family {entry.name} says nothing about a stream of waves")
     if not parameters.values and not strict:
         reason = next(iter(parameters.missing.values()), "no values")
-        return lambda pattern: Prices.none(len(pattern.bytes), PriceStatus.NOT_FITTED.because(reason))
+        return lambda pattern: Prices.none(len(pattern.bytes), f"not fitted: {reason}")
     cost = entry.pipelined if pipelined else lambda pattern, values: pattern.cost(entry.price(pattern, values))
     exact = Draws(complete(entry, Values.exact(parameters)))
     drawn = None
@@ -98,14 +98,14 @@ def pricer(
         except UserError as error:
             if strict:
                 raise
-            return Prices.none(len(pattern.bytes), PriceStatus.NOT_PRICED.because(error.message))
+            return Prices.none(len(pattern.bytes), f"not priced: {error.message}")
         times = np.stack([seconds, low / wider, high * wider])
         if parameters.draws and drawn is None:
             times[1:] = nan  # there is an interval, but nobody asked
         wrong = ~np.isfinite(seconds) | (seconds < 0)
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):
-            status[number] = PriceStatus.NOT_PRICED.because("below 0" if seconds[number] < 0 else "no number")
+            status[number] = "not priced: " + ("below 0" if seconds[number] < 0 else "no number")
         return Prices(*times, status)
 
     return price

@@ -7,7 +7,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.patterns.build import Shape, stacks
 from commodel.price.predict import TOGETHER, Prices, pricer
-from commodel.records import ParameterSet, PriceStatus
+from commodel.records import ParameterSet
 
 COLUMNS = {  # of a price, and what it is; texts may be missing where they do not apply
     "operation": str,
@@ -41,7 +41,7 @@ def price(
                 for name, each in pricers.items():
                     found[name].put(places, each(pattern))
         except UserError as error:
-            found = dict.fromkeys(sets, Prices.none(len(sizes), PriceStatus.NOT_PRICED.because(error.message)))
+            found = dict.fromkeys(sets, Prices.none(len(sizes), f"not priced: {error.message}"))
         for name, prices in found.items():
             yield {
                 **names,

@@ -11,12 +11,11 @@ import numpy as np
 from commodel.models.families import Family
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
-from commodel.records import ParameterSet, PriceStatus
+from commodel.records import ParameterSet
 from commodel.units import format_bytes
 
 SURE = 1.96  # standard deviations
 SHORT = 64
-OK, beyond = PriceStatus.OK.value, PriceStatus.EXTRAPOLATED.because
 
 
 def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> list[str]:
@@ -24,7 +23,7 @@ def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Sch
     own = (entry.doubts and entry.doubts(pattern, values)) or ""
     texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
     if not parameters.bytes_range or not pattern.bytes.size:
-        return [text or OK for text in texts]
+        return [text or "ok" for text in texts]
     ends = zip(*(sizes.tolist() for sizes in _extremes(pattern)), strict=True)
     return [text or _reach(entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
 
@@ -38,16 +37,16 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
     low, high = parameters.bytes_range
     if not entry.uses_bytes:
         if low <= smallest and largest <= high:
-            return OK
-        return PriceStatus.BLIND.because(f"holds for {format_bytes(int(low))} to {format_bytes(int(high))}")
+            return "ok"
+        return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
     if largest > high:
-        return beyond(f"messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}")
+        return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
     if smallest < low > SHORT:
-        return beyond(f"messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}")
+        return f"extrapolated: messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}"
     known = parameters.settings.get("ranks")
     if known and ranks > int(known):
-        return beyond(f"{ranks} ranks, probed up to {known}")
-    return OK
+        return f"extrapolated: {ranks} ranks, probed up to {known}"
+    return "ok"
 
 
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> np.ndarray:

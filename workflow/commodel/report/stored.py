@@ -20,7 +20,7 @@ from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.origins import RESULTS
 from commodel.report.rawlinks import results_from
 from commodel.report.shape import Report
-from commodel.results.provenance import versions
+from commodel.results.provenance import read_program, versions
 from commodel.results.traces import Traces, attempts, digests, texts
 from commodel.results.unmeasured import read_unmeasured
 
@@ -94,15 +94,15 @@ def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
     for batch in plan.batches:
         path = results.provenance(batch.name)
         about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
-        programs = [read_json(path) for path in results.programs(batch.name)]
+        programs = [read_program(path) for path in results.programs(batch.name)]
         for key in PROGRAM_KEYS:
-            about[key] = ", ".join(sorted({str(program.get(key, "")) for program in programs}))
+            about[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
         for key in CLOCK_KEYS:
-            numbers = [value for program in programs if isinstance(value := program.get(key), int | float)]
+            numbers = [value for program in programs if (value := getattr(program, key)) is not None]
             about[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports travel: whose folder it was is nobody's matter.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
-        about["hosts"] = sorted({str(host) for program in programs for host in program.get("hosts", ())})
+        about["hosts"] = sorted({host for program in programs for host in program.hosts})
         if "measure" in about:
             about["measure"] = json.dumps(about["measure"], sort_keys=True)
         found[batch.name] = about

@@ -5,12 +5,16 @@ import hashlib
 import os
 import platform
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from commodel import __version__
+from commodel.files.paths import AnyPath
+from commodel.files.typed import read_json_record
 from commodel.plan.config import planned_platform
 from commodel.platforms.container import about
 from commodel.platforms.tools import ROOT, native_digest
@@ -18,6 +22,26 @@ from commodel.records import Batch, Plan
 
 PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can change a number
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a native program says of itself and its ranks, as far as reports tell it."""
+
+    mpi: str = ""
+    compiler: str = ""
+    flags: str = ""
+    clock: str = ""
+    clock_resolution: float | None = None  # seconds
+    clock_uncertainty: float | None = None
+    hosts: tuple[str, ...] = ()  # of its ranks
+
+
+PROGRAM = TypeAdapter(Program)
+
+
+def read_program(path: AnyPath) -> Program:
+    return read_json_record(PROGRAM, path)
 
 
 def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
