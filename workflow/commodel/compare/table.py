@@ -8,8 +8,9 @@ import pandas as pd
 from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
 from commodel.records import LIBRARY, Plan, PriceStatus
+from commodel.results.collect import summary_of
 from commodel.results.rawfiles import raw_name
-from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
+from commodel.stats import NEGLIGIBLE
 
 EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
 MEASURED, NOT_MEASURED = "ok", "not measured"
@@ -84,25 +85,11 @@ def _measured_columns(plan: Plan, batch: str, point) -> dict:
 
 
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for case, group in observations[observations["kind"] == "point"].groupby("id", sort=False):
-        valid = group[group["valid"]]
-        median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
-        rows.append(
-            {
-                "point": case,
-                "measured": median,
-                "measured_low": low,
-                "measured_high": high,
-                "samples": int(group["valid"].sum()),
-                "invalid": int((~group["valid"]).sum()),
-                "stop": worst_stop(group["stop"].unique()),
-                "skew": group["skew"].median(),
-                "passes": valid["pass"].nunique(),
-            }
-        )
-    columns = ["point", "measured", "measured_low", "measured_high", "samples", "invalid", "stop", "skew", "passes"]
-    return pd.DataFrame(rows, columns=columns)
+    points = observations[observations["kind"] == "point"].groupby("id", sort=False)
+    rows = [{"point": case, **summary_of(group)} for case, group in points]
+    columns = ["point", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes"]
+    renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
+    return pd.DataFrame(rows, columns=columns).rename(columns=renamed)
 
 
 def _held_out(frame: pd.DataFrame) -> pd.Series:

@@ -77,6 +77,8 @@ def _message(mistakes: list[dict]) -> str:
             return f"found no key '{first['loc'][-1]}'"
         case "unexpected_keyword_argument" | "extra_forbidden":
             return "found an unknown key"
+        case _ if first["input"] != first["input"]:
+            return "found 'nan', wanted a number"
         case _:
             wanted = dict.fromkeys(
                 WANTED.get(error["type"], error["msg"].removeprefix(ITS_WORDS)) for error in mistakes

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
+from commodel.files.columns import SUMMARY, names
 from commodel.files.paths import AnyPath
 from commodel.files.results import DONE
 from commodel.patterns.layouts import nodes_of_case
@@ -88,32 +89,32 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """One row a case: how its samples are spread, how many there are, and why sampling stopped."""
     rows = []
     for case, group in observations.groupby("id", sort=False):
-        first = group.iloc[0]
-        valid, passes = group.loc[group["valid"], "seconds"].to_numpy(), group.loc[group["valid"], "pass"].to_numpy()
-        median, low, high = median_interval(valid, passes)
+        first, summary = group.iloc[0], summary_of(group)
         settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
+        valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
         rows.append(
-            {
-                **{name: first[name] for name in ("kind", "platform", "simulated", "name")},
-                "id": case,
-                "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items()),
-                "passes": len(set(passes)),
-                "samples": len(valid),
-                "invalid": int((~group["valid"]).sum()),
-                "stop": worst_stop(group["stop"].unique()),
-                "min": valid.min() if len(valid) else np.nan,
-                "median": median,
-                "low": low,
-                "high": high,
-                "mean": valid.mean() if len(valid) else np.nan,
-                "p95": np.percentile(valid, 95) if len(valid) else np.nan,
-                "max": valid.max() if len(valid) else np.nan,
-                "skew": group["skew"].median(),
-                "batch": first["batch"],
-                "raw": raw_name(first["batch"], case, len(valid) > 0),
-            }
+            {name: first[name] for name in ("kind", "platform", "simulated", "name", "batch")}
+            | {"id": case, "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items())}
+            | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
+            | {"raw": raw_name(first["batch"], case, summary["samples"] > 0), **summary}
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=names(SUMMARY))
+
+
+def summary_of(samples: pd.DataFrame) -> dict[str, object]:
+    """Of the samples of one case: the median of the valid ones with its interval, and what it rests on."""
+    valid = samples[samples["valid"]]
+    median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
+    return {
+        "median": median,
+        "low": low,
+        "high": high,
+        "samples": len(valid),
+        "invalid": len(samples) - len(valid),
+        "stop": worst_stop(samples["stop"].unique()),
+        "skew": samples["skew"].median(),
+        "passes": valid["pass"].nunique(),
+    }
 
 
 # Columns that do not tell one case of a probe or one point of an operation from another.
