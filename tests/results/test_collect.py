@@ -7,6 +7,7 @@ import pytest
 
 from commodel.compare.table import compare
 from commodel.errors import UserError
+from commodel.files.columns import UNMEASURED, names
 from commodel.records import Batch, Case, Point
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DAMAGED, OwnAttempt
@@ -38,7 +39,7 @@ def test_every_sample_has_its_case_s_columns(raw):
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 5 * 4
     assert lacking.empty
-    assert list(lacking) == list(unmeasured.COLUMNS)
+    assert list(lacking) == names(UNMEASURED)
     for batch in BATCHES:
         for point in batch.points:
             mine = observations[observations["id"] == point.id]
