@@ -4,6 +4,7 @@ An expression over the names of a point says which are held out. What is reporte
 """
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import pandas as pd
 
@@ -48,12 +49,8 @@ def _names(point: Point) -> dict[str, str | int]:
 
 
 def _only(measured: Measured, flags: list[bool]) -> Measured:
-    kept = [number for number, flag in enumerate(flags) if flag]
-    return replace(
-        measured,
-        points=[measured.points[number] for number in kept],
-        seconds=[measured.seconds[number] for number in kept],
-    )
+    points, seconds = (list(compress(column, flags)) for column in (measured.points, measured.seconds))
+    return replace(measured, points=points, seconds=seconds)
 
 
 def fit_seen(parts: Split, family: str, table: str) -> ParameterSet:

@@ -50,7 +50,8 @@ def results(experiment: str) -> SafePath:
 def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
     """The campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run` hands it
     down, and plans. Where another process holds it, there is that one's plan to look at, and a refusal. A job of the
-    workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's matter."""
+    workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's matter.
+    """
     folder = results(experiment)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)
