@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.compare.scoring import Errors, picks, summary
-from commodel.compare.vote import BLIND, trusts
-from commodel.records import LIBRARY
+from commodel.compare.vote import trusts
+from commodel.records import LIBRARY, PriceStatus
 
 CELL = st.tuples(
     st.sampled_from(("one", "two", "three")),
@@ -96,7 +96,7 @@ def test_a_job_does_not_say_whom_to_believe_in_it():
 
 
 def test_who_has_no_say():
-    blind = tuple((price, f"{BLIND}: holds for 8 B") for price in WRONG)
+    blind = tuple((price, PriceStatus.BLIND.because("holds for 8 B")) for price in WRONG)
     free = (0.0, 3.0)
     assert picks(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
     assert picks(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]

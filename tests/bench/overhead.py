@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bench.pricing import show
 
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import Campaign

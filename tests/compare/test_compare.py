@@ -6,8 +6,9 @@ import pytest
 
 from commodel.compare.table import compare, selection, summarize
 from commodel.patterns.build import fan_ins, schedule
-from commodel.records import Batch, Plan, Point
+from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
+from tests.planning import planned
 
 POINTS = [
     Point("p", "bcast", choice, "", "block:1", 8, size)
@@ -30,8 +31,8 @@ def comparison():
 
 
 def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED, asked=1, good=True, simulated=False):
-    settings, where = {"passes": asked}, {"p": {"simulated": simulated}}
-    plan = Plan("e", "e", "d", 1, ("f",), {}, settings, where, (Batch("b", "p", 8, tuple(points)),), "0")
+    batch = Batch("b", "p", 8, tuple(points))
+    plan = planned(batch, families=("f",), passes=asked, simulated=("p",) if simulated else ())
     rows = [
         {
             "kind": "point",
@@ -161,18 +162,7 @@ TIMES = dict(zip([point.id for point in LAYOUTS], [10.0, 6.0, 9.0, 8.0, 4.0, 16.
 
 def laid_out(prices):
     """Two algorithms and the library on two layouts; `prices` of linear and binomial on block and cyclic."""
-    plan = Plan(
-        "e",
-        "e",
-        "d",
-        1,
-        ("f",),
-        {},
-        {"passes": 1},
-        {"p": {"simulated": False}},
-        (Batch("b", "p", 8, tuple(LAYOUTS)),),
-        "0",
-    )
+    plan = planned(Batch("b", "p", 8, tuple(LAYOUTS)), families=("f",))
     about = {"kind": "point", "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = [about | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)]
     priced = [point.id for point in LAYOUTS if point.priced]

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from commodel.measure.batch import measure
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from tests.processes import arguments, command_name, family
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"

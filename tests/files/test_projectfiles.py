@@ -10,7 +10,7 @@ from commodel.fit.pointtable import read_points
 from commodel.interchange import Given, csv, read_times
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from tests.fuzz.targets import plan_text
 
 TREE = "node,parent\n0,\n1,0\n"

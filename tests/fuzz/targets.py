@@ -24,7 +24,8 @@ from commodel.patterns.points import Setting, full_layout, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
-from commodel.plan.make import load_plan, make_plan
+from commodel.plan.file import load_plan
+from commodel.plan.make import make_plan
 from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from commodel.records import Plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.extrap import alike, jsonl, regions, text, write
+from commodel.interchange.extrap import alike, jsonl, read, regions, text, write
 
 FILE = Path("table.csv")
 OBSERVED = pd.DataFrame(
@@ -101,8 +101,9 @@ def test_call_paths_with_other_points_get_other_files(tmp_path):
     assert [name.name for name in write(regions(OBSERVED[:4], FILE), "jsonl", tmp_path / "o.jsonl")] == ["o.jsonl"]
 
 
-def test_tables_without_points_are_refused():
+def test_tables_without_points_are_refused(tmp_path):
+    (tmp_path / "table.csv").write_text("a\n1\n")
     with pytest.raises(UserError, match=r"table\.csv: .*wanted observations\.csv or comparison\.csv"):
-        regions(pd.DataFrame({"a": [1]}), FILE)
+        read(tmp_path / "table.csv")
     with pytest.raises(UserError, match=r"table\.csv: found no measured point"):
         regions(OBSERVED[-1:], FILE)

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.measure import sweep as subject
 from commodel.measure.starts import Start
-from commodel.measure.sweep import Sweep, _innocent, sweep
+from commodel.measure.sweep import Sweep, _not_the_cases_fault, sweep
 from commodel.results.unmeasured import finished
 
 
@@ -24,9 +24,9 @@ from commodel.results.unmeasured import finished
 )
 def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, innocent):
     (tmp_path / "log").write_text(f"case 1/2 a median 1 us\n{said}\n")
-    assert _innocent(tmp_path / "log", 1, "b") == innocent
-    assert _innocent(tmp_path / "log", 1, "")
-    assert _innocent(tmp_path / "log", 2, "b")
+    assert _not_the_cases_fault(tmp_path / "log", 1, "b") == innocent
+    assert _not_the_cases_fault(tmp_path / "log", 1, "")
+    assert _not_the_cases_fault(tmp_path / "log", 2, "b")
 
 
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])

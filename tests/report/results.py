@@ -3,10 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+from tests.planning import planned
+
 from commodel.files.atomic import write_json
 from commodel.files.sets import write_parameters
 from commodel.files.tables import write_table
-from commodel.records import Batch, Plan, Point
+from commodel.records import Batch, Point
 
 FAMILIES = ("loggp", "hockney")
 INPUTS = {
@@ -38,15 +40,12 @@ def write_results(folder: Path, inputs: dict) -> Path:
     few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["family"].isin(FAMILIES)
     comparison = comparison[few]
     raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
-    platforms = {
-        name: {"simulated": name == "fattree", "digest": "d", "title": name, "launcher": "local"}
-        for name in ("ether16", "fattree")
-    }
     batches = tuple(
         Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))
-        for name in platforms
+        for name in ("ether16", "fattree")
     )
-    plan = Plan("trees", inputs["title"], "d", 1, FAMILIES, {}, {"passes": 1}, platforms, batches, "0")
+    plan = planned(*batches, families=FAMILIES, simulated=("fattree",))
+    plan = replace(plan, experiment="trees", title=inputs["title"])
     write_json(folder / "plan.json", plan.as_json())
     write_table(folder / "comparison.csv", comparison)
     write_table(folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree"))

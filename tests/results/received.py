@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from commodel.cli import main
 from commodel.files.atomic import write_json
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.results import rawfiles
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
@@ -54,8 +54,11 @@ class Received:
         return Received(shutil.copytree(self.root, root), self.batch)
 
     def invoke(self, verb: str) -> Result:
+        return self.run(*(word.replace("BATCH", self.batch) for word in VERBS[verb]))
+
+    def run(self, *words: str) -> Result:
         with chdir(self.root):
-            return CliRunner().invoke(main, [word.replace("BATCH", self.batch) for word in VERBS[verb]])
+            return CliRunner().invoke(main, words)
 
     def files(self) -> dict[str, bytes]:
         """All that there is but what tells of attempts, with its content."""

@@ -7,15 +7,17 @@ import pytest
 
 from commodel.compare.table import compare
 from commodel.errors import UserError
-from commodel.records import Batch, Case, Plan, Point
+from commodel.files.columns import UNMEASURED, names
+from commodel.records import Batch, Case, Point
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DAMAGED, OwnAttempt
 from commodel.results.collect import collect, summarize_raw
+from tests.planning import planned
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
 CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")
 BATCHES = (Batch("first", "here", 1, cases=(CASE,), points=POINTS[:2]), Batch("second", "here", 1, points=POINTS[2:]))
-PLAN = Plan("e", "", "", 1, (), {}, {}, {"here": {"simulated": False}}, BATCHES, "")
+PLAN = planned(*BATCHES)
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def test_every_sample_has_its_case_s_columns(raw):
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 5 * 4
     assert lacking.empty
-    assert list(lacking) == list(unmeasured.COLUMNS)
+    assert list(lacking) == names(UNMEASURED)
     for batch in BATCHES:
         for point in batch.points:
             mine = observations[observations["id"] == point.id]
@@ -59,7 +61,7 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     observations, lacking = collect(PLAN, raw, unfinished=True)
     price = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
     prices = pd.DataFrame([{"point": point.id, **price} for point in POINTS])
-    plan = replace(PLAN, measure={"passes": 2})
+    plan = replace(PLAN, measure=replace(PLAN.measure, passes=2))
     compared, summary = compare(plan, observations, prices, lacking), summarize_raw(observations)
     named = dict(zip(compared["point"], compared["raw"], strict=True))
     assert dict(zip(compared["point"], compared["batch"], strict=True)) == {

@@ -7,7 +7,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.results import Results
 from commodel.interchange import taulop
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.report.machines import machines
 from commodel.results.traces import NO_TRACES
 from tests.fuzz import forms, targets
@@ -124,7 +124,10 @@ def test_a_raw_file_that_is_in_order_is_read(tmp_path):
     [
         (platform(container="x"), r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping"),
         (platform(simulated=1), r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false"),
-        (edit(lambda plan: plan.update(families=["../x"])), r"plan\.json: families: found '\.\./x', wanted a name"),
+        (
+            edit(lambda plan: plan.update(families=["../x"])),
+            r"plan\.json: families\[0\]: found '\.\./x', wanted a name",
+        ),
         (edit(lambda plan: plan["measure"].update(warmup=-1)), r"plan\.json: measure\.warmup: found '-1'"),
     ],
 )

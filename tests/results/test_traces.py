@@ -5,11 +5,12 @@ import subprocess
 
 import pytest
 
-from commodel.records import Batch, Plan, Point
+from commodel.records import Batch, Point
 from commodel.results.traces import attempts, digests, texts
+from tests.planning import planned
 
 BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))
-PLAN = Plan("e", "e", "d", 1, ("loggp",), {}, {}, {"p": {"simulated": False}}, (BATCH,), "0")
+PLAN = planned(BATCH, families=("loggp",))
 
 
 def sha256sum(folder, *names):

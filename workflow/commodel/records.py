@@ -1,13 +1,34 @@
-"""The nouns that travel between stages: frozen, plain, in SI seconds and bytes."""
+"""The nouns that travel between stages: frozen, plain, in SI seconds and bytes. What a type says of its values beside
+their kind is checked where a record is read from a file; what we make ourselves is right."""
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Annotated, Literal
+
+from annotated_types import Interval, Predicate
 
 from commodel.errors import UserError, suggest
 
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
+
+MOST = 2**63  # of any number in a plan
+PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may be a part of a path: it leads nowhere else."""
+    return bool(PATH_PART.fullmatch(text))
+
+
+Name = Annotated[str, Predicate(is_name)]
+Count = Annotated[int, Interval(ge=0, lt=MOST)]
+Seconds = Annotated[float, Interval(ge=0, lt=MOST)]
+Finite = Annotated[float, Interval(gt=float("-inf"), lt=float("inf"))]
+Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
 
 
 def digest(thing: object, length: int = 12) -> str:
@@ -25,11 +46,11 @@ class Point:
     algorithm: str
     topology: str
     layout: str
-    ranks: int
-    bytes: int
-    leaves: int = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
-    nodes: int = 1  # that the layout spreads the ranks over
-    per_node: int = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
+    ranks: Count
+    bytes: Count
+    leaves: Count = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
+    nodes: Count = 1  # that the layout spreads the ranks over
+    per_node: Count = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
     pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
 
     @property
@@ -75,10 +96,10 @@ class Case:
 
     platform: str
     probe: str
-    ranks: int
-    settings: Mapping[str, object]
+    ranks: Count
+    settings: Mapping[str, str | Count | Seconds]
     layout: str
-    where: tuple[int, ...] = ()  # the platform's nodes that the layout's stand for; empty: the first ones
+    where: tuple[Count, ...] = ()  # the platform's nodes that the layout's stand for; empty: the first ones
     pair: str = ""  # types of those nodes, where the case is about them
 
     @property
@@ -90,14 +111,14 @@ class Case:
 class Batch:
     """The points and probe cases that run inside one allocation."""
 
-    name: str
-    platform: str
-    nodes: int
+    name: Name
+    platform: Name
+    nodes: Count
     points: tuple[Point, ...] = ()
     cases: tuple[Case, ...] = ()
-    seconds: float = 0.0  # estimate
-    most: float = 0.0  # seconds, on a machine that is slow and noisy
-    budget: float = 8 * 3600.0  # seconds that it may take at most
+    seconds: Seconds = 0.0  # estimate
+    most: Seconds = 0.0  # on a machine that is slow and noisy
+    budget: Seconds = 8 * 3600.0  # that it may take at most
 
     @property
     def ids(self) -> list[str]:
@@ -119,18 +140,50 @@ class Batch:
         return max(1, min(10 + int(self.most / 60), int(self.budget / 60)))
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How precisely to measure, as an experiment's `measure` says it."""
+
+    sync: Literal["barrier", "window"]  # how ranks are aligned before each sample
+    precision: Annotated[float, Interval(gt=0, le=1)]  # of the median's 95 % interval, relative to the median
+    min_samples: Samples
+    max_samples: Samples
+    seconds: Annotated[float, Interval(gt=0, le=1e9)]  # that the samples of a case may take
+    passes: Annotated[int, Interval(ge=1, le=100)]
+    warmup: Annotated[int, Interval(ge=0, le=1_000_000)]
+    timeout: Annotated[float, Interval(gt=0, le=1e9)]  # seconds more, after which it is given up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPlatform:
+    """What stages after the planning need to know of a platform; everything else is in its file."""
+
+    __pydantic_config__ = {"extra": "ignore"}  # the plans of older versions also have a path  # noqa: RUF012
+
+    title: str = ""
+    launcher: str
+    simulated: bool
+    digest: str
+    nodes: Count = 0
+    cores: Count = 0
+    types: Mapping[str, Count] = field(default_factory=dict)  # of nodes, and how many there are of each
+    container: Mapping[str, str] = field(default_factory=dict)  # image, digest, model and native, if it has one
+
+
 @dataclass(frozen=True)
 class Plan:
     """What an experiment comes down to; everything later stages need to know of it."""
 
-    experiment: str
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    experiment: Name
     title: str
     digest: str
-    seed: int
-    families: tuple[str, ...]
-    probes: Mapping[str, tuple[str, ...]]  # each with the families that need it
-    measure: Mapping[str, object]
-    platforms: Mapping[str, Mapping[str, object]]
+    seed: Count
+    families: tuple[Name, ...]
+    probes: Mapping[Name, tuple[Name, ...]]  # each with the families that need it
+    measure: Measure
+    platforms: Mapping[Name, PlannedPlatform]
     batches: tuple[Batch, ...]
     version: str
 
@@ -140,13 +193,13 @@ class Plan:
 
     def passes(self, platform: str) -> int:
         """Over its cases. A simulated machine is the same at all times."""
-        return 1 if self.platforms[platform]["simulated"] else int(self.measure["passes"])
+        return 1 if self.platforms[platform].simulated else self.measure.passes
 
     def batch(self, name: str) -> Batch:
-        found = next((batch for batch in self.batches if batch.name == name), None)
-        if found is None:
-            raise UserError(f"no batch '{name}' in the plan; {suggest(name, [batch.name for batch in self.batches])}")
-        return found
+        batches = {batch.name: batch for batch in self.batches}
+        if name not in batches:
+            raise UserError(f"no batch '{name}' in the plan; {suggest(name, batches)}")
+        return batches[name]
 
     def as_json(self) -> dict:
         return json.loads(json.dumps(asdict(self)))
@@ -156,7 +209,7 @@ class Plan:
 class Estimate:
     """One number with its unit and its 95 % interval (both ends equal the value where it is given as exact)."""
 
-    value: float
+    value: Finite
     unit: str
     low: float
     high: float
@@ -171,19 +224,26 @@ class Curve:
     title: str
     x_label: str
     y_label: str
-    x: tuple[float, ...]
-    measured: tuple[float, ...]
-    fitted: tuple[float, ...]
+    x: tuple[Finite, ...]
+    measured: tuple[Finite, ...]
+    fitted: tuple[Finite, ...]
     form: str
-    r2: float
+    r2: float = float("nan")
     aic: float = float("nan")  # corrected for few data; smaller is better, comparable within one curve's data only
     left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
+
+
+def in_file(field_name: str) -> str:
+    """What a file of parameters calls a field."""
+    return "parameters" if field_name == "values" else field_name
 
 
 @dataclass(frozen=True)
 class ParameterSet:
     """Values of one family on one platform. A coefficient of a function is named `o.a`, a sample of it `o.64`; `forms`
     names its form. `settings` is what is not a number: which variant, which nodes are of which type."""
+
+    __pydantic_config__ = {"extra": "forbid", "alias_generator": in_file}  # noqa: RUF012
 
     family: str
     platform: str
@@ -193,20 +253,39 @@ class ParameterSet:
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
     simulated: bool = False
-    left_out: Mapping[str, float] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
-    bytes_range: tuple[float, float] | None = None  # of the probes; outside it a price is an extrapolation
+    left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
+    bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a price is an extrapolation
     curves: tuple[Curve, ...] = ()
-    draws: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
+    draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
     provenance: Mapping[str, object] = field(default_factory=dict)
+
+
+class PriceStatus(Enum):
+    """How far a price is to be trusted, or why there is none. Tables have it as text, with the reason after a colon; a
+    family may have a doubt of its own, in words of its own."""
+
+    OK = "ok"
+    EXTRAPOLATED = "extrapolated"
+    BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
+    NOT_PRICED = "not priced"
+    NOT_FITTED = "not fitted"
+    LIBRARY = "library"  # what the MPI library does by itself is measured only
+
+    def because(self, reason: str) -> str:
+        return f"{self.value}: {reason}"
+
+    def of(self, text: str) -> bool:
+        """Whether a text is this status, whatever its reason."""
+        return text.partition(":")[0] == self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A price with its interval. `status` is ok, or says why the price should be doubted or is missing."""
+    """A price with its interval. `status` is the text of a `PriceStatus`."""
 
     family: str
     point: Point
     seconds: float
     low: float
     high: float
-    status: str = "ok"
+    status: str = PriceStatus.OK.value

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice.ground import Evidence
-from commodel.compare.table import TEXT
 from commodel.errors import UserError
+from commodel.files.columns import COMPARISON
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.families import read_set
@@ -57,7 +57,7 @@ def held_out(results: Results, platform: str) -> pd.DataFrame:
     table = results.table("comparison")
     if not table.exists():
         return pd.DataFrame()
-    rows = read_table(table, TEXT)
+    rows = read_table(table, COMPARISON)
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 
 

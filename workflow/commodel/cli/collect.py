@@ -15,7 +15,7 @@ def collect(plan_file: Path, out: Path, unfinished: bool) -> None:
     from commodel.files.paths import SafePath
     from commodel.files.results import Results
     from commodel.files.tables import write_table
-    from commodel.plan.make import load_plan
+    from commodel.plan.file import load_plan
     from commodel.results.collect import collect as gather
     from commodel.results.collect import summarize_raw
     from commodel.results.distributions import distributions

@@ -70,11 +70,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 @click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""
-    from commodel.compare import table as compare
-    from commodel.files.tables import read_table
-    from commodel.results.collect import TEXT
-
-    regions = extrap.regions(read_table(table, tuple({*TEXT, *compare.TEXT})), table)
+    regions = extrap.regions(extrap.read(table), table)
     click.echo("\n".join(str(name) for name in extrap.write(regions, style, out)))
 
 

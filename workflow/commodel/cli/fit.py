@@ -39,12 +39,12 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
     """
     from commodel.cli._collectives import fit_table
+    from commodel.files.columns import OBSERVATIONS
     from commodel.files.paths import SafePath
     from commodel.files.sets import write_parameters
     from commodel.files.tables import read_table
     from commodel.fit.probes import fit as fit_family
-    from commodel.plan.make import load_plan
-    from commodel.results.collect import TEXT
+    from commodel.plan.file import load_plan
 
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
     if out is None and not where:
@@ -60,7 +60,7 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
     plan, samples = (SafePath.given(path, results) for path in (plan_file, observations))
-    parameters = fit_family(load_plan(plan), read_table(samples, TEXT), families[0], platform)
+    parameters = fit_family(load_plan(plan), read_table(samples, OBSERVATIONS), families[0], platform)
     write_parameters(SafePath.given(out, results), parameters)
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))

@@ -17,7 +17,7 @@ def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
     from commodel.cli._progress import progress
     from commodel.files.paths import SafePath
     from commodel.measure.batch import measure as measure_batch
-    from commodel.plan.make import load_plan
+    from commodel.plan.file import load_plan
 
     results = plan_file.parent
     plan = load_plan(SafePath.given(plan_file, results))

@@ -95,7 +95,7 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     """Each platform's points with that platform's parameters."""
     from commodel.files.paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.plan.make import load_plan
+    from commodel.plan.file import load_plan
     from commodel.price.predict import predict as price
     from commodel.price.predict import table as priced
 

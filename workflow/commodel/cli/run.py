@@ -41,7 +41,7 @@ def run(
     from commodel.cli._scores import scores
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
-    from commodel.compare.table import TEXT
+    from commodel.files.columns import COMPARISON
     from commodel.files.results import Results
     from commodel.files.tables import read_table
     from commodel.plan.config import find
@@ -64,7 +64,7 @@ def run(
         again = [f"{forget_failures(campaign)} cases that were given up are tried again"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)
-    click.echo("\n" + table(scores(read_table(campaign.results.table("comparison"), TEXT))) + "\n")
+    click.echo("\n" + table(scores(read_table(campaign.results.table("comparison"), COMPARISON))) + "\n")
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)

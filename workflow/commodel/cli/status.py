@@ -32,7 +32,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
     points of the matrix and those of the probes.
     """
     from commodel.files.results import Results
-    from commodel.plan.make import load_plan
+    from commodel.plan.file import load_plan
     from commodel.results.campaign import Campaign, results
     from commodel.results.holding import holder
     from commodel.results.status import Reader

@@ -4,11 +4,11 @@ An expression over the names of a point says which are held out. What is reporte
 """
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
-import numpy as np
 import pandas as pd
 
-from commodel.compare.table import summarize
+from commodel.compare.table import summarize, with_errors
 from commodel.errors import UserError
 from commodel.files import expressions
 from commodel.fit.collectives import fit_measured
@@ -49,22 +49,18 @@ def _names(point: Point) -> dict[str, str | int]:
 
 
 def _only(measured: Measured, flags: list[bool]) -> Measured:
-    kept = [number for number, flag in enumerate(flags) if flag]
-    return replace(
-        measured,
-        points=[measured.points[number] for number in kept],
-        seconds=[measured.seconds[number] for number in kept],
-    )
+    points, seconds = (list(compress(column, flags)) for column in (measured.points, measured.seconds))
+    return replace(measured, points=points, seconds=seconds)
 
 
 def fit_seen(parts: Split, family: str, table: str) -> ParameterSet:
     """A family fitted to what is not held out; the set says what is."""
-    found = fit_measured(parts.seen.points, parts.seen.seconds, family, table)
+    parameters = fit_measured(parts.seen.points, parts.seen.seconds, family, table)
     count = len(parts.unseen.points)
     return replace(
-        found,
-        source=f"{found.source}; the other {count}, where {parts.where}, are",
-        provenance=found.provenance | {"held_out_where": parts.where, "held_out_points": count},
+        parameters,
+        source=f"{parameters.source}; the other {count}, where {parts.where}, are",
+        provenance=parameters.provenance | {"held_out_where": parts.where, "held_out_points": count},
     )
 
 
@@ -82,11 +78,7 @@ def judged(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
         }
         for price, seconds in zip(predict(parameters, unseen.points, strict=False), unseen.seconds, strict=True)
     ]
-    frame = pd.DataFrame(rows)
-    ratio = frame["predicted"] / frame["measured"]
-    inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    mu = np.maximum(ratio, 1 / ratio)
-    return frame.assign(relative_error=ratio - 1, mu=mu, inside=inside, held_out=True)
+    return with_errors(pd.DataFrame(rows)).assign(held_out=True)
 
 
 def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -94,9 +86,9 @@ def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
     groups = rows.groupby(by, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(by, drop=False)
-    found = summarize(rows, by).set_index(by)
+    summary = summarize(rows, by).set_index(by)
     named = worst.assign(choice=worst["kind"].map({"topology": "topology "}).fillna("") + worst["choice"])
     called = named[[name for name in ("operation", "choice") if name not in by]].agg(" ".join, axis=1)
     size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
-    told = found.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=(called + " " + size).str.strip())
-    return told.reset_index()
+    points = (called + " " + size).str.strip()
+    return summary.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=points).reset_index()

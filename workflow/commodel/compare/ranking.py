@@ -136,8 +136,11 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
         row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "told": told}
         rows.append(row | {"next": after[0], "mu_next": after[1]})
     columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "told"]
-    found = pd.DataFrame(rows, columns=columns)
-    return found.sort_values(["platform", "operation", "order"], kind="stable").reset_index(drop=True)
+    return (
+        pd.DataFrame(rows, columns=columns)
+        .sort_values(["platform", "operation", "order"], kind="stable")
+        .reset_index(drop=True)
+    )
 
 
 def classed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -8,9 +8,9 @@ from math import isfinite, log, sqrt
 import numpy as np
 import pandas as pd
 
-from commodel.compare.vote import BLIND, FEWEST, weights
-from commodel.records import LIBRARY
-from commodel.stats import NEGLIGIBLE
+from commodel.compare.table import clearly_faster
+from commodel.compare.vote import FEWEST, weights
+from commodel.records import LIBRARY, PriceStatus
 
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
 COLUMNS += ("measured", "fastest", "library", "regret", "right")
@@ -42,7 +42,7 @@ def picks(comparison: pd.DataFrame) -> pd.DataFrame:
                     "fastest": fastest,
                     "library": library.get(group, np.nan),
                     "regret": voted["measured"] / fastest - 1,
-                    "right": _as_good(voted, job.loc[job["measured"].idxmin()]),
+                    "right": not clearly_faster(job.loc[job["measured"].idxmin()], voted),
                 }
             )
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -53,7 +53,7 @@ class Errors:
     all others again."""
 
     def __init__(self, priced: pd.DataFrame):
-        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & (priced["status"] == "ok")]
+        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & (priced["status"] == PriceStatus.OK.value)]
         squares = np.log(known["predicted"] / known["measured"]) ** 2
         self.sums, self.counts = Counter(), Counter()
         for family, operation, group, square in zip(
@@ -65,15 +65,15 @@ class Errors:
 
     def without(self, group: str, operation: str, families: Iterable[str]) -> dict[str, float]:
         """The weights that `vote.trusts` would give without the points of one job."""
-        families, found = list(families), {}
+        families, typical = list(families), {}
         for name in families:
             own = (name, operation, group)
             for key in ((name, operation), (name,)):
                 count = self.counts[key] - self.counts[own]
                 if count >= (FEWEST if key[1:] else 1):
-                    found[name] = sqrt(max(self.sums[key] - self.sums[own], 0.0) / count)
+                    typical[name] = sqrt(max(self.sums[key] - self.sums[own], 0.0) / count)
                     break
-        return weights(found) if found else dict.fromkeys(families, 1 / len(families))
+        return weights(typical) if typical else dict.fromkeys(families, 1 / len(families))
 
 
 def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Series | None:
@@ -81,7 +81,7 @@ def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Se
     say where it does not price all alternatives, or is blind to their sizes."""
     prices: dict[str, dict[str, float]] = {}
     for family, point, price, status in zip(job["family"], job["point"], job["predicted"], job["status"], strict=True):
-        prices.setdefault(family, {})[point] = np.inf if status.startswith(BLIND) or not price > 0 else price
+        prices.setdefault(family, {})[point] = np.inf if PriceStatus.BLIND.of(status) or not price > 0 else price
     points = job["point"].unique()
     voters = [
         name for name, of in prices.items() if len(of) == len(points) and all(isfinite(price) for price in of.values())
@@ -93,19 +93,13 @@ def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Se
     return job[job["point"] == min(common, key=common.get)].iloc[0]
 
 
-def _as_good(one: pd.Series, fastest: pd.Series) -> bool:
-    """Their intervals overlap, or the difference is no reason to prefer anything."""
-    apart = one["measured_low"] > fastest["measured_high"]
-    return not (apart and one["measured"] > (1 + NEGLIGIBLE) * fastest["measured"])
-
-
 def summary(picked: pd.DataFrame) -> pd.DataFrame:
     """By platform and operation: how often the vote finds the fastest or a tie, what its picks cost over it, and how
     much faster than the library's own choice they are, and could be (geometric means)."""
-    found = picked.assign(
+    groups = picked.assign(
         gain=np.log(picked["library"] / picked["measured"]), most=np.log(picked["library"] / picked["fastest"])
     ).groupby(["platform", "simulated", "operation"], sort=False)
-    table = found.agg(
+    table = groups.agg(
         jobs=("right", "size"),
         right=("right", "mean"),
         regret_mean=("regret", "mean"),

@@ -5,30 +5,16 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
-from commodel.records import LIBRARY, Plan
+from commodel.records import LIBRARY, Plan, PriceStatus
+from commodel.results.collect import summary_of
 from commodel.results.rawfiles import raw_name
-from commodel.stats import NEGLIGIBLE, median_interval, worst_stop
+from commodel.stats import NEGLIGIBLE
 
 EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
-UNPRICED = "library: measured, not priced"
-TEXT = (
-    "point",
-    "platform",
-    "operation",
-    "algorithm",
-    "topology",
-    "choice",
-    "layout",
-    "room",
-    "group",
-    "family",
-    "status",
-    "stop",
-    "measurement",
-    "batch",
-    "raw",
-)
+MEASURED, NOT_MEASURED = "ok", "not measured"
+UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
 
 
 def compare(
@@ -50,22 +36,39 @@ def compare(
     frame["stop"] = frame["stop"].fillna("")
     why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
     asked = {name: plan.passes(name) for name in plan.platforms}
-    frame["measurement"] = [_said(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()]
+    frame["measurement"] = [
+        _measurement(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()
+    ]
     frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
-    ratio = frame["predicted"] / frame["measured"]
-    frame["relative_error"] = ratio - 1
-    frame["mu"] = np.maximum(ratio, 1 / ratio)
-    frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    frame["held_out"] = _held_out(frame)
-    return _with_library(_with_choices(frame))
+    frame = with_errors(frame.assign(held_out=_held_out(frame)))
+    return _with_library(_with_choices(frame))[names(COMPARISON)]
 
 
-def _said(row, why: str, asked: int) -> str:
+def _measurement(row, why: str, asked: int) -> str:
+    """In words how far a point was measured: `why_not_measured` and `some_passes` read them."""
     if np.isnan(row.measured):
         why = why or ("no valid sample" if row.invalid else "")
-        return f"not measured: {why}" if why else "not measured"
-    return "ok" if row.passes >= asked else f"ok, {row.passes:.0f} of {asked} passes"
+        return f"{NOT_MEASURED}: {why}" if why else NOT_MEASURED
+    return MEASURED if row.passes >= asked else f"{MEASURED}, {row.passes:.0f} of {asked} passes"
+
+
+def with_errors(frame: pd.DataFrame) -> pd.DataFrame:
+    """How far off each price is, and whether the measurement lies in its interval."""
+    ratio = frame["predicted"] / frame["measured"]
+    inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), inside=inside)
+
+
+def why_not_measured(measurement: str) -> str:
+    """Empty where nobody knows."""
+    return measurement.removeprefix(NOT_MEASURED).lstrip(": ")
+
+
+def some_passes(measurement: str) -> str:
+    """As `2 of 3 passes`; empty where a point was measured in all of them, or in none."""
+    status, _, passes = measurement.partition(", ")
+    return passes if status == MEASURED else ""
 
 
 def _raw(row) -> str:
@@ -76,37 +79,22 @@ def _raw(row) -> str:
 def _measured_columns(plan: Plan, batch: str, point) -> dict:
     names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
     names += ("room", "group")
-    simulated = plan.platforms[point.platform]["simulated"]
+    simulated = plan.platforms[point.platform].simulated
     about = {name: getattr(point, name) for name in names}
     return {"point": point.id, **about, "simulated": simulated, "batch": batch}
 
 
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for case, group in observations[observations["kind"] == "point"].groupby("id", sort=False):
-        valid = group[group["valid"]]
-        median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
-        rows.append(
-            {
-                "point": case,
-                "measured": median,
-                "measured_low": low,
-                "measured_high": high,
-                "samples": int(group["valid"].sum()),
-                "invalid": int((~group["valid"]).sum()),
-                "stop": worst_stop(group["stop"].unique()),
-                "skew": group["skew"].median(),
-                "passes": valid["pass"].nunique(),
-            }
-        )
-    columns = ["point", "measured", "measured_low", "measured_high", "samples", "invalid", "stop", "skew", "passes"]
-    return pd.DataFrame(rows, columns=columns)
+    points = observations[observations["kind"] == "point"].groupby("id", sort=False)
+    rows = [{"point": case, **summary_of(group)} for case, group in points]
+    columns = ["point", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes"]
+    renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
+    return pd.DataFrame(rows, columns=columns).rename(columns=renamed)
 
 
 def _held_out(frame: pd.DataFrame) -> pd.Series:
     """False where the family's own fit has seen the point. A family whose predictions do not say has seen none."""
-    said = frame.get("held_out", pd.Series(True, index=frame.index))
-    return said.astype(str).str.lower() != "false"
+    return frame.get("held_out", pd.Series(True, index=frame.index)).ne(False)
 
 
 def _with_choices(frame: pd.DataFrame) -> pd.DataFrame:
@@ -142,9 +130,9 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Errors per group of held-out rows: mean proportional error μ of all prices and of those that the family's
     parameters reach (status ok), median absolute and median signed error, share inside the predicted interval."""
     rows = comparison[comparison["held_out"]].dropna(subset=["mu"])
-    reached = rows["mu"].where(rows["status"] == "ok")
-    found = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
-    return found.agg(
+    reached = rows["mu"].where(rows["status"] == PriceStatus.OK.value)
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
+    return groups.agg(
         points=("mu", "size"),
         mu_mean=("mu", "mean"),
         mu_reached=("mu_reached", "mean"),
@@ -176,8 +164,8 @@ def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     tied = (chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE)
     over = {name: np.log(chosen["measured"] / chosen[other]) for name, other in OVER.items()}
     chosen = chosen.assign(right=tied, **over)
-    found = chosen.groupby(by, sort=False)
-    return found.agg(
+    choices = chosen.groupby(by, sort=False)
+    return choices.agg(
         groups=("right", "size"),
         right=("right", "mean"),
         tied=("tie", "mean"),

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from commodel.records import PriceStatus
 from commodel.stats import NEGLIGIBLE
 
 FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
 SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
-BLIND = "blind to size"  # so begins the status of a price that has no say
+BLIND = PriceStatus.BLIND.value
 SURE = 1.96  # standard deviations
 
 
@@ -34,19 +35,19 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    rows = held_out[finite & (held_out["status"] == "ok")].reset_index(drop=True)
+    rows = held_out[finite & (held_out["status"] == PriceStatus.OK.value)].reset_index(drop=True)
     errors = {}
     for name in families:
-        mine = rows[rows["family"] == name]
-        same = mine[mine["operation"] == operation]
-        errors[name] = same if len(same) >= FEWEST else mine
+        own = rows[rows["family"] == name]
+        same = own[own["operation"] == operation]
+        errors[name] = same if len(same) >= FEWEST else own
     known = {name: part for name, part in errors.items() if len(part)}
     if not known:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
-    found = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
-    weight = weights({name: error for name, (error, _, _) in found.items()})
+    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
+    weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
-    return {name: Trust(weight[name], *found[name]) if name in found else silent for name in families}
+    return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
 
 
 def weights(errors: Mapping[str, float]) -> dict[str, float]:

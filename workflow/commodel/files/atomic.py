@@ -28,9 +28,9 @@ def write_json(path: AnyPath, data: object) -> None:
 def read_json(path: AnyPath) -> dict[str, object]:
     """A file with a JSON object, which all of ours are."""
     try:
-        found = json.loads(read_text(path, MAX_FILE, "a smaller file"))
+        data = json.loads(read_text(path, MAX_FILE, "a smaller file"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"cannot read: {error}", file=path) from None
-    if not isinstance(found, dict):
-        raise UserError(f"found {one_line(found, 60)}, wanted an object", file=path)
-    return found
+    if not isinstance(data, dict):
+        raise UserError(f"found {one_line(data, 60)}, wanted an object", file=path)
+    return data

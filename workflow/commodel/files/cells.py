@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def guarded(frame: pd.DataFrame) -> pd.DataFrame:
     """The same with safe cells, for a file that somebody may open as a spreadsheet."""
     texts = frame.select_dtypes(include=["object", "string", "category"])
-    unsafe = {name: found for name in texts if (found := _unsafe(texts[name]))}
-    return frame.assign(**{name: frame[name].replace(found) for name, found in unsafe.items()}) if unsafe else frame
+    unsafe = {name: safe for name in texts if (safe := _unsafe(texts[name]))}
+    return frame.assign(**{name: frame[name].replace(safe) for name, safe in unsafe.items()}) if unsafe else frame
 
 
 def _unsafe(column: pd.Series) -> dict[str, str]:

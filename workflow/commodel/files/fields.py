@@ -65,6 +65,10 @@ class Part(BaseModel):
     def digest(self) -> str:
         return digest(self.model_dump(mode="json", warnings="none"))
 
+    def stands_in(self, document: Document, path: tuple[str | int, ...] = ()) -> None:
+        """Notes where it was read from, for errors about it."""
+        self._document, self._path = document, path
+
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
         """An error about what stands at `path`, counted from this part."""
         if self._document is None:

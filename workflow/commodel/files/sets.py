@@ -1,15 +1,21 @@
 """Parameter sets as YAML files, and back."""
 
+from collections.abc import Iterator
+from dataclasses import asdict
 from math import isfinite
 
 import yaml
+from pydantic import TypeAdapter
 
-from commodel.errors import UserError
+from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
+from commodel.files.typed import record_of
 from commodel.files.yaml import read as read_yaml
 from commodel.records import Curve, Estimate, ParameterSet
 from commodel.units import parse_count
+
+FORM = TypeAdapter(ParameterSet)
 
 
 def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
@@ -46,100 +52,52 @@ def _estimate_fields(estimate: Estimate) -> dict:
 
 
 def _curve_fields(curve: Curve) -> dict:
-    fields = {name: getattr(curve, name) for name in Curve.__slots__}
-    finite = {name: value for name, value in fields.items() if not isinstance(value, float) or isfinite(value)}
+    finite = {name: value for name, value in asdict(curve).items() if not isinstance(value, float) or isfinite(value)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
 
 
 def read_parameters(path: AnyPath) -> ParameterSet:
     """A parameter set from a file that commodel or a person wrote; an interval may be left out."""
     document = read_yaml(path)
-    data = document.data
+    parameters = record_of(FORM, _in_full(document.data), document)
+    for key, complaint in _contradictions(parameters):
+        raise document.error(key, complaint)
+    return parameters
 
-    def fail(message: str, *key: str):
-        raise UserError(message, file=path, line=document.line(key), key=".".join(key))
 
+def _in_full(data: object) -> object:
+    """What a person need not write: an interval, a unit, and more than the number where that is all there is."""
     if not isinstance(data, dict):
-        fail("wanted the keys family, parameters, …")
-    known = {
-        "family",
-        "platform",
-        "simulated",
-        "source",
-        "citation",
-        "bytes_range",
-        "forms",
-        "settings",
-        "missing",
-        "left_out",
-        "parameters",
-        "provenance",
-    }
-    for key in data:
-        if key not in known | {"curves", "draws"}:
-            fail(f"unknown key '{key}'", key)
-    if not isinstance(data.get("family"), str):
-        fail("wanted the name of a family", "family")
-    entries = data.get("parameters", {})
-    if not isinstance(entries, dict) or not (entries or data.get("missing")):
-        fail("wanted a value for each parameter", "parameters")
-    values = {}
-    for name, entry in entries.items():
-        entry = entry if isinstance(entry, dict) else {"value": entry}
+        return data
+    full = {"platform": "", "source": data.get("citation", ""), **data, "parameters": data.get("parameters", {})}
+    full.pop("citation", None)
+    if isinstance(full["parameters"], dict):
+        full["parameters"] = {name: _estimate(entry) for name, entry in full["parameters"].items()}
+    return full
+
+
+def _estimate(entry: object) -> dict:
+    entry = entry if isinstance(entry, dict) else {"value": entry}
+    return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
+
+
+def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What prices and reports take for granted beside the types: where it is not so, and what is wrong."""
+    if not parameters.values and not parameters.missing:
+        yield ("parameters",), "found none, wanted a value for each parameter"
+    if parameters.bytes_range and not 0 <= parameters.bytes_range[0] <= parameters.bytes_range[1]:
+        yield ("bytes_range",), "found no range, wanted the smallest and the largest size"
+    if parameters.left_out.get("error", 0.0) < 0:
+        yield ("left_out", "error"), "found a number below 0"
+    if "ranks" in parameters.settings:
         try:
-            value = _finite(entry["value"])
-            low, high = float(entry.get("low", value)), float(entry.get("high", value))
-            known = entry.get("known", True) is not False
-            values[name] = Estimate(value, str(entry.get("unit", "")), low, high, str(entry.get("note", "")), known)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            fail(f"found {entry!r}, wanted a number, or value, unit, low and high", "parameters", name)
-    try:
-        found = ParameterSet(
-            family=data["family"],
-            platform=str(data.get("platform", "")),
-            source=str(data.get("source", data.get("citation", ""))),
-            values=values,
-            forms={name: str(form) for name, form in data.get("forms", {}).items()},
-            settings=dict(data.get("settings", {})),
-            missing={name: str(why) for name, why in data.get("missing", {}).items()},
-            left_out={name: _finite(number) for name, number in data.get("left_out", {}).items()},
-            simulated=bool(data.get("simulated", False)),
-            bytes_range=tuple(_finite(end) for end in data["bytes_range"]) if "bytes_range" in data else None,
-            curves=tuple(_curve(entry) for entry in data.get("curves", [])),
-            draws={name: tuple(_finite(draw) for draw in draws) for name, draws in data.get("draws", {}).items()},
-            provenance=dict(data.get("provenance", {})),
-        )
-        _check(found)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, UserError) as error:
-        fail(f"damaged: {error}")
-    return found
-
-
-def _check(found: ParameterSet) -> None:
-    """What prices and reports take for granted."""
-    if found.bytes_range and not (len(found.bytes_range) == 2 and 0 <= found.bytes_range[0] <= found.bytes_range[1]):
-        raise ValueError("bytes_range is no range")
-    if found.left_out.get("error", 0.0) < 0:
-        raise ValueError("left_out.error is below 0")
-    if "ranks" in found.settings:
-        parse_count(found.settings["ranks"])
-    if unknown := found.draws.keys() - found.values.keys():
-        raise ValueError(f"draws of {min(unknown)}, which has no value")
-    if len({len(draws) for draws in found.draws.values()}) > 1 or not all(found.draws.values()):
-        raise ValueError("draws are not equally many")
-    for curve in found.curves:
+            parse_count(parameters.settings["ranks"])
+        except UserError as error:
+            yield ("settings", "ranks"), error.message
+    if unknown := parameters.draws.keys() - parameters.values.keys():
+        yield ("draws",), f"found draws of '{one_line(min(unknown), 60)}', which has no value"
+    if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(parameters.draws.values()):
+        yield ("draws",), "found more of one value than of another, wanted equally many"
+    for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
-            raise ValueError(f"the curve '{curve.title}' has columns that are not equally long")
-
-
-def _finite(value: object) -> float:
-    number = float(value)
-    if not isfinite(number):
-        raise ValueError(f"{number} is no number")
-    return number
-
-
-def _curve(entry: dict) -> Curve:
-    columns = {name: tuple(_finite(value) for value in entry[name]) for name in ("x", "measured", "fitted")}
-    texts = {name: str(entry[name]) for name in ("title", "x_label", "y_label", "form")}
-    return Curve(**texts, **columns, **{name: float(entry.get(name, "nan")) for name in ("r2", "aic", "left_out")})
+            yield ("curves", number), "found x, measured and fitted of different lengths"

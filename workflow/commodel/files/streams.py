@@ -61,9 +61,9 @@ def check_suffix(path: Path) -> None:
 
 def _groups(pieces: Iterable[pa.Table], types: pa.Schema) -> Iterator[pa.Table]:
     waiting, rows = [], 0
-    for found in pieces:
-        waiting.append(found)
-        rows += len(found)
+    for table in pieces:
+        waiting.append(table)
+        rows += len(table)
         if rows >= GROUP:
             together = pa.concat_tables(waiting)
             full = rows - rows % GROUP
@@ -88,8 +88,8 @@ def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
     """The rows of Parquet files that have the same columns, one file after the other."""
     paths = list(paths)
     types = [_opened(path).schema_arrow for path in paths]
-    for path, found in zip(paths, types, strict=True):
-        if not found.equals(types[0]):
+    for path, schema in zip(paths, types, strict=True):
+        if not schema.equals(types[0]):
             raise UserError(f"found columns other than those of {paths[0]}", file=path)
 
     def pieces():

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import csv
+import io
+import math
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from commodel.errors import UserError
+from commodel.errors import UserError, one_line
 from commodel.files.atomic import MAX_FILE, whole
 from commodel.files.cells import guarded
+from commodel.files.columns import Field, Schema, names
 from commodel.files.paths import AnyPath
 from commodel.files.text import MIB, bounded, read_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST = 2.0**53  # of whole numbers: up to there a float has all of them
+WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
 
@@ -23,19 +30,74 @@ def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
         guarded(frame).to_csv(stream, index=False)
 
 
-def read_table(path: AnyPath, text_columns: tuple[str, ...] = ()) -> pd.DataFrame:
-    """A CSV table; `text_columns` stay text where they are empty or look like numbers."""
+def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
+    """A CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay text where
+    they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas decides."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
+    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
     try:
         with bounded(path, MAX_TABLE, "a smaller table") as stream:
-            frame = pd.read_csv(stream, dtype=dict.fromkeys(text_columns, str))
-    except ValueError as error:
+            frame = pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
+    except ValueError as error:  # also what one column's type makes of a cell
+        _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
-    for name in text_columns:
-        if name in frame:
-            frame[name] = frame[name].fillna("")
+    for field in schema:
+        if field.name not in frame:
+            if not field.optional:
+                raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
+            continue
+        column = frame[field.name].fillna("") if field.type is str else frame[field.name]
+        if _wrong(field, column).any():
+            _refuse_cells(path, schema)
+        if field.type is bool or (field.type is int and not column.isna().any()):
+            column = column.astype(field.type)
+        frame[field.name] = column
     return frame
+
+
+def column_names(path: AnyPath) -> list[str]:
+    """Of any table."""
+    return list(read_table(path, (), rows=0))
+
+
+def _wrong(field: Field, column: pd.Series) -> pd.Series:
+    """Which cells of a column are not what its schema says; of numbers also those that are none yet."""
+    import pandas as pd
+
+    blank = column.isna()
+    if field.type is str:
+        return ~column.isin(field.among) if field.among else blank & False
+    if field.type is bool:
+        return ~column.isin((True, False, "True", "False")) & ~(blank & field.blank)
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    right = numbers.between(0, MOST) & (numbers % 1 == 0) if field.type is int else numbers.notna()
+    if field.unit:
+        right &= numbers.abs() < math.inf
+    return ~right & ~(blank & field.blank)
+
+
+def _refuse_cells(path: AnyPath, schema: Schema) -> None:
+    """Says which cell is the first that is not what its column's schema says. Reads the table again, as text."""
+    import pandas as pd
+
+    with suppress(ValueError), bounded(path, MAX_TABLE, "a smaller table") as stream:
+        frame = pd.read_csv(stream, dtype=str)
+        for field in (field for field in schema if field.name in frame):
+            column = frame[field.name].fillna("") if field.type is str else frame[field.name]
+            if (wrong := _wrong(field, column)).any():
+                row = int(wrong.to_numpy().argmax())
+                cell = column.iloc[row]
+                found = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
+                wanted = " or ".join(field.among) if field.among else WANTED[field.type]
+                raise UserError(f"found {found}, wanted {wanted}", file=path, line=_line(path, row), key=field.name)
+
+
+def _line(path: AnyPath, row: int) -> int:
+    """On which line of a file a row of its table ends; blank lines are no rows, and a cell may have several."""
+    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+        reader = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
+        return next(islice((reader.line_num for cells in reader if cells), row + 1, None))
 
 
 def read_rows(path: AnyPath, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:

@@ -44,10 +44,10 @@ def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.Buffere
 
 def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
     with bounded(path, limit, wanted) as stream:
-        found = stream.read(limit + 1)
-    if len(found) > limit:  # it has grown
+        content = stream.read(limit + 1)
+    if len(content) > limit:  # it has grown
         raise _too_large(path, limit, wanted)
-    return found
+    return content
 
 
 def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
@@ -57,11 +57,11 @@ def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
 
 def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
     """All of a file. Not strict: what is not UTF-8 is replaced."""
-    found = read_bytes(path, limit, wanted)
+    content = read_bytes(path, limit, wanted)
     try:
-        return found.decode("utf-8-sig", errors="strict" if strict else "replace")
+        return content.decode("utf-8-sig", errors="strict" if strict else "replace")
     except UnicodeDecodeError as error:
-        raise UserError("not UTF-8 text", file=path, line=found.count(b"\n", 0, error.start) + 1) from None
+        raise UserError("not UTF-8 text", file=path, line=content.count(b"\n", 0, error.start) + 1) from None
 
 
 def read_lines(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> Iterator[tuple[int, str]]:

@@ -33,14 +33,14 @@ class Document:
 
     file: Path | SafePath
     data: object
-    lines: dict[Path_, int] = field(repr=False)
+    lines: dict[Path_, int] = field(repr=False)  # empty where nobody counted them
 
-    def line(self, path: Path_) -> int:
+    def line(self, path: Path_) -> int | None:
         """Line of the entry at `path`, or of its nearest ancestor that the file has."""
         path = tuple(path)
         while path and path not in self.lines:
             path = path[:-1]
-        return self.lines.get(path, 1)
+        return self.lines.get(path, 1) if self.lines else None
 
     def has(self, path: Path_) -> bool:
         value = self.data

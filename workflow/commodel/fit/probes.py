@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, one_line, suggest
 from commodel.fit.leftout import left_out
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
@@ -23,9 +23,15 @@ def observed(observations: pd.DataFrame, platform: str, seed: int, types: Mappin
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
     probes: dict[str, list[CaseSamples]] = {}
-    for (name, _), group in chosen.groupby(["name", "id"], sort=False):
+    for (name, case), group in chosen.groupby(["name", "id"], sort=False):
         first = group.iloc[0]
-        settings = {column: _setting(first[column]) for column in (*probe(name).columns, "ranks", "layout", "pair")}
+        columns = (*probe(name).columns, "ranks", "layout", "pair")
+        for column in columns:
+            if pd.isna(first.get(column)):
+                raise UserError(
+                    f"observations: case {one_line(case, 60)} of probe {name}: found no {column}, wanted one"
+                )
+        settings = {column: _setting(first[column]) for column in columns}
         counts = group["count"].to_numpy() if "count" in group and group["count"].notna().all() else None
         samples = CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts)
         probes.setdefault(name, []).append(samples)
@@ -42,7 +48,7 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     where = plan.platforms[platform]
-    evidence = observed(observations, platform, plan.seed, where["types"])
+    evidence = observed(observations, platform, plan.seed, where.types)
     try:
         parameters = replace(as_parameters(entry, entry.fit(evidence)), left_out=left_out(entry, evidence))
     except UserError as error:
@@ -52,8 +58,8 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
         parameters,
         platform=platform,
         source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
-        simulated=bool(where["simulated"]),
-        provenance={"experiment_digest": plan.digest, "platform_digest": where["digest"], "seed": plan.seed},
+        simulated=where.simulated,
+        provenance={"experiment_digest": plan.digest, "platform_digest": where.digest, "seed": plan.seed},
     )
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
+from commodel.files.columns import COMPARISON, OBSERVATIONS, needed
+from commodel.files.tables import column_names, read_table
 from commodel.interchange import Format
 from commodel.records import LIBRARY
 
@@ -21,19 +23,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
+NAMES = "platform choice layout ranks bytes"
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 
-def regions(table: pd.DataFrame, file: Path) -> Regions:
-    """Times by call path and point, of a table of observations (every valid sample) or of a comparison (medians)."""
-    if "kind" in table:
-        rows = table[(table["kind"] == "point") & table["valid"].astype(bool)]
-        rows = rows.rename(columns={"name": "operation"})
-    elif "measured" in table:
-        rows = table.drop_duplicates("point").rename(columns={"measured": "seconds"})
-    else:
+def read(file: Path) -> pd.DataFrame:
+    """A table of observations or a comparison."""
+    schema = {"kind": needed(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
+    schema |= {"measured": needed(COMPARISON, f"point operation measured {NAMES}")}
+    kind = next((name for name in schema if name in column_names(file)), None)
+    if kind is None:
         wanted = "observations.csv or comparison.csv"
         raise UserError(f"found neither a column 'kind' nor 'measured', wanted {wanted}", file=file)
+    return read_table(file, schema[kind])
+
+
+def regions(table: pd.DataFrame, file: Path) -> Regions:
+    """Times by call path and point: of observations every valid sample, of a comparison the medians."""
+    if "kind" in table:
+        rows = table[(table["kind"] == "point") & table["valid"] & table["bytes"].notna()]
+        rows = rows.rename(columns={"name": "operation"})
+    else:
+        rows = table.drop_duplicates("point").rename(columns={"measured": "seconds"})
     rows = rows[rows["seconds"].notna()]
     if rows.empty:
         raise UserError("found no measured point", file=file)

@@ -39,18 +39,18 @@ def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> in
     """Measures what is missing of a batch into `folder`; returns how many cases that was."""
     folder = SafePath.at(folder)
     platform = planned_platform(batch.platform)
-    if platform.digest != plan.platforms[batch.platform]["digest"]:
+    if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
-    how = launcher(platform.launcher)
-    starter = starter_of(how.toolchain, how.starters)
+    launching = launcher(platform.launcher)
+    starter = starter_of(launching.toolchain, launching.starters)
     if starter is None:
         raise UserError(
-            f"no {' or '.join(how.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
+            f"no {' or '.join(launching.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
-    if how.toolchain == "mpi" and not platform.image:
+    if launching.toolchain == "mpi" and not platform.image:
         refuse_foreign(ROOT, starter, platform.slurm_mpi)
-    names, passes = how.names(platform, starter, batch.nodes), plan.passes(batch.platform)
-    rig = Rig(plan, platform, how, starter, names, folder, passes)
+    names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
+    rig = Rig(plan, platform, launching, starter, names, folder, passes)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, 60 * batch.minutes, commit())
@@ -90,7 +90,7 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
         rig.pass_folder(number).mkdir()
     if rig.platform.image:
         rig = replace(rig, inside=_inside(rig))
-    _heed_the_dead(rig, attempt)
+    _clean_up_dead_attempts(rig, attempt)
     before, marked = unmeasured.finished(folder)
     starts = [start.without(before | marked) for start in starts_of(batch, work)]
     missing = [start for start in starts if start.rows]
@@ -131,8 +131,8 @@ def _limit(rig: Rig) -> float:
     """Seconds that one case may take in a pass."""
     settings = rig.plan.measure
     if rig.how.simulated:
-        return SIMULATED_PATIENCE * float(settings["timeout"])
-    return float(settings["timeout"]) + float(settings["seconds"]) / rig.passes
+        return SIMULATED_PATIENCE * settings.timeout
+    return settings.timeout + settings.seconds / rig.passes
 
 
 def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
@@ -152,7 +152,7 @@ def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) ->
     return True
 
 
-def _heed_the_dead(rig: Rig, attempt: OwnAttempt) -> None:
+def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
     """What attempts that died without a word left: torn files are dropped, and a case that was at work when two of them
     died is not tried a third time."""
     for number in range(rig.passes):
@@ -173,9 +173,9 @@ def _join(rig: Rig, cases: list[str]) -> None:
     measured, marked = unmeasured.finished(rig.folder)
     for case in cases:
         paths = {number + 1: rig.pass_folder(number) / f"{case}.csv" for number in range(rig.passes)}
-        found = {number: path for number, path in paths.items() if path.exists()}
-        if found and case not in measured | marked:
-            rawfiles.join(found, rig.folder, case)
+        sampled = {number: path for number, path in paths.items() if path.exists()}
+        if sampled and case not in measured | marked:
+            rawfiles.join(sampled, rig.folder, case)
 
 
 def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:

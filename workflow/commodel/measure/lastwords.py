@@ -46,25 +46,25 @@ def printed(log: AnyPath) -> str:
 
 def last_words(log: AnyPath) -> str:
     """What went wrong with a start."""
-    said = sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
-    return one_line(next((text for kind in TELLING for text in said if kind.search(text)), said[0]))
+    complaints = sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
+    return one_line(next((text for kind in TELLING for text in complaints if kind.search(text)), complaints[0]))
 
 
 def sentences(text: str) -> list[str]:
     """The first sentence of everything that was said, unwrapped; what follows a colon belongs to it. Without what says
     nothing."""
-    said = [""]
+    spoken = [""]
     for line in map(str.strip, text.replace("\0", "").splitlines()):
         if FRAME.match(line) or PROGRESS.match(line):
-            said.append("")
+            spoken.append("")
         elif not line:
-            said += [] if said[-1].endswith(":") else [""]
-        elif "error stack:" in said[-1] and (call := STACK.match(line)):
+            spoken += [] if spoken[-1].endswith(":") else [""]
+        elif "error stack:" in spoken[-1] and (call := STACK.match(line)):
             if innermost := line[call.end() :]:
-                said[-1] = f"{said[-1].partition(' error stack:')[0]} error stack: {innermost}"
-        elif said[-1].endswith(":") or (said[-1] and GOES_ON.match(line) and not TELLING[0].match(line)):
-            said[-1] += f" {line}"
+                spoken[-1] = f"{spoken[-1].partition(' error stack:')[0]} error stack: {innermost}"
+        elif spoken[-1].endswith(":") or (spoken[-1] and GOES_ON.match(line) and not TELLING[0].match(line)):
+            spoken[-1] += f" {line}"
         else:
-            said.append(line)
-    firsts = [re.split(r"(?<=[a-z)])\. (?=[A-Z])", one)[0] for one in said]
-    return [one for one in firsts if one and not HOLLOW.match(one)]
+            spoken.append(line)
+    firsts = [re.split(r"(?<=[a-z)])\. (?=[A-Z])", sentence)[0] for sentence in spoken]
+    return [sentence for sentence in firsts if sentence and not HOLLOW.match(sentence)]

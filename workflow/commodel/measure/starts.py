@@ -153,13 +153,13 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
         "--out": f"../{rig.pass_folder(number).name}",
         "--meta": f"../{start.name}.json",
         "--placement": f"{start.name}.placement",
-        "--sync": settings["sync"],
-        "--precision": settings["precision"],
-        "--min-samples": settings["min_samples"],
-        "--max-samples": max(settings["max_samples"] // rig.passes, settings["min_samples"]),
+        "--sync": settings.sync,
+        "--precision": settings.precision,
+        "--min-samples": settings.min_samples,
+        "--max-samples": max(settings.max_samples // rig.passes, settings.min_samples),
         # Simulated seconds cost nobody anything.
-        "--max-seconds": 1e9 if rig.how.simulated else settings["seconds"] / rig.passes,
-        "--warmup": settings["warmup"],
+        "--max-seconds": 1e9 if rig.how.simulated else settings.seconds / rig.passes,
+        "--warmup": settings.warmup,
         "--seed": rig.plan.seed + number,
     }
     return tuple(str(part) for pair in arguments.items() for part in pair)

@@ -43,31 +43,31 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         this.attempt.starts_on(this.rig.hosts_of(left))
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
         settings = this.rig.how.settings(os.geteuid())
-        code, why = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
+        code, stopped = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
         unfinished = _left(this.rig, start, number).ids
         case, advanced = case_at(folder), len(unfinished) < len(left.rows)
         not_started = 0 if case or advanced or not refused(printed(this.rig.log(start))) else not_started + 1
-        if (code or why or unfinished) and this.rig.how.end:
+        if (code or stopped or unfinished) and this.rig.how.end:
             this.rig.how.end(this.rig.starter, not_started > 0)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
-        if why == BUDGET:
+        if stopped == BUDGET:
             return False
         if 0 < not_started < IN_A_ROW:
             continue  # Slurm has answered again by now, and the steps before are gone
-        said = last_words(this.rig.log(start))
-        if _innocent(this.rig.log(start), code, case):
+        complaint = last_words(this.rig.log(start))
+        if _not_the_cases_fault(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
                 unmeasured.unmark(this.rig.folder, suspect)
-            raise UserError(_failure(start, code, why, len(unfinished), said, this.rig.log(start)))
+            raise UserError(_failure(start, code, stopped, len(unfinished), complaint, this.rig.log(start)))
         if case not in unfinished:
             if advanced:
                 continue  # it ended between two cases
-            raise UserError(_failure(start, code, why, len(unfinished), said, this.rig.log(start)))
+            raise UserError(_failure(start, code, stopped, len(unfinished), complaint, this.rig.log(start)))
         failures = 1 if advanced else failures + 1
-        hung = why == TIMEOUT
+        hung = stopped == TIMEOUT
         status = unmeasured.TIMEOUT if hung else unmeasured.CRASH
-        reason = f"not done after {this.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {said}"
+        reason = f"not done after {this.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {complaint}"
         unmeasured.mark(this.rig.folder, case, status, reason, this.attempt.number)
         suspect = case
         if failures == IN_A_ROW:
@@ -89,13 +89,13 @@ def _sampled_before(rig: Rig, number: int) -> set[str]:
     return set().union(*(unmeasured.finished(rig.pass_folder(earlier))[0] for earlier in range(number)))
 
 
-def _innocent(log: AnyPath, code: int, case: str) -> bool:
+def _not_the_cases_fault(log: AnyPath, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
     text = printed(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
 
 
-def _failure(start: Start, code: int, why: str, lost: int, said: str, log: AnyPath) -> str:
-    ended = "ran out of time" if why in (STARTING, TIMEOUT) else f"ended with code {code}"
-    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {said} (log: {log})"
+def _failure(start: Start, code: int, stopped: str, lost: int, complaint: str, log: AnyPath) -> str:
+    ended = "ran out of time" if stopped in (STARTING, TIMEOUT) else f"ended with code {code}"
+    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {complaint} (log: {log})"

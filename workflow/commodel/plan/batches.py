@@ -2,6 +2,7 @@
 budget are split."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from commodel.models.probes import Site, probe
 from commodel.patterns.layouts import nodes_of_case
@@ -9,16 +10,16 @@ from commodel.plan.duration import Durations
 from commodel.plan.experiments import Experiment
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import native_digest
-from commodel.records import Batch, Point, digest
+from commodel.records import Batch, Measure, Point, digest
 
 
 def batches(
-    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: dict
+    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: Measure
 ) -> Iterator[Batch]:
     """One batch for the probes, and those of the points. Their names change with what would make their samples other
     samples: the platform, how they are measured, and the programs."""
     budget = experiment.batch.budget
-    sampling = {key: value for key, value in measure.items() if key != "timeout"}
+    sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest()], 8)
     durations = Durations(platform.launcher, measure)
     site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
@@ -45,10 +46,10 @@ def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[
     if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
         points = sorted(points, key=lambda point: -point.nodes)
         rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
-    found: dict[int, list[Point]] = {}
+    parts: dict[int, list[Point]] = {}
     for point in points:
-        found.setdefault(rooms[point.nodes], []).append(point)
-    return sorted(found.items())
+        parts.setdefault(rooms[point.nodes], []).append(point)
+    return sorted(parts.items())
 
 
 def _room(nodes: int, simulated: bool) -> int:

@@ -18,6 +18,7 @@ from commodel.errors import UserError, suggest
 from commodel.files import fields
 from commodel.files import yaml as yamltext
 from commodel.files.project import check_inside
+from commodel.files.typed import first_mistake
 from commodel.files.yaml import Document
 from commodel.plan.experiments import Block, Experiment
 from commodel.platforms.container import Image, image_digest
@@ -31,9 +32,10 @@ Model = TypeVar("Model", Experiment, Platform)
 
 
 def load_experiment(file: str | Path) -> Experiment:
-    experiment = _validated(Experiment, yamltext.read(file))
+    document = yamltext.read(file)
+    experiment = _validated(Experiment, document)
     for index, block in enumerate(experiment.matrix):
-        block._document, block._path = experiment._document, ("matrix", index)
+        block.stands_in(document, ("matrix", index))
         for path, spec in _specs(block):
             try:
                 check_inside(spec)
@@ -76,13 +78,13 @@ def _image(platform: Platform) -> Image:
     for number, folder in enumerate(wanted.bind):
         _check_trusted(platform, ("container", "bind", number), folder)
     try:
-        found = image_digest(file)
+        content = image_digest(file)
     except OSError as error:
         message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
         raise platform.error(("container", "image"), message) from None
     except UserError as error:
         raise platform.error(("container", "image"), error.message) from None
-    return Image(file, found, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
+    return Image(file, content, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
 
 
 def _check_trusted(platform: Platform, place: tuple, path: str, own: tuple[Path, ...] = ()) -> None:
@@ -103,39 +105,9 @@ def _validated(model: type[Model], document: Document) -> Model:
     try:
         loaded = model.model_validate(document.data)
     except ValidationError as errors:
-        raise _first(errors, document) from None
-    loaded._document = document
+        raise first_mistake(errors, document) from None
+    loaded.stands_in(document)
     return loaded
-
-
-WANTED = {
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "too_short": "at least one value",
-    "too_long": "not so many values",
-}
-
-
-def _first(errors: ValidationError, document: Document) -> UserError:
-    """The error that stands first in the file, as one line."""
-
-    def place(error: dict) -> tuple[str | int, ...]:
-        """pydantic's path also names union members and the like: only what the file has is kept."""
-        path = (*error["loc"], *error.get("ctx", {}).get("path", ()))
-        while not document.has(path):
-            path = path[:-1]
-        return path
-
-    first = min(errors.errors(include_url=False), key=lambda error: document.line(place(error)))
-    match first["type"]:
-        case "refused":
-            message = first["ctx"]["message"]
-        case "missing":
-            message = f"found no key '{first['loc'][-1]}'"
-        case other:
-            message = f"found {shown(first['input'])}, wanted {WANTED.get(other, first['msg'])}"
-    more = errors.error_count() - 1
-    return document.error(place(first), message + (f" (and {more} more)" if more else ""))
 
 
 def find(kind: str, name: str, root: str | Path = ".") -> Path:

@@ -3,14 +3,14 @@
 A measurement's is from the platform's size; what follows it costs a core so much for each job, case and price.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from commodel.errors import UserError
 from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import Shape, builder, unplaced
 from commodel.platforms.launchers import launcher
-from commodel.records import Case, Estimate, ParameterSet, Plan, Point
+from commodel.records import Case, Estimate, Measure, ParameterSet, Plan, Point
 
 START = 2.0  # seconds to start a batch: the driver and its programs
 UNSURE = 3.0  # an estimate may be off by so much
@@ -39,7 +39,7 @@ def of_analysis(plan: Plan) -> float:
 class Durations:
     """Estimates for platforms of one launcher. Shapes are priced once, at two sizes; others lie on the line between."""
 
-    def __init__(self, launched_by: str, measure: Mapping[str, object]):
+    def __init__(self, launched_by: str, measure: Measure):
         self.simulated = launcher(launched_by).simulated
         self.measure = measure
         self.guess = latency, bandwidth = GUESS[launched_by]
@@ -59,12 +59,12 @@ class Durations:
         """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
         settings = self.measure
         if self.simulated:
-            about = messages * SIMULATED_MESSAGE * (settings["min_samples"] + settings["warmup"])
+            about = messages * SIMULATED_MESSAGE * (settings.min_samples + settings.warmup)
             return UNSURE * about if most else about
-        samples = min(3 * settings["min_samples"], settings["max_samples"])
-        around = seconds * settings["warmup"] + 1e-3
-        about = min(seconds * samples, settings["seconds"]) + around
-        noisy = min(SLOWEST * seconds * settings["max_samples"], settings["seconds"]) + around
+        samples = min(3 * settings.min_samples, settings.max_samples)
+        around = seconds * settings.warmup + 1e-3
+        about = min(seconds * samples, settings.seconds) + around
+        noisy = min(SLOWEST * seconds * settings.max_samples, settings.seconds) + around
         return max(UNSURE * about, noisy) if most else about
 
     def _once(self, point: Point) -> tuple[float, float]:

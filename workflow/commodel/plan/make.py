@@ -7,9 +7,8 @@ from pathlib import Path
 
 from commodel import __version__
 from commodel.errors import UserError
-from commodel.files.atomic import MAX_FILE, read_json, write_text
-from commodel.files.paths import AnyPath, SafePath
-from commodel.files.project import check_inside
+from commodel.files.atomic import MAX_FILE, write_text
+from commodel.files.paths import SafePath
 from commodel.files.results import Results
 from commodel.files.text import read_text
 from commodel.models.families import family, family_names
@@ -19,14 +18,13 @@ from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.batches import batches
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.experiments import Block, Experiment
-from commodel.plan.file import plan_of
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.platforms.build import programs
 from commodel.platforms.launchers import Launcher, launcher
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import ROOT
-from commodel.records import Batch, Plan, Point
+from commodel.records import Measure, Plan, PlannedPlatform, Point
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 
@@ -50,39 +48,42 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
-            mine = [point for point in points if point.platform == name]
-            points += library_beside(Setting.of(name, platform), mine)
+            points += library_beside(Setting.of(name, platform), _on(name, points))
     points = identified(dict.fromkeys(points))
     probes = _probes(experiment, families)
-    measure = experiment.measure.model_dump()
-    found: list[Batch] = []
-    for setting, platform in platforms.items():
-        mine = [point for point in points if point.platform == setting]
-        found += batches(setting, platform, experiment, mine, probes, measure)
+    measure = Measure(**experiment.measure.model_dump())
     return Plan(
         experiment=path.stem,
         title=experiment.title or path.stem,
         digest=experiment.digest,
         seed=experiment.seed,
         families=tuple(families),
-        probes={name: tuple(entry for entry in families if name in family(entry).probes) for name in probes},
+        probes={probe: tuple(name for name in families if probe in family(name).probes) for probe in probes},
         measure=measure,
         platforms={
-            setting: {
-                "title": platform.title or setting,
-                "launcher": platform.launcher,
-                "simulated": platform.simulated,
-                "digest": platform.digest,
-                "nodes": platform.nodes,
-                "cores": platform.cores,
-                "types": dict(platform.types),
-                "container": platform.image.as_json() if platform.image else {},
-            }
-            for setting, platform in platforms.items()
+            name: PlannedPlatform(
+                title=platform.title or name,
+                launcher=platform.launcher,
+                simulated=platform.simulated,
+                digest=platform.digest,
+                nodes=platform.nodes,
+                cores=platform.cores,
+                types=dict(platform.types),
+                container=platform.image.as_json() if platform.image else {},
+            )
+            for name, platform in platforms.items()
         },
-        batches=tuple(found),
+        batches=tuple(
+            batch
+            for name, platform in platforms.items()
+            for batch in batches(name, platform, experiment, _on(name, points), probes, measure)
+        ),
         version=__version__,
     )
+
+
+def _on(platform: str, points: list[Point]) -> list[Point]:
+    return [point for point in points if point.platform == platform]
 
 
 def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
@@ -172,18 +173,6 @@ def inputs(plan: Plan, root: Path, results: Results) -> dict[SafePath, str]:
     return {place: read_text(path, MAX_FILE, "a smaller file", strict=False) for place, path in sources.items()}
 
 
-def load_plan(path: AnyPath) -> Plan:
-    try:
-        plan = plan_of(read_json(path))
-        for spec in {name for point in plan.points for name in (point.topology, point.layout)}:
-            check_inside(spec)
-        return plan
-    except UserError as error:
-        raise UserError(error.message.removeprefix(f"{path}: "), file=path) from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"not a plan of this version of commodel: {error!r}", file=path) from None
-
-
 def constraint_of(plan: Plan, batch: str) -> str:
     """Which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
     wanted = plan.batch(batch)
@@ -191,7 +180,7 @@ def constraint_of(plan: Plan, batch: str) -> str:
 
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:
-    return launcher(plan.platforms[plan.batch(batch).platform]["launcher"])
+    return launcher(plan.platforms[plan.batch(batch).platform].launcher)
 
 
 def programs_of(plan: Plan, batch: str) -> str:

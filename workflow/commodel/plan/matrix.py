@@ -38,7 +38,7 @@ def check_size(experiment: Experiment) -> None:
     sizes = [size(block) for block in experiment.matrix]
     if (asked := sum(sizes)) > MAX_COMBINATIONS:
         raise experiment.error(("matrix",), f"found {asked} combinations, wanted at most {MAX_COMBINATIONS}")
-    tests = sum(each * len(block.exclude) for each, block in zip(sizes, experiment.matrix, strict=True))
+    tests = sum(count * len(block.exclude) for count, block in zip(sizes, experiment.matrix, strict=True))
     if tests > MAX_TESTS:
         raise experiment.error(("matrix",), f"found {tests} tests by exclude, wanted at most {MAX_TESTS}")
     tables = [table for block in experiment.matrix for table in (block.axes, *block.zips.values())]

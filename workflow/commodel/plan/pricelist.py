@@ -67,7 +67,7 @@ def _extent(point: Point) -> tuple[float, float]:
     if point.ranks <= SAMPLED[1]:
         return small[1]
     octaves = np.log2(point.ranks / SAMPLED[1])
-    return tuple(two * (two / one) ** octaves for one, two in zip(*small, strict=True))
+    return tuple(larger * (larger / smaller) ** octaves for smaller, larger in zip(*small, strict=True))
 
 
 @lru_cache(maxsize=65536)

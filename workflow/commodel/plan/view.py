@@ -15,7 +15,7 @@ def batch_rows(plan: Plan) -> list[dict[str, object]]:
         {
             "batch": batch.name,
             "platform": batch.platform,
-            "simulated": "yes" if plan.platforms[batch.platform]["simulated"] else "no",
+            "simulated": "yes" if plan.platforms[batch.platform].simulated else "no",
             "nodes": batch.nodes,
             "points": len(batch.points),
             "probe cases": len(batch.cases),
@@ -37,12 +37,12 @@ def point_rows(plan: Plan) -> list[dict[str, object]]:
 
 def totals(plan: Plan) -> list[str]:
     """The plan in a few sentences: how much, how long, who needs which probe."""
-    real = [batch for batch in plan.batches if not plan.platforms[batch.platform]["simulated"]]
+    real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     most = sum(batch.minutes * batch.nodes for batch in real) / 60
     whole_time = sum(batch.seconds for batch in plan.batches)
     cases = sum(len(batch.cases) for batch in plan.batches)
-    simulated = [name for name, platform in plan.platforms.items() if platform["simulated"]]
+    simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
         f"to measure: about {format_seconds(whole_time)} one after the other,"

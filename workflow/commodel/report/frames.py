@@ -4,18 +4,13 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.table import is_library
+from commodel.files.columns import COMPARISON, names
 from commodel.report.shape import MICRO, Column, plain
 from commodel.report.words import simulation
 
-FLAGS = ("simulated", "inside", "chosen", "best", "tie", "held_out")
-WHOLE = ("ranks", "leaves", "bytes", "fan_in", "samples", "invalid")
-SECONDS = ("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high")
-SECONDS += ("library", "fastest", "skew")
+FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
+SECONDS = [field.name for field in COMPARISON if field.unit == "s"]
 SHARES = ("relative_error", "regret")
-TEXTS = (
-    *("point", "platform", "operation", "algorithm", "topology", "choice", "layout", "room", "group", "family"),
-    *("status", "stop", "measurement", "batch", "raw"),
-)
 
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]

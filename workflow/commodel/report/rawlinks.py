@@ -5,9 +5,9 @@ import os
 import re
 from pathlib import Path
 
-from commodel.plan.file import FOLDER
+from commodel.records import PATH_PART
 
-NAME = FOLDER.pattern
+NAME = PATH_PART.pattern
 BASE = re.compile(rf"(\.\./){{0,20}}(\.|\.\.|{NAME}(/{NAME})?)")
 RAW = re.compile(rf"raw/{NAME}/{NAME}\.csv")
 

@@ -7,21 +7,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.compare import table as compare
 from commodel.files.atomic import read_json
+from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.families import family, meanings, read_set
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.rawlinks import results_from
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
-from commodel.results import collect, distributions
-from commodel.results.provenance import versions
+from commodel.results.provenance import read_program, versions
 from commodel.results.traces import Traces, attempts, digests, texts
 from commodel.results.unmeasured import read_unmeasured
 
@@ -40,8 +39,8 @@ def stored(
     plan = load_plan(results.plan)
     provenance, traces = _provenance(plan, results), _traces(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
-    comparison = read_table(results.table("comparison"), compare.TEXT)
-    raw = read_table(results.table("summary"), collect.TEXT)
+    comparison = read_table(results.table("comparison"), COMPARISON)
+    raw = read_table(results.table("summary"), SUMMARY)
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
         names = machines(provenance, traces, results)
@@ -69,12 +68,12 @@ def stored(
         provenance,
         experiment=plan.experiment,
         title=plan.title,
-        distributions=read_table(results.table("distributions"), distributions.TEXT),
+        distributions=read_table(results.table("distributions"), DISTRIBUTIONS),
         definitions=meanings(plan.families),
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={name: about["container"] for name, about in plan.platforms.items() if about.get("container")},
+        containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
     )
 
@@ -95,15 +94,15 @@ def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
     for batch in plan.batches:
         path = results.provenance(batch.name)
         about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
-        programs = [read_json(path) for path in results.programs(batch.name)]
+        programs = [read_program(path) for path in results.programs(batch.name)]
         for key in PROGRAM_KEYS:
-            about[key] = ", ".join(sorted({str(program.get(key, "")) for program in programs}))
+            about[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
         for key in CLOCK_KEYS:
-            numbers = [value for program in programs if isinstance(value := program.get(key), int | float)]
+            numbers = [value for program in programs if (value := getattr(program, key)) is not None]
             about[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports travel: whose folder it was is nobody's matter.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
-        about["hosts"] = sorted({str(host) for program in programs for host in program.get("hosts", ())})
+        about["hosts"] = sorted({host for program in programs for host in program.hosts})
         if "measure" in about:
             about["measure"] = json.dumps(about["measure"], sort_keys=True)
         batches[batch.name] = about

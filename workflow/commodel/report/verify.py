@@ -12,7 +12,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
-from commodel.plan.make import load_plan
+from commodel.plan.file import load_plan
 from commodel.report.received import Formula, received, rows
 from commodel.report.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.stored import ANONYMOUS, stored

@@ -11,7 +11,8 @@ from commodel.errors import UserError
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import Results
 from commodel.plan.config import find
-from commodel.plan.make import load_plan, make_plan, write_plan
+from commodel.plan.file import load_plan
+from commodel.plan.make import make_plan, write_plan
 from commodel.records import Batch, Plan
 from commodel.results.holding import handed_down, hold
 from commodel.results.unmeasured import unmark, why_unmeasured
@@ -47,10 +48,10 @@ def results(experiment: str) -> SafePath:
 
 
 def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
-    """The campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run` hands
-    it down, and plans; where another one does,
-    there is its plan to look at, and a refusal. A job of the workflow never plans: a node may be slow to see files, and
-    an experiment edited meanwhile is the next run's matter."""
+    """The campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run` hands it
+    down, and plans. Where another process holds it, there is that one's plan to look at, and a refusal. A job of the
+    workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's matter.
+    """
     folder = results(experiment)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
+from commodel.files.columns import SUMMARY, names
 from commodel.files.paths import AnyPath
 from commodel.files.results import DONE
 from commodel.patterns.layouts import nodes_of_case
@@ -15,22 +16,6 @@ from commodel.results.rawfiles import SUFFIXES, DamagedError, raw_file, raw_name
 from commodel.results.unmeasured import UNFINISHED, table_of, why_unmeasured
 from commodel.stats import median_interval, worst_stop
 
-TEXT = (
-    "id",
-    "batch",
-    "platform",
-    "kind",
-    "name",
-    "choice",
-    "layout",
-    "pair",
-    "direction",
-    "how",
-    "what",
-    "path",
-    "stop",
-    "raw",
-)
 ASIDE = ".damaged"
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
 
@@ -38,7 +23,7 @@ SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
     `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
-    found: list[dict] = []  # of each case
+    measured: list[dict] = []  # of each case
     samples = {name: [] for name in SAMPLE}  # of all of them
     lacking: list[dict] = []
     damaged: list[DamagedError] = []
@@ -54,7 +39,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
                     damaged.append(error)
                     _put_aside(path)
                     continue
-                found.append({"id": case, **about, "rows": len(rows)})
+                measured.append({"id": case, **about, "rows": len(rows)})
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]
     if damaged:
@@ -62,13 +47,13 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
         raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
     left = [row for row in lacking if row["status"] == UNFINISHED]
     if left and not unfinished:
-        found = (
+        complaint = (
             f"{len(left)} cases are neither measured nor given up, as {left[0]['id']} ({left[0]['reason']}): run again"
         )
-        raise UserError(found, file=raw / left[0]["batch"])
-    if not found:
+        raise UserError(complaint, file=raw / left[0]["batch"])
+    if not measured:
         raise UserError(f"nothing has been measured yet in {raw}")
-    cases = pd.DataFrame(found)
+    cases = pd.DataFrame(measured)
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
     counted = observations["count"].notna().any()
@@ -90,7 +75,7 @@ def _why(folder: AnyPath, case: str) -> dict[str, str]:
 
 def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     """(id, columns, room) of everything in a batch. A probe's name is in `name`; a point's operation is."""
-    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform]["simulated"]}
+    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
         yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
@@ -104,32 +89,32 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """One row a case: how its samples are spread, how many there are, and why sampling stopped."""
     rows = []
     for case, group in observations.groupby("id", sort=False):
-        first = group.iloc[0]
-        valid, passes = group.loc[group["valid"], "seconds"].to_numpy(), group.loc[group["valid"], "pass"].to_numpy()
-        median, low, high = median_interval(valid, passes)
+        first, summary = group.iloc[0], summary_of(group)
         settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
+        valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
         rows.append(
-            {
-                **{name: first[name] for name in ("kind", "platform", "simulated", "name")},
-                "id": case,
-                "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items()),
-                "passes": len(set(passes)),
-                "samples": len(valid),
-                "invalid": int((~group["valid"]).sum()),
-                "stop": worst_stop(group["stop"].unique()),
-                "min": valid.min() if len(valid) else np.nan,
-                "median": median,
-                "low": low,
-                "high": high,
-                "mean": valid.mean() if len(valid) else np.nan,
-                "p95": np.percentile(valid, 95) if len(valid) else np.nan,
-                "max": valid.max() if len(valid) else np.nan,
-                "skew": group["skew"].median(),
-                "batch": first["batch"],
-                "raw": raw_name(first["batch"], case, len(valid) > 0),
-            }
+            {name: first[name] for name in ("kind", "platform", "simulated", "name", "batch")}
+            | {"id": case, "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items())}
+            | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
+            | {"raw": raw_name(first["batch"], case, summary["samples"] > 0), **summary}
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=names(SUMMARY))
+
+
+def summary_of(samples: pd.DataFrame) -> dict[str, object]:
+    """Of the samples of one case: the median of the valid ones with its interval, and what it rests on."""
+    valid = samples[samples["valid"]]
+    median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
+    return {
+        "median": median,
+        "low": low,
+        "high": high,
+        "samples": len(valid),
+        "invalid": len(samples) - len(valid),
+        "stop": worst_stop(samples["stop"].unique()),
+        "skew": samples["skew"].median(),
+        "passes": valid["pass"].nunique(),
+    }
 
 
 # Columns that do not tell one case of a probe or one point of an operation from another.

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-TEXT = ("id", "platform", "pair")
+from commodel.files.columns import DISTRIBUTIONS, names
+
 LEAST, MOST = 8, 40  # bins
 TAIL = (98, 99.5)  # percentiles between which the last bin begins, which all outliers share
 FAR = 3.0  # interquartile ranges above the upper quartile: from there on a sample is an outlier
 ONE_VALUE = 1e-3  # a spread below this share of the median is rounding, not a distribution
 SHARE = 0.1  # of the samples that a mode holds at least
-COLUMNS = ["id", "platform", "simulated", "pair", "bytes", "low", "high", "count", "tail"]
 
 
 def distributions(observations: pd.DataFrame) -> pd.DataFrame:
@@ -26,7 +26,7 @@ def distributions(observations: pd.DataFrame) -> pd.DataFrame:
         head = {name: first[name] for name in ("platform", "simulated", "pair")}
         halves = group["seconds"].to_numpy() / 2
         rows += [{"id": case, **head, "bytes": int(first["bytes"]), **entry} for entry in histogram(halves)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=names(DISTRIBUTIONS))
 
 
 def histogram(samples: np.ndarray) -> list[dict]:
@@ -43,10 +43,10 @@ def histogram(samples: np.ndarray) -> list[dict]:
         wanted = np.ptp(body) / width if width > 0 else MOST
         counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), LEAST, MOST)))
     ends = zip(edges[:-1], edges[1:], counts, strict=True)
-    found = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
+    bins = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
     if len(outliers):
-        found.append({"low": float(edge), "high": float(outliers.max()), "count": len(outliers), "tail": True})
-    return found
+        bins.append({"low": float(edge), "high": float(outliers.max()), "count": len(outliers), "tail": True})
+    return bins
 
 
 def modes(counts: np.ndarray) -> int:

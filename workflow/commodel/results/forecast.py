@@ -40,12 +40,12 @@ class Estimates:
     def _price(self, batch: Batch) -> dict[str, float]:
         name = batch.platform
         if name not in self.durations:
-            self.durations[name] = Durations(self.plan.platforms[name]["launcher"], self.plan.measure)
-        how = self.durations[name]
-        found = {case.id: how.of_cases([case]) - START for case in batch.cases}
-        found |= {point.id: how.of_points([point]) - START for point in batch.points}
-        self.priced[batch.name] = found
-        return found
+            self.durations[name] = Durations(self.plan.platforms[name].launcher, self.plan.measure)
+        durations = self.durations[name]
+        seconds = {case.id: durations.of_cases([case]) - START for case in batch.cases}
+        seconds |= {point.id: durations.of_points([point]) - START for point in batch.points}
+        self.priced[batch.name] = seconds
+        return seconds
 
 
 def running(spent: float, done: Work, left: Work) -> Span | None:

@@ -5,11 +5,16 @@ import hashlib
 import os
 import platform
 import subprocess
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from commodel import __version__
+from commodel.files.paths import AnyPath
+from commodel.files.typed import read_json_record
 from commodel.plan.config import planned_platform
 from commodel.platforms.container import about
 from commodel.platforms.tools import ROOT, native_digest
@@ -19,23 +24,43 @@ PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can change a number
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a native program says of itself and its ranks, as far as reports tell it."""
+
+    mpi: str = ""
+    compiler: str = ""
+    flags: str = ""
+    clock: str = ""
+    clock_resolution: float | None = None  # seconds
+    clock_uncertainty: float | None = None
+    hosts: tuple[str, ...] = ()  # of its ranks
+
+
+PROGRAM = TypeAdapter(Program)
+
+
+def read_program(path: AnyPath) -> Program:
+    return read_json_record(PROGRAM, path)
+
+
 def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
     """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
     where = plan.platforms[batch.platform]
-    found, dirty = revision()
+    commit, dirty = revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
         "platform": batch.platform,
-        "platform_digest": where["digest"],
-        "launcher": where["launcher"],
-        "simulated": where["simulated"],
-        "measure": dict(plan.measure),
+        "platform_digest": where.digest,
+        "launcher": where.launcher,
+        "simulated": where.simulated,
+        "measure": asdict(plan.measure),
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
         f"bootstraps draw by {plan.seed}",
         **versions(),
-        "commit": found,
+        "commit": commit,
         "uncommitted_changes": dirty,
         "native_digest": native_digest(),
         "container": about(image) if (image := planned_platform(batch.platform).image) else {},
@@ -51,8 +76,8 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
 
 def commit() -> str:
     """As texts name it: an edited clone is not what its commit is."""
-    found, dirty = revision()
-    return f"{found}-dirty" if dirty else found
+    commit, dirty = revision()
+    return f"{commit}-dirty" if dirty else commit
 
 
 @lru_cache
@@ -66,13 +91,13 @@ def revision() -> tuple[str, bool | None]:
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
     """Of this program and of what computes for it. A digest of its Python files tells an edited one from a release."""
-    found = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
+    installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            installed[name] = "not installed"
+    return installed
 
 
 @lru_cache

@@ -61,11 +61,11 @@ def _file_name(case: str, valid: bool) -> str:
 
 def join(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
     """One raw file of a case from those of its passes, with a column that tells them apart."""
-    found = {number: _text(path).splitlines() for number, path in passes.items()}
-    header = next(iter(found.values()))[0]
-    total = sum(len(lines) - 1 for lines in found.values())
+    files = {number: _text(path).splitlines() for number, path in passes.items()}
+    header = next(iter(files.values()))[0]
+    total = sum(len(lines) - 1 for lines in files.values())
     joined, valid = [JOINED[HEADERS.index(header)]], False
-    for number, lines in found.items():
+    for number, lines in files.items():
         for line in lines[1:]:
             name, _, rest = line.partition(",")
             text = f"{name},{number},{rest},{total}"
@@ -120,7 +120,7 @@ def _sample(header: str, line: str, case: str) -> dict:
         raise ValueError(f"found {seconds} seconds")
     if row["stop"] not in STOPS:
         raise ValueError(f"found stop '{row['stop']}'")
-    found = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
-    found |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
-    found |= {"stop": row["stop"], "of": int(row["of"])}
-    return found | ({"count": float(row["count"])} if row.get("count") else {})
+    sample = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
+    sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
+    sample |= {"stop": row["stop"], "of": int(row["of"])}
+    return sample | ({"count": float(row["count"])} if row.get("count") else {})

@@ -114,12 +114,12 @@ class Reader:
         self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
 
     def read(self, at_work: str, now: float) -> Status:
-        found = [self._progress(batch, now) for batch in self.campaign.plan.batches]
+        progress = [self._progress(batch, now) for batch in self.campaign.plan.batches]
         paces: dict[str, list[float]] = {}
-        for entry in found:
+        for entry in progress:
             if entry.pace is not None:
                 paces.setdefault(entry.batch.platform, []).append(entry.pace)
-        batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in found)
+        batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in progress)
         return Status(self.campaign.plan.experiment, batches, at_work, now, self.analysis)
 
     def _progress(self, batch: Batch, now: float) -> Progress:
@@ -142,7 +142,7 @@ class Reader:
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
             batch=batch,
-            simulated=bool(self.campaign.plan.platforms[batch.platform]["simulated"]),
+            simulated=self.campaign.plan.platforms[batch.platform].simulated,
             measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
             unmeasured=Counter(given_up.values()),
             state=state,

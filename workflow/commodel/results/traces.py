@@ -32,12 +32,12 @@ def digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     list of their digests and names, as sha256sum prints it."""
     results = Results.of(folder)
     stages = results.stages(plan.platforms, plan.families)
-    found = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
+    known = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
     for batch in plan.batches:
         if raw := results.measured(batch.name):
             listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
-            found[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
-    return found
+            known[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
+    return known
 
 
 def _sha256(path: SafePath) -> str:
@@ -47,9 +47,9 @@ def _sha256(path: SafePath) -> str:
 
 def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
     """What the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
-    told = read_story(raw / batch.name).attempts
-    for number, attempt in enumerate(told, 1):
-        unknown = number == len(told) and attempt.ended is None  # it may be at work
+    story = read_story(raw / batch.name).attempts
+    for number, attempt in enumerate(story, 1):
+        unknown = number == len(story) and attempt.ended is None  # it may be at work
         outcome = "no end noted" if unknown else attempt.how
         about = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
         about |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}

@@ -10,16 +10,14 @@ import pandas as pd
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import read_json, write_json
+from commodel.files.columns import UNMEASURED, names
 from commodel.files.paths import AnyPath
 from commodel.files.tables import read_table
 from commodel.results.rawfiles import LATE_SUFFIX
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
 SUFFIX = ".unmeasured.json"
-ABOUT = ("id", "batch", "platform", "simulated", "kind", "name", "choice", "layout")
-COUNTS = ("ranks", "nodes", "leaves", "bytes")
-COLUMNS = (*ABOUT, *COUNTS, "status", "reason")
-TEXTS = tuple(name for name in COLUMNS if name not in (*COUNTS, "simulated"))
+COUNTS, TEXTS = names(UNMEASURED, int), names(UNMEASURED, str)
 
 
 def marker(folder: AnyPath, case: str) -> AnyPath:
@@ -28,8 +26,8 @@ def marker(folder: AnyPath, case: str) -> AnyPath:
 
 def mark(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    found = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
-    write_json(marker(folder, case), found)
+    about = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
+    write_json(marker(folder, case), about)
 
 
 def unmark(folder: AnyPath, case: str) -> None:
@@ -47,8 +45,8 @@ def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
     if not path.exists():
         return None
     try:
-        found = read_json(path)
-        return str(found["status"]), one_line(found["reason"])
+        mark = read_json(path)
+        return str(mark["status"]), one_line(mark["reason"])
     except (UserError, KeyError, TypeError):
         return CRASH, "the file that says why is damaged"
 
@@ -64,18 +62,11 @@ def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
 def table_of(rows: list[dict]) -> pd.DataFrame:
     """One row a case."""
     types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
+    return pd.DataFrame(rows, columns=names(UNMEASURED)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
 
 
 def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
     """The table that `collect` left; nothing where an older commodel collected."""
     if not path.exists():
         return None
-    frame = read_table(path, (*TEXTS, *COUNTS))
-    if lacking := [name for name in COLUMNS if name not in frame]:
-        raise UserError(f"found no column {', '.join(lacking)}; collect again", file=path)
-    for name in COUNTS:
-        if not frame[name].str.fullmatch("[0-9]{0,15}").all():
-            raise UserError("found what is no whole number; collect again", file=path, key=name)
-        frame[name] = pd.array([int(text) if text else None for text in frame[name]], dtype="Int64")
-    return frame[list(COLUMNS)]
+    return read_table(path, UNMEASURED).astype(dict.fromkeys(COUNTS, "Int64"))[names(UNMEASURED)]

@@ -27,13 +27,12 @@ def sentence(status: Status, stage: str = "") -> str:
 def platform_rows(status: Status) -> list[Row]:
     """One row a platform, and one for all where there are several."""
     kinds = sorted(status.unmeasured)
-    found: dict[str, list[Progress]] = {}
+    platforms: dict[str, list[Progress]] = {}
     for batch in status.batches:
-        found.setdefault(f"{batch.batch.platform} (simulated)" if batch.simulated else batch.batch.platform, []).append(
-            batch
-        )
-    if len(found) > 1:
-        found["all"] = list(status.batches)
+        name = f"{batch.batch.platform}{' (simulated)' if batch.simulated else ''}"
+        platforms.setdefault(name, []).append(batch)
+    if len(platforms) > 1:
+        platforms["all"] = list(status.batches)
     return [
         {
             "platform": name,
@@ -43,7 +42,7 @@ def platform_rows(status: Status) -> list[Row]:
             **{kind: sum(batch.unmeasured.get(kind, 0) for batch in members) for kind in kinds},
             "left": sum(batch.left for batch in members),
         }
-        for name, members in found.items()
+        for name, members in platforms.items()
     ]
 
 

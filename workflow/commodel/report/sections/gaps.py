@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from commodel.compare.table import some_passes, why_not_measured
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, plain, table
 from commodel.report.words import comma, count, simulation, tally
@@ -52,7 +53,7 @@ def points(once: pd.DataFrame) -> list[str]:
     lacking = once[once["measured"].isna()]
     if lacking.empty:
         return []
-    reasons = [text.removeprefix("not measured").lstrip(": ") or "reason unknown" for text in lacking["measurement"]]
+    reasons = [why_not_measured(text) or "reason unknown" for text in lacking["measurement"]]
     where = f" ({tally(lacking['platform'])})" if once["platform"].nunique() > 1 else ""
     verb = "was" if len(lacking) == 1 else "were"
     lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {by_number(reasons)}{where}."]
@@ -67,7 +68,7 @@ def points(once: pd.DataFrame) -> list[str]:
 
 def passes(once: pd.DataFrame) -> list[str]:
     """Of a comparison with one row a point: those that were measured in some of their passes only."""
-    outcomes = [text.replace("ok,", "with") for text in once["measurement"] if text.startswith("ok, ")]
+    outcomes = [f"with {number}" for text in once["measurement"] if (number := some_passes(text))]
     if not outcomes:
         return []
     verb = "has" if len(outcomes) == 1 else "have"

@@ -1,0 +1,18 @@
+"""Plans that nobody made from an experiment's file."""
+
+from dataclasses import replace
+
+from commodel.records import Batch, Measure, Plan, PlannedPlatform
+
+MEASURE = Measure("window", 0.02, 10, 500, 2.0, 1, 2, 60.0)
+
+
+def planned(*batches: Batch, families: tuple[str, ...] = (), passes: int = 1, simulated: tuple[str, ...] = ()) -> Plan:
+    """The plan of experiment `e`, on the platforms of its batches; `simulated` are the names of those that are."""
+    platforms = {
+        batch.platform: PlannedPlatform(
+            title=batch.platform, launcher="local", simulated=batch.platform in simulated, digest="d"
+        )
+        for batch in batches
+    }
+    return Plan("e", "e", "d", 1, families, {}, replace(MEASURE, passes=passes), platforms, batches, "0")

@@ -1,0 +1,146 @@
+"""Tables of a received folder that somebody edited: whatever cell or column is not what it was, every verb that reads
+it says so in one line."""
+
+import csv
+from functools import lru_cache
+
+import pytest
+
+from commodel.errors import UserError
+from commodel.files import columns
+from commodel.files.columns import Field
+from commodel.files.paths import SafePath
+from commodel.files.tables import read_table
+from tests.results.received import make_received
+
+TABLES = {
+    "observations": columns.OBSERVATIONS,
+    "summary": columns.SUMMARY,
+    "distributions": columns.DISTRIBUTIONS,
+    "unmeasured": columns.UNMEASURED,
+    "comparison": columns.COMPARISON,
+    "predictions/hockney": columns.PREDICTIONS,
+}
+READERS = {  # and which of them each verb reads
+    "compare": ("observations", "predictions/hockney", "unmeasured"),
+    "fit": ("observations",),
+    "report": ("comparison", "summary", "distributions", "unmeasured"),
+    "advise": ("comparison",),
+    "extrap": ("comparison", "observations"),
+}
+WRONG = {  # by the type of a column: what a cell of it may not hold
+    int: ("x", "1.5", "-1", "9" * 40, "1e300", "inf"),
+    float: ("x", "1e-6 s"),
+    bool: ("x", "2", ""),
+    str: (),
+}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory, mpi_programs):
+    here = make_received(tmp_path_factory.mktemp("edited"))
+    lacking = here.results / "unmeasured.csv"
+    lacking.write_text(lacking.read_text() + "a,b,two-cores,False,point,bcast,linear,block:2,2,1,,8,late,why\n")
+    return here
+
+
+@lru_cache
+def rows_of(path):
+    with path.open(newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def write(path, rows):
+    with path.open("w", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(rows)
+
+
+def edited(rows, name, cell):
+    """The last row with another cell."""
+    last = list(rows[-1])
+    last[rows[0].index(name)] = cell
+    return [*rows[:-1], last]
+
+
+def without(rows, name):
+    place = rows[0].index(name)
+    return [row[:place] + row[place + 1 :] for row in rows]
+
+
+def wrong_cells(field: Field) -> tuple[str, ...]:
+    cells = WRONG[field.type] + (("x",) if field.among else ())
+    return cells + (("",) if field.type in (int, float) and not field.blank else ()) + (("inf",) if field.unit else ())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_what_stages_write_is_what_the_schema_says(name, original):
+    header, *_ = rows_of(original.results / f"{name}.csv")
+    known = {field.name: field for field in TABLES[name]}
+    assert set(header) <= set(known)
+    assert {field for field in known if not known[field].optional} <= set(header)
+    if name != "observations":  # whose settings are those of its probes
+        assert header == [field for field in known if field in header]
+    assert (
+        len(read_table(original.results / f"{name}.csv", TABLES[name]))
+        == len(rows_of(original.results / f"{name}.csv")) - 1
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_path):
+    rows = rows_of(original.results / f"{name}.csv")
+    path = SafePath(tmp_path) / "t.csv"
+    for field in (field for field in TABLES[name] if field.name in rows[0]):
+        for cell in wrong_cells(field):
+            write(tmp_path / "t.csv", edited(rows, field.name, cell))
+            with pytest.raises(UserError) as refused:
+                read_table(path, TABLES[name])
+            found = f"'{cell[:59]}" if cell else "nothing"
+            assert refused.value.message.startswith(f"{path}:{len(rows)}: {field.name}: found {found}"), cell
+        write(tmp_path / "t.csv", without(rows, field.name))
+        if field.optional:
+            read_table(path, TABLES[name])
+        else:
+            with pytest.raises(UserError, match=rf"t\.csv:1: found no column '{field.name}' among"):
+                read_table(path, TABLES[name])
+
+
+def test_blank_lines_and_lines_in_cells_are_counted(original, tmp_path):
+    (tmp_path / "t.csv").write_text(
+        'point,family,predicted,predicted_low,predicted_high,status\n\na,f,1,1,1,"o\nk"\na,f,x,1,1,ok\n'
+    )
+    with pytest.raises(UserError, match=r"t\.csv:5: predicted: found 'x', wanted a number$"):
+        read_table(SafePath(tmp_path) / "t.csv", columns.PREDICTIONS)
+
+
+@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, tables in READERS.items() for name in tables])
+def test_verbs_say_it_in_one_line(verb, name, original, tmp_path):
+    here = original.copy(tmp_path / "root")
+    path = here.results / f"{name}.csv"
+    rows = rows_of(original.results / f"{name}.csv")
+    field = next(field for field in TABLES[name] if field.name in ("seconds", "mean", "low", "ranks", "predicted"))
+    for content in (edited(rows, field.name, "many"), without(rows, field.name), [["x"]], [[]]):
+        write(path, content)
+        before = here.files()
+        done = here.run("export", "extrap", str(path), "-o", "x.txt") if verb == "extrap" else here.invoke(verb)
+        assert (done.exit_code, done.output.count("\n")) == (2, 1), (done.output, done.exception)
+        assert f"{path.name}:" in done.output
+        assert here.files() == before
+
+
+@pytest.mark.parametrize("text", ['{"hosts": 5}', '{"mpi": ["x"]}', "[]", "{"])
+def test_what_programs_say_of_themselves(text, original, tmp_path):
+    here = original.copy(tmp_path / "root")
+    (here.results / "raw" / here.batch / "player-2r-block2.json").write_text(text)
+    done = here.invoke("report")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1), (done.output, done.exception)
+    assert "player-2r-block2.json: " in done.output
+
+
+@pytest.mark.parametrize(("old", "new"), [("bytes", "octets"), ("pingpong", "pongping")])
+def test_probes_that_lack_what_a_fit_needs(old, new, original, tmp_path):
+    here = original.copy(tmp_path / "root")
+    path = here.results / "observations.csv"
+    path.write_text(path.read_text().replace(old, new))
+    done = here.invoke("fit")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1), (done.output, done.exception)

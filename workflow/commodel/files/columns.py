@@ -1,0 +1,111 @@
+"""The columns of the tables that stages leave for each other: what each holds, in which unit, and whether it may be
+blank. Readers check them, writers and reports ask for them.
+"""
+
+from dataclasses import dataclass, replace
+
+from commodel.stats import STOPS
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a file. A blank text is one; a number, or a flag, is blank only where that is said."""
+
+    name: str
+    type: type  # str, bool, int (never below 0) or float
+    unit: str = ""  # s or B; what has none is a name, a number of things, or a ratio
+    blank: bool = False
+    optional: bool = False  # not every table has it
+    among: tuple[str, ...] = ()  # all that a text may be
+
+
+Schema = tuple[Field, ...]
+
+
+def _fields(kind: type, names: str, **about) -> Schema:
+    return tuple(Field(name, kind, **about) for name in names.split())
+
+
+def names(schema: Schema, *types: type) -> list[str]:
+    """Of all columns, or of those of some types."""
+    return [field.name for field in schema if not types or field.type in types]
+
+
+def needed(schema: Schema, wanted: str) -> Schema:
+    """Some of the columns, where a table must have these and may have others."""
+    return tuple(replace(field, optional=False) for field in schema if field.name in wanted.split())
+
+
+KINDS = ("probe", "point")
+
+OBSERVATIONS = (
+    *_fields(str, "id batch platform"),
+    *_fields(bool, "simulated"),
+    *_fields(str, "kind", among=KINDS),
+    *_fields(str, "name layout pair"),
+    *_fields(int, "ranks pass sample"),
+    *_fields(float, "seconds", unit="s"),
+    *_fields(float, "skew", unit="s", blank=True),
+    *_fields(bool, "valid"),
+    *_fields(str, "stop", among=STOPS),
+    # The settings of probes and points: each has some of them.
+    *_fields(str, "choice direction how what path", optional=True),
+    *_fields(int, "bytes", unit="B", blank=True, optional=True),
+    *_fields(int, "answer delay h height late messages n packets pairs procs senders each", blank=True, optional=True),
+    *_fields(float, "count", blank=True, optional=True),
+)
+SUMMARY = (
+    *_fields(str, "kind", among=KINDS),
+    *_fields(str, "platform"),
+    *_fields(bool, "simulated"),
+    *_fields(str, "name id settings"),
+    *_fields(int, "passes samples invalid"),
+    *_fields(str, "stop", among=STOPS),
+    *_fields(float, "min median low high mean p95 max skew", unit="s", blank=True),
+    *_fields(str, "batch raw", optional=True),  # older tables have none
+)
+DISTRIBUTIONS = (
+    *_fields(str, "id platform"),
+    *_fields(bool, "simulated"),
+    *_fields(str, "pair"),
+    *_fields(int, "bytes", unit="B"),
+    *_fields(float, "low high", unit="s"),
+    *_fields(int, "count"),
+    *_fields(bool, "tail"),
+)
+UNMEASURED = (
+    *_fields(str, "id batch platform"),
+    *_fields(bool, "simulated"),
+    *_fields(str, "kind", among=KINDS),
+    *_fields(str, "name choice layout"),
+    *_fields(int, "ranks nodes leaves", blank=True),
+    *_fields(int, "bytes", unit="B", blank=True),
+    *_fields(str, "status reason"),
+)
+PREDICTIONS = (
+    *_fields(str, "point family"),
+    *_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
+    *_fields(str, "status"),
+    *_fields(bool, "held_out", optional=True),  # False where the family's own fit has seen the point
+)
+COMPARISON = (
+    *_fields(str, "point platform operation algorithm topology choice layout"),
+    *_fields(int, "ranks leaves"),
+    *_fields(int, "bytes", unit="B"),
+    *_fields(str, "room group"),
+    *_fields(bool, "simulated"),
+    *_fields(str, "batch", optional=True),
+    *_fields(int, "fan_in"),
+    *_fields(float, "measured measured_low measured_high", unit="s", blank=True),
+    *_fields(int, "samples invalid"),
+    *_fields(str, "stop", among=("", *STOPS)),
+    *_fields(float, "skew", unit="s", blank=True),
+    *_fields(str, "family"),
+    *needed(PREDICTIONS, "predicted predicted_low predicted_high status"),
+    *_fields(str, "measurement"),
+    *_fields(str, "raw", optional=True),
+    *_fields(float, "relative_error mu", blank=True),
+    *_fields(bool, "inside held_out best chosen tie"),
+    *_fields(float, "regret", blank=True),
+    *_fields(float, "library fastest", unit="s", blank=True),
+)

@@ -1,0 +1,86 @@
+"""Data from files as typed records: pydantic checks it, and what it finds wrong becomes one line with key, found and
+wanted."""
+
+import json
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from commodel.errors import UserError
+from commodel.files.atomic import MAX_FILE
+from commodel.files.paths import AnyPath
+from commodel.files.text import read_text
+from commodel.files.yaml import Document, Path_
+from commodel.units import shown
+
+Record = TypeVar("Record")
+WANTED = {  # by the type of pydantic's error, where its own words are not ours
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "predicate_failed": "a name",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type"), "a mapping"),
+    "too_short": "at least one value",
+    "too_long": "not so many values",
+}
+ITS_WORDS = "Input should be "
+
+
+def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
+    """A record that a JSON file holds, each value of the very type that its field says."""
+    text = read_text(path, MAX_FILE, "a smaller file")
+    try:
+        return form.validate_json(text, strict=True)
+    except ValidationError as errors:
+        if (first := errors.errors(include_url=False)[0])["type"] == "json_invalid":
+            raise UserError(f"cannot read: {first['ctx']['error']}", file=path) from None
+        raise first_mistake(errors, Document(path, json.loads(text), {})) from None
+
+
+def record_of(form: TypeAdapter[Record], data: object, document: Document) -> Record:
+    """The same from data that was read from a document; of Python's lists pydantic would make no tuples."""
+    try:
+        return form.validate_json(json.dumps(data), strict=True)
+    except ValidationError as errors:
+        raise first_mistake(errors, document) from None
+
+
+def first_mistake(errors: ValidationError, document: Document) -> UserError:
+    """The mistake that stands first in the file, as one line."""
+
+    def place(error: dict) -> Path_:
+        """pydantic's path also names union members and the like: only what the file has is kept."""
+        path = (*error["loc"], *error.get("ctx", {}).get("path", ()))
+        while not document.has(path):
+            path = path[:-1]
+        return path
+
+    places = [(place(error), error) for error in errors.errors(include_url=False)]
+    first, _ = min(places, key=lambda entry: document.line(entry[0]) or 0)
+    here = [error for path, error in places if path == first]
+    more = len(places) - len(here)
+    return document.error(first, _message(here) + (f" (and {more} more)" if more else ""))
+
+
+def _message(mistakes: list[dict]) -> str:
+    """Of all mistakes at one place; a value that is none of several types has one for each."""
+    first = mistakes[0]
+    match first["type"]:
+        case "refused":
+            return first["ctx"]["message"]
+        case "missing" if isinstance(first["loc"][-1], int):
+            return f"found {first['loc'][-1]} values, wanted more"
+        case "missing":
+            return f"found no key '{first['loc'][-1]}'"
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            return "found an unknown key"
+        case _ if first["input"] != first["input"]:
+            return "found 'nan', wanted a number"
+        case _:
+            wanted = dict.fromkeys(
+                WANTED.get(error["type"], error["msg"].removeprefix(ITS_WORDS)) for error in mistakes
+            )
+            return f"found {shown(first['input'])}, wanted {' or '.join(wanted)}"
