@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from commodel.errors import UserError, one_line
 from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format
-from commodel.patterns.algorithms import OPEN_MPI, Routine, choices
+from commodel.patterns.algorithms import choices
 from commodel.patterns.algorithms.gather_linear_sync import FIRST
+from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import operation
 from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY

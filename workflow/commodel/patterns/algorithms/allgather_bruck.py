@@ -3,7 +3,7 @@ the order of the ranks: a copy of everything, which rank 0 is spared."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import around, phase, sequence
 from commodel.patterns.schedule import Schedule, Work
 
@@ -27,10 +27,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     )
 
 
-ALGORITHM = Algorithm(
-    "allgather",
-    "bruck",
-    "round s: all blocks to the rank 2^s before",
-    build,
-    like=(open_mpi("allgather_intra_bruck", 2), mpich("Allgather_intra_brucks")),
-)
+ALGORITHM = Algorithm("allgather", "bruck", "round s: all blocks to the rank 2^s before", build)

@@ -3,7 +3,7 @@ an odd number of ranks goes around the ring instead, as in Open MPI."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.algorithms.allgather_ring import build as around_the_ring
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
@@ -23,10 +23,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, swapped, held)
 
 
-ALGORITHM = Algorithm(
-    "allgather",
-    "neighbor-exchange",
-    "neighbours exchange the pair of blocks they got last",
-    build,
-    like=(open_mpi("allgather_intra_neighborexchange", 5),),
-)
+ALGORITHM = Algorithm("allgather", "neighbor-exchange", "neighbours exchange the pair of blocks they got last", build)

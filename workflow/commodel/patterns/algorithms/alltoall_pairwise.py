@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule, check_rows
 
@@ -14,13 +14,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(step, source, target, bytes, lambda: (source * ranks + target) * bytes))
 
 
-ALGORITHM = Algorithm(
-    "alltoall",
-    "pairwise",
-    "step i: to the rank i further on",
-    build,
-    like=(
-        open_mpi("alltoall_intra_pairwise", 2),
-        mpich("Alltoall_intra_pairwise", "at powers of two step i exchanges with rank XOR i"),
-    ),
-)
+ALGORITHM = Algorithm("alltoall", "pairwise", "step i: to the rank i further on", build)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 
@@ -12,13 +12,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(step, source, (source + (1 << step)) % ranks, 0))
 
 
-ALGORITHM = Algorithm(
-    "barrier",
-    "dissemination",
-    "round s: signal the rank 2^s further on",
-    build,
-    like=(
-        open_mpi("barrier_intra_bruck", 4),
-        mpich("Barrier_intra_dissemination", "since 4.1 k_dissemination with K = 2"),
-    ),
-)
+ALGORITHM = Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", build)

@@ -3,7 +3,7 @@ P/4, … With a segment size the message is cut, and each segment goes down the 
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import segmented, sequence
 from commodel.patterns.rounds import knomial, whole
 from commodel.patterns.schedule import Schedule
@@ -16,14 +16,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, segmented(whole(edges, bytes), sizes, apart=edges.rounds))
 
 
-ALGORITHM = Algorithm(
-    "bcast",
-    "binomial",
-    "binomial tree, farthest rank first",
-    build,
-    argument="[SEGMENT BYTES]",
-    like=(
-        open_mpi("bcast_intra_knomial", 0, "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can say"),
-        mpich("Bcast_intra_binomial"),
-    ),
-)
+ALGORITHM = Algorithm("bcast", "binomial", "binomial tree, farthest rank first", build, argument="[SEGMENT BYTES]")

@@ -3,7 +3,7 @@ on. With a segment size the message is cut, and each segment goes down the whole
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import segmented, sequence
 from commodel.patterns.rounds import near_first, whole
 from commodel.patterns.schedule import Schedule
@@ -16,11 +16,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, segmented(whole(edges, bytes), sizes, apart=edges.rounds))
 
 
-ALGORITHM = Algorithm(
-    "bcast",
-    "binomial-near",
-    "binomial tree, nearest rank first",
-    build,
-    argument="[SEGMENT BYTES]",
-    like=(open_mpi("bcast_intra_binomial", 6),),
-)
+ALGORITHM = Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", build, argument="[SEGMENT BYTES]")

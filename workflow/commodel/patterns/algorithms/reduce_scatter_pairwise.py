@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import ANY_ORDER, Algorithm, mpich
+from commodel.patterns.algorithms import ANY_ORDER, Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.rounds import shares
 from commodel.patterns.schedule import Schedule
@@ -15,11 +15,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(step, source, target, np.diff(ends)[target], lambda: ends[target], combines=True))
 
 
-ALGORITHM = Algorithm(
-    "reduce-scatter",
-    "pairwise",
-    "step i: to the rank i further on",
-    build,
-    order=ANY_ORDER,
-    like=(mpich("Reduce_scatter_intra_pairwise"),),
-)
+ALGORITHM = Algorithm("reduce-scatter", "pairwise", "step i: to the rank i further on", build, order=ANY_ORDER)
