@@ -87,13 +87,6 @@ def own_spelling(operation: str, spec: str) -> str:
     return f"{entry.choice}:{argument}" if argument else entry.choice
 
 
-def whole_number(text: str, least: int = 1) -> int:
-    """An argument that counts something."""
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= least):
-        raise UserError(f"found '{text}', wanted a whole number from {least}")
-    return int(text)
-
-
 def over_tree(operation: str) -> TreeAlgorithm:
     """How an operation runs over a topology."""
     entry = discover("patterns.algorithms", "ALGORITHM").get(f"{operation}-tree")

@@ -3,7 +3,8 @@ around the ring; d is N + 1 times as large in the next round."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, whole_number
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.arguments import whole_number
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 

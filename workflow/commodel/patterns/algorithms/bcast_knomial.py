@@ -1,6 +1,7 @@
 """k-nomial tree, farthest first: in a round every rank that has the message sends it to K − 1 others."""
 
-from commodel.patterns.algorithms import Algorithm, whole_number
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.arguments import whole_number
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import knomial, whole
 from commodel.patterns.schedule import Schedule
@@ -9,7 +10,7 @@ RADIX = 4  # Open MPI's
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    radix = whole_number(argument, least=2) if argument else RADIX
+    radix = whole_number(argument, "a whole number from 2", least=2) if argument else RADIX
     return sequence(ranks, whole(knomial(ranks, radix), bytes))
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.patterns.arguments import whole_number
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, check_size, whole_numbers
+from commodel.patterns.trees.tree import Tree, check_size
 
 FORM = "groups:SIZE[xTIMES],SIZE[xTIMES],…"
 
@@ -12,7 +13,7 @@ FORM = "groups:SIZE[xTIMES],SIZE[xTIMES],…"
 def build(text: str) -> Tree:
     sizes = []
     for part in text.split(","):
-        numbers = whole_numbers(part.strip(), "x", FORM)
+        numbers = [whole_number(number, FORM) for number in part.strip().split("x")]
         if len(numbers) > 2:
             raise UserError(f"found '{part}' in 'groups:{text}', wanted {FORM}")
         size, times = (*numbers, 1)[:2]
