@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from commodel.patterns.phases import Phase, phase
 from commodel.patterns.rounds import scatter
@@ -105,7 +106,7 @@ class Core:
         to_outer = phase(0, self.inner, self.outer, bytes - first, first, combines=True)
         return (to_inner, to_outer), phase(0, self.outer, self.inner, bytes - first, first)
 
-    def unfold(self, first, bytes) -> Phase:
+    def unfold(self, first: ArrayLike, bytes: ArrayLike) -> Phase:
         """Those outside get the result."""
         return phase(0, self.inner, self.outer, bytes, lambda: first)
 
@@ -129,10 +130,20 @@ class Core:
 
     def collect(self, ends: np.ndarray) -> Phase:
         """Blocks by place up the binomial tree to place 0."""
-        found = scatter(ends).backwards()
-        return Phase(found.step, self.rank[found.src], self.rank[found.dst], found.bytes, found.holds)
+        tree = scatter(ends).backwards()
+        return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.holds)
 
-    def _blocks(self, step, place, partner, first, count, ends, *, combines: bool = False) -> Phase:
+    def _blocks(
+        self,
+        step: np.ndarray,
+        place: np.ndarray,
+        partner: np.ndarray,
+        first: np.ndarray,
+        count: np.ndarray,
+        ends: np.ndarray,
+        *,
+        combines: bool = False,
+    ) -> Phase:
         start = ends[first]
         bytes = ends[first + count] - start
         return phase(step, self.rank[place], self.rank[partner], bytes, lambda: start, combines=combines)

@@ -5,7 +5,7 @@ written anew and what was measured stays; one that sends something else has to b
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 
@@ -92,7 +92,7 @@ def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
     return 1, segment - 1, segment, segment + 1, SEGMENTS * segment + 1
 
 
-def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL):
+def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL) -> Callable[[int], Schedule]:
     if algorithm:
         return builder(Point("", operation, algorithm, "", "", ranks, 0))
     return partial(over_tree(operation).build, topology)
@@ -116,7 +116,7 @@ def _data(pattern: Schedule, name: str, size: int) -> bytes:
 
 
 def _digest(parts: Iterable[bytes]) -> str:
-    found = hashlib.blake2b(digest_size=16)
+    hashed = hashlib.blake2b(digest_size=16)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.hexdigest()
+        hashed.update(len(part).to_bytes(8, "little") + part)
+    return hashed.hexdigest()

@@ -10,8 +10,8 @@ from commodel.patterns.schedule import Schedule
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     core, ends = Core(ranks), shares(bytes, ranks)
-    mine = core.outer
-    handed = core.unfold(ends[mine], ends[mine + 1] - ends[mine])
+    outer = core.outer
+    handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
     return sequence(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)
 
 
