@@ -33,8 +33,8 @@ class Panel:
     @property
     def doubts(self) -> list[str]:
         """What anyone doubts, by candidate; empty where nobody does."""
-        said = zip(*self.doubted.values(), strict=True)
-        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in said]
+        by_candidate = zip(*self.doubted.values(), strict=True)
+        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in by_candidate]
 
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
@@ -62,12 +62,12 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
                 members[name].say(pattern, stream)
             except UserError as error:
                 silent[name] = error.message
-    found = {name: member for name, member in members.items() if name not in silent}
+    voters = {name: member for name, member in members.items() if name not in silent}
     return Panel(
-        {name: np.stack(member.costs, axis=-1) for name, member in found.items()},
-        {name: np.array(member.periods) for name, member in found.items()},
-        {name: np.array(member.widening) for name, member in found.items()},
-        {name: member.doubts for name, member in found.items()},
+        {name: np.stack(member.costs, axis=-1) for name, member in voters.items()},
+        {name: np.array(member.periods) for name, member in voters.items()},
+        {name: np.array(member.widening) for name, member in voters.items()},
+        {name: member.doubts for name, member in voters.items()},
         silent,
     )
 
