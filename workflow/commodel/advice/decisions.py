@@ -1,7 +1,7 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import exp
 
 import pandas as pd
@@ -22,36 +22,17 @@ def decide(
 ) -> pd.DataFrame:
     """One row a job: what the advice puts first, what cannot be told apart from it, and what both rest on. `only` names
     the choices to look at, none for all."""
-    return pd.DataFrame(_rows(jobs, evidence, layouts, only), columns=COLUMNS)
-
-
-def _rows(
-    jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
-) -> Iterator[tuple]:
+    rows = []
     places = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.setting.name or ", ".join(sorted(places))
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for job in jobs:
         advice = advise(job, evidence, layouts, only(job), streams=False)
         best = advice.rows.iloc[0]
-        yield (
-            job.operation,
-            int(best["ranks"]),
-            job.leaves,
-            job.bytes,
-            best["choice"],
-            best["layout"],
-            best["seconds"],
-            best["low"],
-            best["high"],
-            as_good(advice),
-            best["doubt"],
-            platform,
-            simulated,
-            advice.library,
-            weights(advice),
-            NOTES.join(advice.notes),
-        )
+        what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
+        price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]
+        rows.append((*what, *price, platform, simulated, advice.library, weights(advice), NOTES.join(advice.notes)))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def remarks(table: pd.DataFrame) -> list[str]:

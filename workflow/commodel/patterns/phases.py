@@ -59,6 +59,12 @@ def phase(
     return Phase(step, src, dst, bytes, holds, combines, copies)
 
 
+def every_step(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
+    """The columns step and src of a phase in which every rank sends one message a step."""
+    check_rows(steps * ranks)
+    return np.divmod(np.arange(steps * ranks), ranks)
+
+
 def copies(work: Work) -> Phase:
     """A phase of local copies alone."""
     return phase(*(np.empty(0, dtype=int) for _ in range(4)), copies=work)

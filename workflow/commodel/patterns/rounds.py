@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from commodel.patterns.phases import Phase, phase
-from commodel.patterns.segments import share
+from commodel.patterns.phases import Phase, every_step, phase, segmented
+from commodel.patterns.segments import segment_sizes, share
 from commodel.patterns.trees.tree import Tree
 
 
@@ -110,6 +110,13 @@ def whole(edges: Edges, bytes: int) -> Phase:
     return phase(edges.step, edges.src, edges.dst, bytes)
 
 
+def segment_by_segment(edges: Edges, bytes: int, argument: str) -> Phase:
+    """The same; with a segment size the message is cut, and each segment goes down the whole tree behind the one before
+    it."""
+    sizes = segment_sizes(bytes, argument) if argument else np.array([bytes])
+    return segmented(whole(edges, bytes), sizes, apart=edges.rounds)
+
+
 def up(edges: Edges, bytes: int) -> Phase:
     """Up a tree, everything combined on the way."""
     return replace(whole(edges, bytes).backwards(), combines=True)
@@ -132,7 +139,7 @@ def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int 
     """P − 1 steps around the ring: in step s rank r passes on block r − s + ahead; or of every block only one of so
     many parts, which divide it as evenly as can be."""
     ranks = len(ends) - 1
-    step, source = np.divmod(np.arange((ranks - 1) * ranks), ranks)
+    step, source = every_step(ranks - 1, ranks)
     block = (source - step + ahead) % ranks
     least, larger = np.divmod(np.diff(ends), parts)
     first = ends[:-1] + part * least + np.minimum(part, larger)

@@ -43,12 +43,8 @@ def check_setting(name: str) -> None:
 
 
 def nearest(name: str) -> str:
-    suggestion = suggest(name, KNOWN)
-    return (
-        suggestion
-        if suggestion.startswith("did")
-        else "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
-    )
+    near = suggest(name, KNOWN)
+    return near if near.startswith("did") else "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
 
 
 def read_network(path: Path) -> bytes:

@@ -4,13 +4,13 @@ the order of the ranks: a copy of everything, which rank 0 is spared."""
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import around, phase, sequence
+from commodel.patterns.phases import around, every_step, phase, sequence
 from commodel.patterns.schedule import Schedule, Work
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     rounds = (ranks - 1).bit_length()
-    step, source = np.divmod(np.arange(rounds * ranks), ranks)
+    step, source = every_step(rounds, ranks)
     distance = 1 << step
     length = np.minimum(distance, ranks - distance) * bytes
     turning = Work.copy(rounds - 1, np.arange(1, ranks), ranks * bytes)
