@@ -20,15 +20,13 @@ FEWEST = 20  # draws, whatever that takes
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Of every family that prices all candidates: (draws, candidates), the first row the estimate; times between waves,
-    NaN where it says nothing about a stream; its own doubt beyond what was probed, as a standard deviation of a
-    logarithm; what it doubts of each. And why the others are silent."""
+    """What every family says that prices all candidates, and why the others are silent."""
 
-    prices: Mapping[str, np.ndarray]
-    periods: Mapping[str, np.ndarray]
-    widening: Mapping[str, np.ndarray]
-    doubted: Mapping[str, Sequence[str]]
-    silent: Mapping[str, str]
+    prices: Mapping[str, np.ndarray]  # (draws, candidates); the first row is the estimate
+    periods: Mapping[str, np.ndarray]  # between waves; NaN where the family says nothing about a stream
+    widening: Mapping[str, np.ndarray]  # beyond what was probed, as a standard deviation of a logarithm
+    doubted: Mapping[str, Sequence[str]]  # what it doubts of each candidate, or ok
+    silent: Mapping[str, str]  # why, by family
 
     @property
     def doubts(self) -> list[str]:

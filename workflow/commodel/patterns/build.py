@@ -104,7 +104,7 @@ def stacked(points: Sequence[Point], together: int = TOGETHER) -> Iterator[tuple
 
 def stacks(shape: Shape, together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
     """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
-    The structure is kept from stack to stack, and no more than some stacks of schedules wait."""
+    The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
     build = builder(shape.point)
     waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
     last: Schedule | None = None  # of the last full stack, for the next of its structure

@@ -1,7 +1,7 @@
-"""What makes a point another point under the same names: a digest of its messages and of where its ranks sit.
+"""The digest that tells points of the same names apart: of their messages, and of where their ranks sit.
 
-The messages are looked at in schedules of a few ranks and sizes, never in source text: an algorithm may be explained or
-written anew and what was measured stays; one that sends something else has to be measured.
+It is taken from schedules of a few ranks and sizes, never from source text: where an algorithm is only written anew,
+what was measured stays; where it sends something else, it has to be measured again.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> 
 
 
 def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> str:
-    """At the point's own size, or at that where its segments are as many as can be looked at quickly."""
+    """At the point's own size, or at the largest one whose segments are few enough to be looked at quickly."""
     ranks = SIXTH if algorithm else SMALL.nodes
     build, sizes = _builder(operation, algorithm, ranks), _sizes(operation, algorithm)
     few, many = (len(build(bytes).src) for bytes in (sizes[0], sizes[-1]))

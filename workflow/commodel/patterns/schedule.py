@@ -75,7 +75,7 @@ class Schedule:
     """Messages sorted by step, local work, where the ranks sit, and whose end counts (`root`; None: everyone's).
 
     `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass. `holds`
-    tells what the messages hold, for those who check; prices never ask.
+    returns what the messages hold; only who checks the data calls it.
     """
 
     ranks: int

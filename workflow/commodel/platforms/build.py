@@ -26,7 +26,7 @@ def starter(toolchain: str, names: Iterable[str]) -> str | None:
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:
-    """A file that is younger than the programs when another compiler than theirs is at hand now."""
+    """A file that gets younger than the programs when the compiler at hand is no longer the one that built them."""
     note = programs(root, toolchain) / "compiler"
     identity = _identity(toolchain)
     if identity and not (note.exists() and note.read_text(encoding="utf-8").strip() == identity):

@@ -1,6 +1,6 @@
-"""Slurm's controller, slurmctld: asks it, again while it is away, and knows its absence by what Slurm's commands say.
+"""Slurm's controller, slurmctld: asks it, and asks again while it is away, which shows in what Slurm's commands print.
 
-Jobs that run go on without it, so nothing that only waits for an answer may fail before it had time to come back.
+Jobs that run go on without it, so whatever needs only its answer waits until it had time to come back.
 """
 
 import re
