@@ -1,5 +1,5 @@
-"""Advice on a job: every family with a parameter set prices every way to do it, they vote, and intervals say how sure that
-is. What was measured on the platform weighs the families; beyond that intervals widen, and a note says so.
+"""Advice on a job: every family with a parameter set prices every way to do it, they vote, and intervals say how sure
+that is. What was measured on the platform weighs the families; beyond that intervals widen, and a note says so.
 
 Two goals: the time of one wave, and the time between waves of a stream.
 """
