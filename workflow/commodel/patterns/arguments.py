@@ -12,6 +12,14 @@ def whole_number(text: str, wanted: str = "a whole number from 1", least: int = 
     return int(text)
 
 
+def whole_numbers(text: str, separator: str, wanted: str) -> list[int]:
+    """Numbers from 1 with a separator between them, e.g. 4x4."""
+    try:
+        return [whole_number(part) for part in text.split(separator)]
+    except UserError:
+        raise UserError(f"found '{text}', wanted {wanted}") from None
+
+
 def before_nodes(text: str, form: str) -> tuple[str, int]:
     """What stands before the '@', and the number of nodes after it."""
     before, at, nodes = text.partition("@")

@@ -1,6 +1,6 @@
 """One fan-out a level, from the root down: balanced:11x12 has 11 inner nodes with 12 leaves each."""
 
-from commodel.patterns.arguments import whole_number
+from commodel.patterns.arguments import whole_numbers
 from commodel.patterns.trees.topologies import Topology
 from commodel.patterns.trees.tree import by_levels
 
@@ -9,5 +9,5 @@ TOPOLOGY = Topology(
     name="balanced",
     form=FORM,
     title="every node of a level has the same fan-out",
-    build=lambda text: by_levels([whole_number(fanout, FORM) for fanout in text.split("x")]),
+    build=lambda text: by_levels(whole_numbers(text, "x", FORM)),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import whole_number
+from commodel.patterns.arguments import whole_numbers
 from commodel.patterns.trees.topologies import Topology
 from commodel.patterns.trees.tree import Tree, check_size
 
@@ -13,7 +13,7 @@ FORM = "groups:SIZE[xTIMES],SIZE[xTIMES],…"
 def build(text: str) -> Tree:
     sizes = []
     for part in text.split(","):
-        numbers = [whole_number(number, FORM) for number in part.strip().split("x")]
+        numbers = whole_numbers(part.strip(), "x", FORM)
         if len(numbers) > 2:
             raise UserError(f"found '{part}' in 'groups:{text}', wanted {FORM}")
         size, times = (*numbers, 1)[:2]
