@@ -2,8 +2,6 @@
 and of a folder that may be written to; it returns, or raises a UserError."""
 
 import json
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,15 +28,13 @@ from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from commodel.records import Plan
 from commodel.registry import discover
-from commodel.report import stored
 from commodel.results.collect import collect, summarize_raw
 from commodel.results.rawfiles import checksum
 from tests.fuzz import forms, native
+from tests.fuzz.folders import received_folder, received_folders
 from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES
-from tests.results.received import FOLDER, Received, make_received
 
-PLANTED = st.sampled_from(("link", "pipe", "device", "folder", "nowhere", "circle"))
 Run = Callable[[object, Path], object]
 
 
@@ -60,9 +56,9 @@ def of_file(name: str, read: Callable[[Path], object]) -> Run:
 
 
 def samples(pattern: str) -> list[bytes]:
-    found = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
-    assert found, pattern
-    return found
+    contents = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
+    assert contents, pattern
+    return contents
 
 
 def planned(path: Path) -> Plan:
@@ -172,9 +168,9 @@ def either(function: Callable, *arguments: object) -> object:
 
 
 def expression(text: str, folder: Path) -> None:
-    found = expressions.parse(text, AXES)
+    condition = expressions.parse(text, AXES)
     for ranks in (0, 2, 3.5):
-        either(found, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
+        either(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
 
 
 def spec_of_tree(spec: str, folder: Path) -> None:
@@ -191,66 +187,6 @@ def options(given: tuple, folder: Path) -> None:
     operation, algorithm, topology, ranks, sizes, layout = given
     either(points, operation, algorithm, topology, ranks, sizes, layout)
     either(jobs_of, (operation,), None, ranks, sizes)
-
-
-@lru_cache
-def template() -> Received:
-    return make_received(Path(native.folder().name) / "received", reported=False)
-
-
-def received_folders() -> st.SearchStrategy[tuple]:
-    """A verb, and a file or folder of the results that is something else: an edited text, a link, a pipe, a device."""
-    names = {name.removeprefix(f"{FOLDER}/"): content for name, content in template().files().items()}
-    story = f"raw/{template().batch}/state.json"
-    names[story] = (template().results / story).read_bytes()
-    folders = sorted({str(parent) for name in names for parent in Path(name).parents} - {"."})
-
-    def of_file(name: str) -> st.SearchStrategy[tuple]:
-        """Tables that stages hand on keep their columns: only what stands in other files is edited."""
-        table = name.endswith(".csv") and not name.startswith("raw/")
-        return st.tuples(st.just(name), PLANTED if table else st.one_of(edited([names[name]]), PLANTED))
-
-    places = st.one_of(st.sampled_from(sorted(names)).flatmap(of_file), st.tuples(st.sampled_from(folders), PLANTED))
-    verbs = st.sampled_from(("collect", "fit", "predict", "compare", "status", "advise", "stored"))
-    return st.tuples(verbs, st.lists(places, min_size=1, max_size=3))
-
-
-def received_folder(given: tuple, folder: Path) -> None:
-    """Nothing outside is changed, whatever a verb meets."""
-    verb, planted = given
-    precious = folder / "precious"
-    precious.write_text("precious")
-    here = template().copy(folder / "root")
-    for name, what in planted:
-        plant(here.results / name, what, precious)
-    try:
-        if verb == "stored":
-            stored(here.results, anonymous=True)
-            return
-        done = here.invoke(verb)
-        if not isinstance(done.exception, SystemExit | None):
-            raise done.exception
-        if done.exit_code == 2:
-            (said,) = [line for line in done.output.splitlines() if line.startswith("commodel: ")]
-            raise UserError(said)
-    finally:
-        assert precious.read_text() == "precious"
-
-
-def plant(place: Path, what: bytes | str, precious: Path) -> None:
-    if not place.parent.is_dir() or place.parent.is_symlink():
-        return  # another one took its place
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
-    place.unlink(missing_ok=True)
-    if isinstance(what, bytes):
-        place.write_bytes(what)
-    elif what == "pipe":
-        os.mkfifo(place)
-    elif what == "folder":
-        place.mkdir()
-    else:
-        place.symlink_to({"link": precious, "device": "/dev/zero", "nowhere": "/nowhere", "circle": place}[what])
 
 
 def hosts(path: Path) -> None:

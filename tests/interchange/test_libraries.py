@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from commodel.interchange.rules import Rule, rule_of
-from commodel.patterns.algorithms import MPICH, OPEN_MPI, Algorithm, choices
+from commodel.patterns.algorithms import Algorithm, choices
 from commodel.patterns.build import schedule
+from commodel.patterns.libraries import MPICH, MPICH_FUNCTIONS, OPEN_MPI, OPEN_MPI_FUNCTIONS
 from tests.patterns.catalogue import ENTRIES, point
 
 RECORDED = {OPEN_MPI: "openmpi-4.1.4", MPICH: "mpich-4.0.2"}
@@ -63,6 +64,10 @@ def test_every_rank_sends_what_it_sends_in_the_library(library):
 def test_a_rule_starts_the_routine_that_was_recorded_under_it():
     for call in calls(OPEN_MPI):
         assert rule_of(call.operation, call.spec) == call.rule, (call.operation, call.spec)
+
+
+def test_every_row_is_of_an_algorithm():
+    assert {name for name, *_ in (*OPEN_MPI_FUNCTIONS, *MPICH_FUNCTIONS)} <= set(ENTRIES)
 
 
 def test_every_routine_that_is_named_was_recorded():

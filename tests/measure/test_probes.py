@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from commodel.models.probes import Site, probe
+from commodel.models.probes import PLAYER, Site, probe
 from commodel.patterns.layouts import nodes_of_case, place
 from commodel.registry import discover
 from commodel.results.collect import OTHERS
@@ -52,9 +52,18 @@ def test_no_column_of_a_probe_means_something_else_in_the_table(name):
 
 
 def test_the_program_reads_these_columns(name, mpi_programs):
-    told = json.loads(
-        subprocess.run(
-            [mpi_programs / probe(name).runs, "--describe"], capture_output=True, text=True, check=True
-        ).stdout
-    )
-    assert [column["name"] for column in told["columns"]] == list(probe(name).columns)
+    if probe(name).runs == PLAYER:
+        pytest.skip("the player reads schedules")
+    command = [mpi_programs / probe(name).runs, "--describe"]
+    description = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert [column["name"] for column in description["columns"]] == list(probe(name).columns)
+
+
+def test_the_player_gets_a_schedule_of_every_case(name):
+    entry = probe(name)
+    if entry.runs != PLAYER:
+        pytest.skip("it has a program of its own")
+    for case in entry.cases("x", SITES["cluster"], SIZES):
+        pattern = entry.pattern(case.settings)
+        assert pattern.ranks <= case.ranks
+        assert len(pattern.src)

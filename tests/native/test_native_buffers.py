@@ -16,7 +16,6 @@ CASES = {  # program: cases, each with what ranks 0 and 1 do with long messages:
     "pairs": {f"1,{SIZE}": ("both", "both")},
     "chain": {f"1,{SIZE}": ("both", "both")},
     "prtt": {f"2,0,0,{SIZE}": ("both", "both")},
-    "ring": {f"2,{SIZE}": ("both", "both")},
     "hrelation": {f"2,2,{SIZE}": ("both", "both")},
     "fan": {f"round,{how},1,{SIZE},{SIZE}": ("both", "both") for how in ("isend", "list", "put")},
     "post": {
@@ -35,7 +34,6 @@ HEADERS = {
     "pairs": "pairs,bytes",
     "chain": "height,bytes",
     "prtt": "n,delay,late,bytes",
-    "ring": "procs,bytes",
     "hrelation": "procs,h,bytes",
     "fan": "direction,how,n,bytes,answer",
     "post": "how,n,bytes",

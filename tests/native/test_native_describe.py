@@ -17,7 +17,6 @@ COLUMNS = {
     "prtt": ["n", "delay", "late", "bytes"],
     "fan": ["direction", "how", "n", "bytes", "answer"],
     "chain": ["height", "bytes"],
-    "ring": ["procs", "bytes"],
     "pairs": ["pairs", "bytes"],
     "stream": ["senders", "each", "bytes"],
     "post": ["how", "n", "bytes"],

@@ -7,7 +7,6 @@ import pytest
 pytestmark = pytest.mark.alone
 
 CASES = {
-    "ring": "id,procs,bytes\na,2,8\nb,2,0\nc,2,100000",
     "pairs": "id,pairs,bytes\na,1,8\nb,1,0\nc,1,100000",
     "stream": "id,senders,each,bytes\na,1,1,8\nb,1,100,0\nc,1,10,100000",
     "post": "id,how,n,bytes\na,isend,1,8\nb,list,1,0\nc,put,1,100000\nd,irecv,1,100000",

@@ -4,6 +4,9 @@ from math import ceil, log2
 
 import pytest
 
+from commodel.models.probes import probe
+from commodel.patterns.playfile import write_play
+
 US = 1e-6
 L, O_S, O_R, G_BYTE = 10 * US, 1.5 * US, 1.5 * US, 1e-10
 HOP = L + O_S + O_R
@@ -59,8 +62,12 @@ def test_answers_have_their_own_size(simulated, how):
         assert small.seconds(f"{how}1") == big.seconds(f"{how}1")
 
 
-def test_ring(simulated):
-    result = simulated(9, "ring", "id,procs,bytes\ntwo,2,8\nsome,5,8\nall,9,8\nbig,9,1000000")
+def test_ring(simulated, tmp_path):
+    shapes = {"two": (2, 8), "some": (5, 8), "all": (9, 8), "big": (9, 1000000)}
+    for name, (procs, size) in shapes.items():
+        write_play(tmp_path / f"{name}.play", probe("ring").pattern({"procs": procs, "bytes": size}))
+    cases = "\n".join(f"{name},{name}.play,all" for name in shapes)
+    result = simulated(9, "player", f"id,schedule,finish\n{cases}")
     for case in ("two", "some", "all"):
         assert result.median(case) == near(HOP)
     assert result.median("big") == near(HOP + 1e6 * G_BYTE)

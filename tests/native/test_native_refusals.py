@@ -22,8 +22,6 @@ BROKEN_CASES = {
     "post how": ("post", "id,how,n,bytes\na,send,1,8", "cases.csv:2", "isend, list, put or irecv"),
     "post none": ("post", "id,how,n,bytes\na,isend,0,8", "cases.csv:2", "column n: found '0'"),
     "post too wide": ("post", "id,how,n,bytes\na,isend,2,8", "cases.csv:2", "at least 3 ranks"),
-    "ring of one": ("ring", "id,procs,bytes\na,1,8", "cases.csv:2", "wanted a whole number from 2"),
-    "ring too wide": ("ring", "id,procs,bytes\na,3,8", "cases.csv:2", "at least 3 ranks"),
     "no pair": ("pairs", "id,pairs,bytes\na,0,8", "cases.csv:2", "column pairs: found '0'"),
     "pairs too wide": ("pairs", "id,pairs,bytes\na,2,8", "cases.csv:2", "at least 4 ranks"),
     "no sender": ("stream", "id,senders,each,bytes\na,0,1,8", "cases.csv:2", "column senders: found '0'"),

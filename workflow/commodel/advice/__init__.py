@@ -1,5 +1,5 @@
-"""Advice on a job: every way to do it priced by every family there is a set for, and their vote, with how sure it is.
-What was measured on the platform weighs the families; beyond that intervals widen, and a note says so.
+"""Advice on a job: every family with a parameter set prices every way to do it, they vote, and intervals say how sure
+that is. What was measured on the platform weighs the families; beyond that intervals widen, and a note says so.
 
 Two goals: the time of one wave, and the time between waves of a stream.
 """
@@ -89,19 +89,21 @@ def advise(
     return Advice(job, rows, trust, notes + library_note(library, size), library)
 
 
-def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
+def _points(
+    job: Job, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
+) -> tuple[list[Point], int]:
     """The candidates that fit, each once, and how many do not."""
     setting = evidence.setting
     if job.leaves:
-        ways = [{"topology": spec} for spec in only or trees(job.leaves, _latencies(job, sets))]
+        choices = [{"topology": spec} for spec in only or trees(job.leaves, _latencies(job, sets))]
     else:
         windows = [gather_bounds(sets["cluster"], job.ranks, job.bytes)["window"]] if "cluster" in sets else []
         specs = only or algorithms(job.operation, job.ranks, job.bytes, windows)
-        ways = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
-    found, lacking = {}, []
-    for way in ways:
+        choices = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
+    points, lacking = {}, []
+    for choice in choices:
         for layout in layouts or ("block", "cyclic"):
-            combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **way}
+            combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **choice}
             try:
                 point = make_point(setting, combination)
             except UserError as error:
@@ -110,33 +112,33 @@ def _points(job, evidence, sets, layouts, only) -> tuple[list[Point], int]:
                 lacking.append(error.message)
                 continue
             # With one rank a node all layouts are alike.
-            found.setdefault((point.choice, point.layout if point.nodes < point.ranks else ""), point)
-    if not found:
+            points.setdefault((point.choice, point.layout if point.nodes < point.ranks else ""), point)
+    if not points:
         raise UserError(f"{job.text}: no way to do it fits: {lacking[0]}")
-    return list(found.values()), len(lacking)
+    return list(points.values()), len(lacking)
 
 
 def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     """Of candidates that are the same messages under other names, such as knomial:2 and binomial, the first."""
-    found: dict[bytes, tuple[Point, Schedule]] = {}
+    distinct: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
         pattern = schedule(point)
         same = hashlib.blake2b(pattern.content() + whole_bytes(pattern.node)).digest()
-        found.setdefault(same, (point, pattern))
-    return [point for point, _ in found.values()], [pattern for _, pattern in found.values()]
+        distinct.setdefault(same, (point, pattern))
+    return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
 
 
 def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
     """Of a message, in units of the time until the next can start, as each family prices one and two children."""
-    found = []
+    latencies = set()
     for parameters in sets.values():
         try:
             one, two = (estimate(parameters, schedule(_flat(job, count))) for count in (1, 2))
         except UserError:
             continue
         if 0 < two - one < np.inf and one / (two - one) < 1e4:
-            found.append(float(f"{one / (two - one):.3g}"))
-    return sorted(set(found))
+            latencies.add(float(f"{one / (two - one):.3g}"))
+    return sorted(latencies)
 
 
 def _flat(job: Job, leaves: int) -> Point:

@@ -26,10 +26,10 @@ def trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
         specs += grown(f"knomial:{radix}@", leaves)
     for latency in latencies:
         specs += grown(f"postal:{max(latency, 1.0):.6g}@", leaves)
-    found: dict[bytes, str] = {}
+    distinct: dict[bytes, str] = {}
     for spec in specs:
-        found.setdefault(tree(spec).parent.tobytes(), spec)
-    return list(found.values())
+        distinct.setdefault(tree(spec).parent.tobytes(), spec)
+    return list(distinct.values())
 
 
 def _spread(specs: list[str]) -> list[str]:
@@ -55,9 +55,9 @@ def _factors(number: int) -> Iterator[tuple[int, ...]]:
 def two_levels(leaves: int) -> Iterator[str]:
     """Every number of inner nodes, each with as many leaves as the others or one less."""
     for inner in range(2, leaves // 2 + 1):
-        each, more = divmod(leaves, inner)
+        fewer, more = divmod(leaves, inner)
         if more:
-            yield f"groups:{each + 1}x{more},{each}x{inner - more}"
+            yield f"groups:{fewer + 1}x{more},{fewer}x{inner - more}"
 
 
 def grown(kind: str, leaves: int) -> list[str]:

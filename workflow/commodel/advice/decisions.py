@@ -1,13 +1,14 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import exp
 
 import pandas as pd
 
 from commodel.advice import Advice, Job, advise
 from commodel.advice.ground import Evidence
+from commodel.compare.vote import Trust
 from commodel.units import format_bytes
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
@@ -21,50 +22,33 @@ def decide(
 ) -> pd.DataFrame:
     """One row a job: what the advice puts first, what cannot be told apart from it, and what both rest on. `only` names
     the choices to look at, none for all."""
-    return pd.DataFrame(_rows(jobs, evidence, layouts, only), columns=COLUMNS)
-
-
-def _rows(jobs, evidence, layouts, only) -> Iterator[tuple]:
+    rows = []
     places = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.setting.name or ", ".join(sorted(places))
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for job in jobs:
         advice = advise(job, evidence, layouts, only(job), streams=False)
         best = advice.rows.iloc[0]
-        yield (
-            job.operation,
-            int(best["ranks"]),
-            job.leaves,
-            job.bytes,
-            best["choice"],
-            best["layout"],
-            best["seconds"],
-            best["low"],
-            best["high"],
-            as_good(advice),
-            best["doubt"],
-            platform,
-            simulated,
-            advice.library,
-            weights(advice),
-            NOTES.join(advice.notes),
-        )
+        what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
+        price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]
+        rows.append((*what, *price, platform, simulated, advice.library, weights(advice), NOTES.join(advice.notes)))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def remarks(table: pd.DataFrame) -> list[str]:
     """What a reader of the whole table should know: each kind of note once, with how many jobs it is about and one of
     them."""
-    said: dict[str, list[tuple[str, str]]] = {}
+    kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
         over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
         for note in filter(None, row.notes.split(NOTES)):
             kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
-            said.setdefault(kind, []).append((note, f"{row.operation} over {over}, {format_bytes(row.bytes)}"))
+            kinds.setdefault(kind, []).append((note, f"{row.operation} over {over}, {format_bytes(row.bytes)}"))
     return [
-        found[0][0]
-        if len(found) == len(table) and len({note for note, _ in found}) == 1
-        else f"{len(found)} of {len(table)} jobs, such as {found[0][1]}: {found[0][0]}"
-        for found in said.values()
+        notes[0][0]
+        if len(notes) == len(table) and len({note for note, _ in notes}) == 1
+        else f"{len(notes)} of {len(table)} jobs, such as {notes[0][1]}: {notes[0][0]}"
+        for notes in kinds.values()
     ]
 
 
@@ -76,7 +60,7 @@ def weights(advice: Advice) -> str:
     )
 
 
-def _error(trust) -> str:
+def _error(trust: Trust) -> str:
     return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
 
 

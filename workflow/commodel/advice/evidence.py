@@ -1,6 +1,7 @@
 """Where advice gets its evidence from: parameter sets in files, or what an experiment fitted and measured on a
 platform."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from commodel.plan.config import find, load_platform
 def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
     """Sets from files; without a platform there is room for everything, one rank a node."""
     sets = [read_set(path) for path in files]
-    doubles = {one.family for one in sets if sum(other.family == one.family for other in sets) > 1}
+    doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
     return Evidence(sets, setting(platform) if platform else Setting.unlimited())
@@ -28,11 +29,11 @@ def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
 def of_platform(platform: str, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
     """What was fitted and measured there, and in which folder of results: of the experiment given, else of the one that
     was compared last."""
-    found = _fitted(results, platform)
-    folders = sorted((one for one in found if experiment in (None, one.folder.name)), key=_compared)
+    fitted = _fitted(results, platform)
+    folders = sorted((entry for entry in fitted if experiment in (None, entry.folder.name)), key=_compared)
     if not folders:
         setting(platform)  # a platform that is none is said so
-        ran = [one.folder.name for one in found]
+        ran = [entry.folder.name for entry in fitted]
         known = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
         of = f" of experiment '{experiment}'" if experiment else ""
         raise UserError(f"found no fitted values{of} on platform '{platform}'; {known}")
@@ -43,8 +44,8 @@ def of_platform(platform: str, results: Path, experiment: str | None = None) -> 
 
 def _fitted(results: Path, platform: str) -> list[Results]:
     """The results that have values of a platform."""
-    found = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
-    return [one for one in found if platform in one.platforms()]
+    folders = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
+    return [folder for folder in folders if platform in folder.platforms()]
 
 
 def _compared(results: Results) -> float:
@@ -68,9 +69,8 @@ def setting(platform: str) -> Setting:
 
 def only_platform(experiment: str, results: Path) -> str:
     """The platform of an experiment's results, where there is but one."""
-    found = Results.of(results / experiment).platforms()
-    if len(found) != 1:
-        raise UserError(
-            f"found results of {experiment} on {', '.join(found) or 'no platform'}; say which by --platform"
-        )
-    return found[0]
+    platforms = Results.of(results / experiment).platforms()
+    if len(platforms) != 1:
+        names = ", ".join(platforms) or "no platform"
+        raise UserError(f"found results of {experiment} on {names}; say which by --platform")
+    return platforms[0]

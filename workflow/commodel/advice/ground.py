@@ -43,14 +43,14 @@ def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 def doublings(points: Sequence[Point], ground: pd.DataFrame) -> np.ndarray:
     """How many times the ranks or the bytes of each candidate double, or halve, outside of what was measured."""
-    found = np.zeros(len(points))
+    times = np.zeros(len(points))
     if ground.empty:
-        return found
+        return times
     for name in ("ranks", "bytes"):
         asked = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
         low, high = max(ground[name].min(), 1), max(ground[name].max(), 1)
-        found += np.maximum(np.log2(asked / high), 0) + np.maximum(np.log2(low / asked), 0)
-    return found
+        times += np.maximum(np.log2(asked / high), 0) + np.maximum(np.log2(low / asked), 0)
+    return times
 
 
 def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: float) -> list[str]:

@@ -20,21 +20,19 @@ FEWEST = 20  # draws, whatever that takes
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Of every family that prices all candidates: (draws, candidates), the first row the estimate; times between waves,
-    NaN where it says nothing about a stream; its own doubt beyond what was probed, as a standard deviation of a
-    logarithm; what it doubts of each. And why the others are silent."""
+    """What every family says that prices all candidates, and why the others are silent."""
 
-    prices: Mapping[str, np.ndarray]
-    periods: Mapping[str, np.ndarray]
-    widening: Mapping[str, np.ndarray]
-    doubted: Mapping[str, Sequence[str]]
-    silent: Mapping[str, str]
+    prices: Mapping[str, np.ndarray]  # (draws, candidates); the first row is the estimate
+    periods: Mapping[str, np.ndarray]  # between waves; NaN where the family says nothing about a stream
+    widening: Mapping[str, np.ndarray]  # beyond what was probed, as a standard deviation of a logarithm
+    doubted: Mapping[str, Sequence[str]]  # what it doubts of each candidate, or ok
+    silent: Mapping[str, str]  # why, by family
 
     @property
     def doubts(self) -> list[str]:
         """What anyone doubts, by candidate; empty where nobody does."""
-        said = zip(*self.doubted.values(), strict=True)
-        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in said]
+        by_candidate = zip(*self.doubted.values(), strict=True)
+        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in by_candidate]
 
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
@@ -62,12 +60,12 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
                 members[name].say(pattern, stream)
             except UserError as error:
                 silent[name] = error.message
-    found = {name: member for name, member in members.items() if name not in silent}
+    voters = {name: member for name, member in members.items() if name not in silent}
     return Panel(
-        {name: np.stack(member.costs, axis=-1) for name, member in found.items()},
-        {name: np.array(member.periods) for name, member in found.items()},
-        {name: np.array(member.widening) for name, member in found.items()},
-        {name: member.doubts for name, member in found.items()},
+        {name: np.stack(member.costs, axis=-1) for name, member in voters.items()},
+        {name: np.array(member.periods) for name, member in voters.items()},
+        {name: np.array(member.widening) for name, member in voters.items()},
+        {name: member.doubts for name, member in voters.items()},
         silent,
     )
 

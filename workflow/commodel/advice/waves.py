@@ -22,7 +22,7 @@ MESSAGES, STEPS = 100_000, 500
 class Stream:
     """Waves of one pattern; the schedules of few and of many are made once, for all families."""
 
-    def __init__(self, pattern: Schedule):
+    def __init__(self, pattern: Schedule) -> None:
         self.pattern = pattern
 
     @cached_property
@@ -51,11 +51,10 @@ def repeated(pattern: Schedule, waves: int) -> Schedule:
     def again(column: np.ndarray, apart: int = 0) -> np.ndarray:
         return (column + apart * np.arange(waves)[:, None]).ravel()
 
-    columns = (work.rank, work.kind, work.bytes, work.seconds)
     return replace(
         pattern,
         step=again(pattern.step, steps),
         **{name: again(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
-        work=Work(again(work.step, steps), *(again(column) for column in columns)),
+        work=Work(again(work.step, steps), *map(again, work.columns[1:])),
         holds=None,
     )

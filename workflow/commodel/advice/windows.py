@@ -13,12 +13,12 @@ def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str,
     nothing tells how much the network holds, nothing is known to be lost: all may."""
     values = complete(family("cluster"), Values.exact(parameters))
     packet, senders = float(values["packet"][0, 0]), ranks - 1
-    size, each = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
+    size, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
     g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))
     low = min(fewest(g_s, g_r), senders)
     if "B_L" not in values:
         high = best = senders
     else:
         buffer = float(values["B_L"][0, 0])
-        high, best = most(senders, each * senders, g_s, g_r, buffer), window(senders, each, g_s, g_r, buffer)
-    return {"packets": each, "fewest": low, "most": high, "window": best, "algorithm": f"windowed:{best}"}
+        high, best = most(senders, packets * senders, g_s, g_r, buffer), window(senders, packets, g_s, g_r, buffer)
+    return {"packets": packets, "fewest": low, "most": high, "window": best, "algorithm": f"windowed:{best}"}

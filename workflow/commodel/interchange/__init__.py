@@ -67,34 +67,38 @@ class Given:
 
 
 @dataclass
-class Found:
+class Readings:
     """Times, and how many rows were left out because commodel has no such operation or algorithm."""
 
     times: list[Time] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
 
-    def take(self, place: "Place", name: str, way: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
-        """One row of a collective; `way` is its algorithm, or empty where the library chose. A library that has
+    def take(
+        self, place: "Place", name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
+    ) -> None:
+        """One row of a collective; `chosen` is its algorithm, or empty where the library chose. A library that has
         0 bytes to move returns at once: no sample of anything."""
         operation = MPI_NAMES.get(plain(name), "")
-        if operation and operation != "barrier" and not size and way in ("", LIBRARY):
+        if operation and operation != "barrier" and not size and chosen in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
-        way = place.given.algorithm or way or LIBRARY
-        if operation not in OPERATIONS or (way != LIBRARY and not _known(operation, way)):
-            self.left_out[name if way == LIBRARY else f"{name} {way}"] += 1
+        chosen = place.given.algorithm or chosen or LIBRARY
+        if operation not in OPERATIONS or (chosen != LIBRARY and not _known(operation, chosen)):
+            self.left_out[name if chosen == LIBRARY else f"{name} {chosen}"] += 1
             return
         ranks = place.given.ranks or ranks
         if not ranks:
             raise place.error("the file does not say how many ranks there were; give --ranks")
         size = 0 if operation == "barrier" else size
-        self._add(place, operation, way, ranks, size, seconds, statistic)
+        self._add(place, operation, chosen, ranks, size, seconds, statistic)
 
     def take_message(self, place: "Place", size: int, seconds: float, statistic: str) -> None:
         """One message between two ranks: half a round trip."""
         self._add(place, *ONE_MESSAGE, size, seconds, statistic)
 
-    def _add(self, place, operation, way, ranks, size, seconds, statistic):
+    def _add(
+        self, place: "Place", operation: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
+    ) -> None:
         if not (isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
             raise place.error(f"found a time of {seconds:g} s, wanted one above 0")
         if not 0 <= size <= MAX_BYTES:
@@ -104,7 +108,7 @@ class Found:
         layout = place.given.layout or place.layout
         if problem := _no_layout(layout):
             raise place.error(problem)
-        self.times.append(Time(operation, way, layout, ranks, size, seconds, statistic, place.name))
+        self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.name))
 
 
 @dataclass(frozen=True)
@@ -143,28 +147,28 @@ class Format:
 
     name: str
     title: str
-    times: Callable[[Path, Given], Found] | None = None
+    times: Callable[[Path, Given], Readings] | None = None
     parameters: Callable[..., ParameterSet] | None = None
     asks: tuple[str, ...] = ()  # what of `Given` it can use beside algorithm, layout and ranks
 
 
-def read_times(entry: Format, files: Iterable[Path], given: Given) -> Found:
+def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
     """All times of some files; a file without any is refused, never taken for an empty one."""
-    together = Found()
+    together = Readings()
     for file in files:
-        found = entry.times(file, given)
-        if not found.times:
-            what = f", only {left_out(found)}" if found.left_out else f"; is it a file of {entry.title}?"
+        readings = entry.times(file, given)
+        if not readings.times:
+            what = f", only {left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
             raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
-        together.times += found.times
-        together.left_out += found.left_out
+        together.times += readings.times
+        together.left_out += readings.left_out
     return together
 
 
-def left_out(found: Found) -> str:
+def left_out(readings: Readings) -> str:
     """Which rows were left out: `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, more = found.left_out.total(), len(found.left_out) - NAMED
-    names = [f"{rows} {name}" for name, rows in found.left_out.most_common(NAMED)]
+    count, more = readings.left_out.total(), len(readings.left_out) - NAMED
+    names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(NAMED)]
     names += [f"and {more} other names"] if more > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
 
@@ -172,6 +176,12 @@ def left_out(found: Found) -> str:
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold one."""
     return read_lines(path, MAX_FILE, "a table of times", strict=False)
+
+
+def placed_lines(path: Path, given: Given) -> Iterator[tuple[Place, str]]:
+    """The lines with the place where each stands."""
+    for number, line in lines(path):
+        yield Place(path, number, given), line
 
 
 def plain(name: str) -> str:
@@ -191,9 +201,9 @@ def _no_layout(spec: str) -> str:
     return ""
 
 
-def _known(operation: str, way: str) -> bool:
+def _known(operation: str, chosen: str) -> bool:
     try:
-        algorithm(operation, way)
+        algorithm(operation, chosen)
     except UserError:
         return False
     return True

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, suggest
 from commodel.files.tables import cell, read_rows
-from commodel.interchange import Format, Found, Given, Place
+from commodel.interchange import Format, Given, Place, Readings
 from commodel.patterns.algorithms import algorithm
 from commodel.patterns.operations import operation
 from commodel.records import LIBRARY
@@ -19,11 +19,11 @@ NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "stati
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
 
 
-def times(path: Path, given: Given) -> Found:
+def times(path: Path, given: Given) -> Readings:
     columns = _columns(given.columns)
     needed = [] if given.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
-    found = Found()
+    readings = Readings()
     for number, row in read_rows(path, (*wanted, *(column for column, _ in columns.values()))):
         texts = {}
         for name in NAMES:
@@ -33,34 +33,34 @@ def times(path: Path, given: Given) -> Found:
         try:
             if bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
-                said = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
-                raise UserError(said, key=column)
-            _take(found, Place(path, number, given, layout=texts["layout"]), texts)
+                complaint = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
+                raise UserError(complaint, key=column)
+            _take(readings, Place(path, number, given, layout=texts["layout"]), texts)
         except UserError as error:
             if error.message.startswith(f"{path}:"):
                 raise
             raise UserError(error.found, file=path, line=number, key=error.key) from None
-    return found
+    return readings
 
 
-def _take(found: Found, place: Place, texts: dict[str, str]) -> None:
+def _take(readings: Readings, place: Place, texts: dict[str, str]) -> None:
     name = place.given.operation or texts["operation"]
     statistic, seconds = texts["statistic"] or "unknown", cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
-        found.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
+        readings.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
     name = operation(name)
-    way = place.given.algorithm or texts["algorithm"]
-    if way and way != LIBRARY:
-        algorithm(name, way)
+    chosen = place.given.algorithm or texts["algorithm"]
+    if chosen and chosen != LIBRARY:
+        algorithm(name, chosen)
     ranks = place.given.ranks or cell(texts, "ranks", parse_count)
     size = 0 if name == "barrier" else cell(texts, "bytes", parse_bytes)
-    found.take(place, name, way, ranks, size, seconds, statistic)
+    readings.take(place, name, chosen, ranks, size, seconds, statistic)
 
 
 def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     """Column and unit by name."""
-    found = {}
+    columns = {}
     for setting in settings:
         name, equals, column = (part.strip() for part in setting.partition("="))
         if not equals or not column:
@@ -71,8 +71,8 @@ def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         if unit and unit not in UNITS.get(name, ()):
             known = suggest(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
             raise UserError(f"found the unit '{unit}' of {name}; {known}", key="--column")
-        found[name] = (column.strip(), unit)
-    return found
+        columns[name] = (column.strip(), unit)
+    return columns
 
 
 FORMAT = Format("csv", "a CSV table", times, asks=("operation", "columns"))

@@ -53,12 +53,12 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
     if (rows.groupby(path)["kind"].nunique() > 1).any():
         path.insert(1, "kind")
     path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
-    found: dict[str, dict[tuple[int, int], list[float]]] = {}
+    times: dict[str, dict[tuple[int, int], list[float]]] = {}
     for names, group in rows.groupby(path, sort=False):
-        points = found.setdefault("->".join(str(name).replace("->", "-") for name in names), {})
+        points = times.setdefault("->".join(str(name).replace("->", "-") for name in names), {})
         for row in group.itertuples():
             points.setdefault((int(row.ranks), int(row.bytes)), []).append(float(row.seconds))
-    return found
+    return times
 
 
 def _kinds(rows: pd.DataFrame) -> list[str]:
@@ -70,27 +70,27 @@ def _kinds(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def alike(found: Regions) -> list[Regions]:
+def alike(regions: Regions) -> list[Regions]:
     """Call paths that have the same points, together."""
     groups: dict[frozenset, dict] = {}
-    for region, times in found.items():
+    for region, times in regions.items():
         groups.setdefault(frozenset(times), {})[region] = times
     return list(groups.values())
 
 
-def text(found: Regions) -> str:
-    points = sorted(next(iter(found.values())))
+def text(regions: Regions) -> str:
+    points = sorted(next(iter(regions.values())))
     lines = [f"PARAMETER {' '.join(PARAMETERS)}", "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points)]
-    for region, times in found.items():
+    for region, times in regions.items():
         lines += ["", f"REGION {region}", "METRIC time"]
         lines += ["DATA " + " ".join(map(_decimal, times[point])) for point in points]
     return "\n".join(lines)
 
 
-def jsonl(found: Regions) -> str:
+def jsonl(regions: Regions) -> str:
     rows = [
         {"params": dict(zip(PARAMETERS, point, strict=True)), "callpath": region, "metric": "time", "value": times}
-        for region, points in found.items()
+        for region, points in regions.items()
         for point, times in points.items()
     ]
     return "\n".join(json.dumps(row) for row in rows)
@@ -101,9 +101,9 @@ def _decimal(seconds: float) -> str:
     return f"{seconds:.15f}".rstrip("0").rstrip(".")
 
 
-def write(found: Regions, style: str, out: Path) -> list[Path]:
+def write(regions: Regions, style: str, out: Path) -> list[Path]:
     """One file, or NAME-1, NAME-2, …; which they are."""
-    groups = alike(found)
+    groups = alike(regions)
     names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
     for name, group in zip(names, groups, strict=True):
         write_text(name, STYLES[style](group) + "\n")

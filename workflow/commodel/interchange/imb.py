@@ -10,7 +10,7 @@ always are.
 import re
 from pathlib import Path
 
-from commodel.interchange import SLOWEST, Format, Found, Given, Place, lines, plain
+from commodel.interchange import SLOWEST, Format, Given, Place, Readings, placed_lines, plain
 
 VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b")
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
@@ -22,17 +22,16 @@ ONE_BLOCK_SINCE = (2019, 1)
 Version = tuple[int, int] | None
 
 
-def times(path: Path, given: Given) -> Found:
-    found, name, ranks, columns = Found(), "", 0, []
+def times(path: Path, given: Given) -> Readings:
+    readings, name, ranks, columns = Readings(), "", 0, []
     version: Version = None
-    for number, line in lines(path):
-        place = Place(path, number, given)
+    for place, line in placed_lines(path, given):
         if match := VERSION.match(line):
             version = int(match[1]), int(match[3] or match[2] or 0)
         elif match := NAME.match(line):
             name, ranks, columns = match[1], 0, []
             if name.startswith("Multi-"):  # groups of ranks at once: no time of an operation alone
-                found.left_out[name] += 1
+                readings.left_out[name] += 1
                 name = ""
         elif match := PROCESSES.match(line):
             ranks = int(match[1])
@@ -43,28 +42,28 @@ def times(path: Path, given: Given) -> Found:
         elif columns and name:
             cells = line.split()
             if CUT_SHORT & set(cells):
-                found.left_out[f"{name} that IMB gave up"] += 1
+                readings.left_out[f"{name} that IMB gave up"] += 1
                 continue
             if len(cells) < len(columns):
                 if not cells[0].isdigit():
                     continue
                 raise place.error(f"found {len(cells)} numbers, wanted {' '.join(columns)}")
-            _take(found, place, name, ranks, version, dict(zip(columns, cells, strict=False)))
-    return found
+            _take(readings, place, name, ranks, version, dict(zip(columns, cells, strict=False)))
+    return readings
 
 
-def _take(found: Found, place: Place, name: str, ranks: int, version: Version, row: dict[str, str]) -> None:
+def _take(readings: Readings, place: Place, name: str, ranks: int, version: Version, row: dict[str, str]) -> None:
     size = place.whole(row[BYTES]) if BYTES in row else 0
     if name.lower() == "pingpong" and HALF in row:
-        found.take_message(place, size, place.number(row[HALF]) * 1e-6, "mean")
+        readings.take_message(place, size, place.number(row[HALF]) * 1e-6, "mean")
     elif LAST not in row:
-        found.left_out[name] += 1
+        readings.left_out[name] += 1
     elif plain(name) == "reducescatter" and version is None:
-        found.left_out[f"{name} of a version that the file does not tell, so that its sizes have two meanings"] += 1
+        readings.left_out[f"{name} of a version that the file does not tell, so that its sizes have two meanings"] += 1
     else:
         if plain(name) == "reducescatterblock" or (plain(name) == "reducescatter" and version >= ONE_BLOCK_SINCE):
             size *= place.given.ranks or ranks or 1
-        found.take(place, name, "", ranks, size, place.number(row[LAST]) * 1e-6, SLOWEST)
+        readings.take(place, name, "", ranks, size, place.number(row[LAST]) * 1e-6, SLOWEST)
 
 
 FORMAT = Format("imb", "the Intel MPI Benchmarks", times)

@@ -6,13 +6,12 @@ is called `pingpong` and halved.
 
 from pathlib import Path
 
-from commodel.interchange import Format, Found, Given, Place, lines
+from commodel.interchange import Format, Given, Readings, placed_lines
 
 
-def times(path: Path, given: Given) -> Found:
-    found, columns = Found(), []
-    for number, line in lines(path):
-        place = Place(path, number, given)
+def times(path: Path, given: Given) -> Readings:
+    readings, columns = Readings(), []
+    for place, line in placed_lines(path, given):
         cells = line.lstrip("#").split()
         if line.startswith("#"):
             columns = cells if cells[:2] == ["msg", "time"] else columns
@@ -23,10 +22,10 @@ def times(path: Path, given: Given) -> Found:
                 raise place.error("the file does not say what was measured; give --operation, e.g. bcast or pingpong")
             size, seconds = place.whole(cells[0]), place.number(cells[1])
             if given.operation == "pingpong":
-                found.take_message(place, size, seconds / 2, "mean")
+                readings.take_message(place, size, seconds / 2, "mean")
             else:
-                found.take(place, given.operation, "", 0, size, seconds, "mean")
-    return found
+                readings.take(place, given.operation, "", 0, size, seconds, "mean")
+    return readings
 
 
 FORMAT = Format("mpiblib", "MPIBlib", times, asks=("operation",))

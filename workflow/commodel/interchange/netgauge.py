@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.interchange import Format, Given, Place, lines
+from commodel.interchange import Format, Given, placed_lines
 from commodel.records import Estimate, ParameterSet
 
 COLUMNS = ("s", "n", "PRTT(1,0,s)", "PRTT(n,0,s)", "PRTT(n,PRTT(1,0,s),s)", "L", "o_s", "o_r", "g", "G", "lsqu")
@@ -52,8 +52,7 @@ def parameters(path: Path) -> ParameterSet:
 
 def _rows(path: Path) -> Iterator[dict[str, float]]:
     """SI units; NaN where there was none yet."""
-    for number, line in lines(path):
-        place = Place(path, number, Given())
+    for place, line in placed_lines(path, Given()):
         printed, cells = dict(PRINTED.findall(line)), line.split()
         if set(WANTED) <= printed.keys():
             texts = printed

@@ -9,21 +9,21 @@ of the ranks' average. The latency test prints half a round trip.
 import re
 from pathlib import Path
 
-from commodel.interchange import SLOWEST, Format, Found, Given, Place, lines
+from commodel.interchange import SLOWEST, Format, Given, Place, Readings, placed_lines
 
 TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
 LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
 MESSAGE = "latency"
-COLUMN = re.compile(r"(?P<size>Size)|(?P<way>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
+COLUMN = re.compile(r"(?P<size>Size)|(?P<kind>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
 STATISTICS = {"max": SLOWEST, "p50": "median of the ranks' mean", "avg": "mean over the ranks"}  # the best first
 ONE_WAY = {"p50": "median", "latency": "mean", "avg": "mean"}
 
 
-def times(path: Path, given: Given) -> Found:
-    found, name, other, columns = Found(), "", "", []
-    for number, read in lines(path):
-        place, line = Place(path, number, given), " ".join(read.split())  # endless blanks would be searched endlessly
+def times(path: Path, given: Given) -> Readings:
+    readings, name, other, columns = Readings(), "", "", []
+    for place, text in placed_lines(path, given):
+        line = " ".join(text.split())  # endless blanks would be searched endlessly
         if title := TITLE.match(line):
             known = LATENCY.fullmatch(title["name"])
             name, columns = (known["name"] or MESSAGE) if known else "", []
@@ -35,26 +35,26 @@ def times(path: Path, given: Given) -> Found:
             if not NUMBER.match(cells[0]):
                 continue  # what a launcher or a module system printed
             if not name and other:
-                found.left_out[other] += 1
+                readings.left_out[other] += 1
                 continue
             if not name:
                 raise place.error("found numbers before a title '# OSU MPI … Latency Test'")
             if not columns or len(cells) < len(columns):
                 raise place.error(f"found {len(cells)} numbers, wanted {', '.join(columns) or 'column names first'}")
-            _take(found, place, name, dict(zip(columns, cells, strict=False)))
-    return found
+            _take(readings, place, name, dict(zip(columns, cells, strict=False)))
+    return readings
 
 
 def _columns(line: str) -> list[str]:
     """size, latency, avg, max, p50, … in the order of the line."""
     names = []
     for match in COLUMN.finditer(line.lstrip(" #")):
-        word = (match["way"] or "").lower()
+        word = (match["kind"] or "").lower()
         names.append("size" if match["size"] else match["other"] or word or "latency")
     return names
 
 
-def _take(found: Found, place: Place, name: str, row: dict[str, str]) -> None:
+def _take(readings: Readings, place: Place, name: str, row: dict[str, str]) -> None:
     statistics = ONE_WAY if name == MESSAGE else STATISTICS
     column = next((column for column in statistics if column in row), None)
     if column is None:
@@ -62,9 +62,9 @@ def _take(found: Found, place: Place, name: str, row: dict[str, str]) -> None:
     size = place.whole(row["size"]) if "size" in row else 0
     seconds = place.number(row[column]) * 1e-6
     if name == MESSAGE:
-        found.take_message(place, size, seconds, statistics[column])
+        readings.take_message(place, size, seconds, statistics[column])
     else:
-        found.take(place, name, "", 0, size, seconds, statistics[column])
+        readings.take(place, name, "", 0, size, seconds, statistics[column])
 
 
 FORMAT = Format("osu", "the OSU microbenchmarks", times)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from commodel.files.tables import read_rows
-from commodel.interchange import Format, Found, Given, Place
+from commodel.interchange import Format, Given, Place, Readings
 from commodel.records import LIBRARY
 
 COLUMNS = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
@@ -37,8 +37,8 @@ FULL_NAMES = {  # where libraries mean different things by a name; what is none 
 }
 
 
-def times(path: Path, given: Given) -> Found:
-    found = Found()
+def times(path: Path, given: Given) -> Readings:
+    readings = Readings()
     for number, row in read_rows(path, COLUMNS):
         per_node = Place(path, number, given).whole(row["ranks_per_node"])
         layout = f"block:{per_node}" if per_node else ""
@@ -46,22 +46,22 @@ def times(path: Path, given: Given) -> Found:
         ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
         if row["collective"] in WHOLE and ranks:
             if size < ranks:  # less than a byte for each
-                found.left_out[f"{row['collective']} of 0 bytes"] += 1
+                readings.left_out[f"{row['collective']} of 0 bytes"] += 1
                 continue
             size //= ranks
-        found.take(
+        readings.take(
             place,
             row["collective"],
-            _way(row["collective"], row["algorithm"]),
+            _algorithm(row["collective"], row["algorithm"]),
             ranks,
             size,
             place.number(row["median_s"]),
             "median",
         )
-    return found
+    return readings
 
 
-def _way(collective: str, called: str) -> str:
+def _algorithm(collective: str, called: str) -> str:
     """Our name of an algorithm, or its own where we have none."""
     if full := FULL_NAMES.get((collective, called)):
         return full

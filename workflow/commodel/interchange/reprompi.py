@@ -7,17 +7,16 @@ row, a sample took as long as its slowest process.
 
 from pathlib import Path
 
-from commodel.interchange import Format, Found, Given, Place, lines, plain
+from commodel.interchange import Format, Given, Readings, placed_lines, plain
 
 TIMES = {"runtime_sec": "sample", "median_sec": "median", "mean_sec": "mean"}
 PROCESS = ("process", "proc", "rank")
 
 
-def times(path: Path, given: Given) -> Found:
+def times(path: Path, given: Given) -> Readings:
     about, columns = {}, []
     samples: dict[tuple, tuple] = {}  # a row each, or the slowest process's of a sample
-    for number, line in lines(path):
-        place = Place(path, number, given)
+    for place, line in placed_lines(path, given):
         cells = line.split()
         if line.startswith("#"):
             key, _, value = line.removeprefix("#@").partition("=")
@@ -33,17 +32,17 @@ def times(path: Path, given: Given) -> Found:
                 raise place.error(f"found no column {', '.join(TIMES)} among {' '.join(columns)}")
             seconds = place.number(row[kind])
             alone = not any(name in row for name in PROCESS)
-            key = (row["test"], row["count"], number if alone else row.get("nrep", ""))
+            key = (row["test"], row["count"], place.line if alone else row.get("nrep", ""))
             if key not in samples or seconds > samples[key][2]:
                 samples[key] = (place, row, seconds, TIMES[kind])
-    found = Found()
+    readings = Readings()
     for place, row, seconds, statistic in samples.values():
         size = place.whole(row["count"]) * place.whole(about.get("datatype_extent_bytes") or "1")
         ranks = place.whole(about.get("nprocs") or "0")
         if plain(row["test"]) in ("reducescatter", "reducescatterblock"):
             size *= given.ranks or ranks or 1
-        found.take(place, row["test"], "", ranks, size, seconds, statistic)
-    return found
+        readings.take(place, row["test"], "", ranks, size, seconds, statistic)
+    return readings
 
 
 FORMAT = Format("reprompi", "ReproMPI", times)

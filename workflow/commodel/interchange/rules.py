@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from commodel.errors import UserError, one_line
 from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format
-from commodel.patterns.algorithms import OPEN_MPI, Routine, choices
+from commodel.patterns.algorithms import choices
 from commodel.patterns.algorithms.gather_linear_sync import FIRST
+from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import operation
 from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY
@@ -65,16 +66,16 @@ class Rule:
 
 def read_table(path: Path) -> list[Choice]:
     """Columns operation, ranks, bytes, algorithm, maybe platform, simulated and library; others are not looked at."""
-    found: dict[tuple, Choice] = {}
+    rows: dict[tuple, Choice] = {}
     for line, row in read_rows(path, WANTED):
         try:
             choice = _choice(row)
-            if found.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
+            if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
                 where = f"{choice.operation} at {choice.ranks} ranks and {choice.bytes} B"
                 raise UserError(f"found {where} twice, with different algorithms")
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
-    return list(found.values())
+    return list(rows.values())
 
 
 def of_frame(table: pd.DataFrame) -> list[Choice]:
@@ -121,23 +122,23 @@ def rules(choices: Iterable[Choice]) -> str:
         of_ranks = below | table[name]
         lines += [f"{COLLECTIVES[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
         for ranks, sizes in of_ranks.items():
-            found = _of_size(name, sizes)
-            lines += [f"{ranks} # ranks and more", f"{len(found)} # message sizes"]
-            for size, (rule, comment) in found.items():
+            rows = _of_size(name, sizes)
+            lines += [f"{ranks} # ranks and more", f"{len(rows)} # message sizes"]
+            for size, (rule, comment) in rows.items():
                 lines.append(f"{size} {rule.algorithm} {rule.fanout} {rule.segment} # {comment}")
     return "\n".join(lines) + "\n"
 
 
 def _of_size(name: str, sizes: Mapping[int, str]) -> dict[int, tuple[Rule, str]]:
-    found = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
+    rows = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
     last = None
-    for size, way in sizes.items():
-        if way == last:
+    for size, spec in sizes.items():
+        if spec == last:
             continue
-        last, rule = way, rule_of(name, way)
-        missing = "" if rule.algorithm or way == LIBRARY else f": {_nearest(name, way)}, so Open MPI decides itself"
-        found[size] = (rule, one_line(f"{way}{missing}"))
-    return found
+        last, rule = spec, rule_of(name, spec)
+        missing = "" if rule.algorithm or spec == LIBRARY else f": {_nearest(name, spec)}, so Open MPI decides itself"
+        rows[size] = (rule, one_line(f"{spec}{missing}"))
+    return rows
 
 
 def _nearest(name: str, spec: str) -> str:
@@ -152,33 +153,33 @@ def has(name: str, spec: str) -> bool:
     return rule_of(name, spec) != Rule()
 
 
-def routines(name: str, way: str) -> list[Routine]:
+def routines(name: str, algorithm: str) -> list[Routine]:
     """Open MPI's functions that send what the algorithm sends."""
-    entry = choices(name).get(way)
+    entry = choices(name).get(algorithm)
     return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
 
 
 def rule_of(name: str, spec: str) -> Rule:
     """What Open MPI calls an algorithm; Rule(0) where it has none."""
-    way, _, argument = spec.partition(":")
-    numbers = [routine.number for routine in routines(name, way)]
+    algorithm, _, argument = spec.partition(":")
+    numbers = [routine.number for routine in routines(name, algorithm)]
     if not numbers or not numbers[0]:
         return Rule()
     if not argument:
-        return Rule(numbers[0], 0, _cut_without_argument(name, way))
-    if (name, way) == ("bcast", "knomial"):
+        return Rule(numbers[0], 0, _cut_without_argument(name, algorithm))
+    if (name, algorithm) == ("bcast", "knomial"):
         return Rule(numbers[0]) if argument == RADIX else Rule()
-    if "BYTES" not in choices(name)[way].argument:
+    if "BYTES" not in choices(name)[algorithm].argument:
         return Rule()
     size = parse_bytes(argument)
     return Rule(numbers[-1], 0, size) if size < UNCUT else Rule(numbers[0])
 
 
-def _cut_without_argument(name: str, way: str) -> int:
+def _cut_without_argument(name: str, algorithm: str) -> int:
     """The segment that an algorithm here has where none is named; Open MPI's 0 means none."""
-    if (name, way) == ("gather", "linear-sync"):
+    if (name, algorithm) == ("gather", "linear-sync"):
         return FIRST
-    return DEFAULT_SEGMENT if choices(name)[way].argument == PIPELINED else 0
+    return DEFAULT_SEGMENT if choices(name)[algorithm].argument == PIPELINED else 0
 
 
 FORMAT = Format("rules", "Open MPI's rules")

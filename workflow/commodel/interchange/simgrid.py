@@ -70,27 +70,27 @@ def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
     return Network(0.0, ";".join(pieces), "0:0:0")
 
 
-def xml(found: Network, nodes: int) -> str:
+def xml(network: Network, nodes: int) -> str:
     return f"""<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
   <cluster id="cluster" prefix="node-" suffix="" radical="0-{nodes - 1}" speed="1Gf"
-           bw="{FAST:.9g}Bps" lat="{found.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
+           bw="{FAST:.9g}Bps" lat="{network.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
 </platform>
 """
 
 
 def write(parameters: ParameterSet, nodes: int, out: Path) -> None:
     """The platform file, and its XML beside it."""
-    found, beside = network(parameters), out.with_suffix(".xml")
+    costs, beside = network(parameters), out.with_suffix(".xml")
     title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
-    write_text(beside, xml(found, nodes))
-    write_text(out, platform(found, nodes, beside.name, title))
+    write_text(beside, xml(costs, nodes))
+    write_text(out, platform(costs, nodes, beside.name, title))
 
 
-def platform(found: Network, nodes: int, file: str, title: str) -> str:
+def platform(network: Network, nodes: int, file: str, title: str) -> str:
     """The platform file: it asks for one rank a node."""
-    overheads = {"smpi/os": found.send, "smpi/ois": found.send, "smpi/or": found.receive}
+    overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": EQUAL | overheads}
     whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
     return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)

@@ -8,27 +8,26 @@ full round trip here, and is halved.
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, Found, Given, Place, lines
+from commodel.interchange import Format, Given, Place, Readings, placed_lines
 
 BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
 VARIED = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word without `=` is read once
 FIXED = 4  # numbers of a row that are not times of processes
 
 
-def times(path: Path, given: Given) -> Found:
-    found, name = Found(), ""
-    for number, line in lines(path):
-        place = Place(path, number, given)
+def times(path: Path, given: Given) -> Readings:
+    readings, name = Readings(), ""
+    for place, line in placed_lines(path, given):
         if match := BEGIN.match(line):
             name = match[1]
         elif END.match(line):
             name = ""
         elif name and line.strip() and not line.lstrip().startswith("#"):
-            _take(found, place, name, line)
-    return found
+            _take(readings, place, name, line)
+    return readings
 
 
-def _take(found: Found, place: Place, name: str, line: str) -> None:
+def _take(readings: Readings, place: Place, name: str, line: str) -> None:
     varied = dict(VARIED.findall(line))
     cells = VARIED.sub("", line).split()
     if len(cells) < FIXED:
@@ -36,10 +35,10 @@ def _take(found: Found, place: Place, name: str, line: str) -> None:
     size, seconds = place.whole(cells[0]), place.number(cells[1]) * 1e-6
     kind = name.split("-")[0]
     if kind.lower().startswith("pingpong"):
-        found.take_message(place, size, seconds / 2, "mean")
+        readings.take_message(place, size, seconds / 2, "mean")
     else:
         ranks = place.whole(varied["procs"]) if "procs" in varied else len(cells) - FIXED
-        found.take(place, kind, "", ranks, size, seconds, "mean")
+        readings.take(place, kind, "", ranks, size, seconds, "mean")
 
 
 FORMAT = Format("skampi", "SKaMPI 5", times)

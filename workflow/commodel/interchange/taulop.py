@@ -67,7 +67,7 @@ def _gamma(path: Path) -> dict[str, Estimate]:
 
 def _rows(path: Path) -> list[tuple[int, list[float]]]:
     """Sizes and their numbers; every row has as many as the first."""
-    found: list[tuple[int, list[float]]] = []
+    rows: list[tuple[int, list[float]]] = []
     for number, line in lines(path):
         if not line.strip() or line.startswith("#"):
             continue
@@ -83,12 +83,12 @@ def _rows(path: Path) -> list[tuple[int, list[float]]]:
             or not all(value < 1e9 for value in row)
         ):
             raise UserError("found a size or a time that cannot be, wanted bytes and seconds", file=path, line=number)
-        if found and len(row) != len(found[0][1]):
-            raise UserError(f"found {len(row)} numbers, wanted {len(found[0][1])}", file=path, line=number)
-        found.append((int(size), row))
-    if not found:
+        if rows and len(row) != len(rows[0][1]):
+            raise UserError(f"found {len(row)} numbers, wanted {len(rows[0][1])}", file=path, line=number)
+        rows.append((int(size), row))
+    if not rows:
         raise UserError("found no row of numbers", file=path)
-    return found
+    return rows
 
 
 def _exact(seconds: float) -> Estimate:

@@ -15,7 +15,7 @@ from platform import node as this_machine
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import WORK, pass_name
-from commodel.models.probes import probe
+from commodel.models.probes import PLAYER, probe
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.operations import OPERATIONS
@@ -101,17 +101,21 @@ def starts_of(batch: Batch, work: AnyPath) -> Iterator[Start]:
         return point.ranks, point.layout
 
     for key, cases in groupby(sorted(batch.cases, key=of_case), key=of_case):
-        yield Start(*key, tuple({"id": case.id, **case.settings} for case in cases))
+        yield Start(*key, tuple(_case_row(case, work) for case in cases))
     for (ranks, layout), points in groupby(sorted(batch.points, key=of_point), key=of_point):
         members = list(points)
         if played := [_play_row(point, work) for point in members if point.priced]:
-            yield Start("player", ranks, layout, (), tuple(played))
+            yield Start(PLAYER, ranks, layout, (), tuple(played))
         if own := [_library_row(point) for point in members if not point.priced]:
             yield Start("library", ranks, layout, (), tuple(own))
 
 
-def _play_row(point: Point, work: AnyPath) -> dict[str, object]:
-    return {"id": point.id, "schedule": work / f"{point.id}.play", "point": point}
+def _case_row(case: Case, work: AnyPath) -> dict[str, object]:
+    return _play_row(case, work) if probe(case.probe).runs == PLAYER else {"id": case.id, **case.settings}
+
+
+def _play_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
+    return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member}
 
 
 def _library_row(point: Point) -> dict[str, object]:
@@ -167,11 +171,15 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
 
 def _prepared(row: dict) -> dict:
     """The row as the case file has it; the player's schedule is written out first."""
-    if "point" not in row:
+    if "plays" not in row:
         return row
-    point = row["point"]
-    pattern = schedule(point)
-    write_play(row["schedule"], pattern, OPERATIONS[point.operation], point.bytes)
+    member = row["plays"]
+    if isinstance(member, Case):
+        pattern = probe(member.probe).pattern(member.settings)
+        write_play(row["schedule"], pattern)
+    else:
+        pattern = schedule(member)
+        write_play(row["schedule"], pattern, OPERATIONS[member.operation], member.bytes)
     return {
         "id": row["id"],
         "schedule": row["schedule"].name,

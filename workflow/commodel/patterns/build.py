@@ -61,7 +61,7 @@ def builder(point: Point) -> Callable[[int], Schedule]:
     else:
         entry, argument = algorithm(point.operation, point.algorithm)
 
-        def build(bytes):
+        def build(bytes: int) -> Schedule:
             return entry.build(point.ranks, bytes, argument)
 
     if not point.layout:
@@ -82,7 +82,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     """The fan-in of every point, by id. Where the smallest and the largest message of a pattern agree, as they do for
     all that only cut a message into segments, those between are not built."""
     points = list(points)
-    found = {}
+    most = {}
     for numbers, shape in shapes([unplaced(point) for point in points]):
         build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
         known = {size: fan_in(build(size)) for size in {low, high}}
@@ -91,8 +91,8 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
         for number, size in zip(numbers, shape.sizes, strict=True):
             if size not in known:
                 known[size] = fan_in(build(size))
-            found[points[number].id] = known[size]
-    return found
+            most[points[number].id] = known[size]
+    return most
 
 
 def stacked(points: Sequence[Point], together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
@@ -104,24 +104,24 @@ def stacked(points: Sequence[Point], together: int = TOGETHER) -> Iterator[tuple
 
 def stacks(shape: Shape, together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
     """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
-    The structure is kept from stack to stack, and no more than some stacks of schedules wait."""
+    The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
     build = builder(shape.point)
     waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
     last: Schedule | None = None  # of the last full stack, for the next of its structure
     cells = 0
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
-        found = next((entry for entry in reversed(waiting) if entry[0].alike(pattern)), None)
-        if found is None:
-            found = (last if last is not None and last.alike(pattern) else pattern), [], []
-            waiting.append(found)
-        first, numbers, schedules = found
+        entry = next((entry for entry in reversed(waiting) if entry[0].alike(pattern)), None)
+        if entry is None:
+            entry = (last if last is not None and last.alike(pattern) else pattern), [], []
+            waiting.append(entry)
+        first, numbers, schedules = entry
         numbers.append(number)
         schedules.append(pattern)
         rows = max(len(pattern.src), 1)
         cells += rows
         if len(numbers) * rows >= together:
-            waiting = [entry for entry in waiting if entry is not found]
+            waiting = [other for other in waiting if other is not entry]
             cells -= len(numbers) * rows
             last = first
             yield numbers, stack(schedules, first)

@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from commodel.patterns.phases import Phase, phase
+from commodel.patterns.phases import Phase, every_step, phase
 from commodel.patterns.rounds import scatter
 
 
@@ -105,34 +106,36 @@ class Core:
         to_outer = phase(0, self.inner, self.outer, bytes - first, first, combines=True)
         return (to_inner, to_outer), phase(0, self.outer, self.inner, bytes - first, first)
 
-    def unfold(self, first, bytes) -> Phase:
+    def unfold(self, first: ArrayLike, bytes: ArrayLike) -> Phase:
         """Those outside get the result."""
         return phase(0, self.inner, self.outer, bytes, lambda: first)
 
     def exchange(self, bytes: int) -> Phase:
         """Partners at distance 1, 2, 4, … exchange and combine everything."""
-        step, place = np.divmod(np.arange(self.rounds << self.rounds), 1 << self.rounds)
+        step, place = every_step(self.rounds, 1 << self.rounds)
         return phase(step, self.rank[place], self.rank[place ^ (1 << step)], bytes, combines=True)
 
     def double(self, ends: np.ndarray) -> Phase:
         """Partners at distance 1, 2, 4, … give each other the blocks they have: all have all. Blocks by place."""
-        step, place = np.divmod(np.arange(self.rounds << self.rounds), 1 << self.rounds)
-        first = place >> step << step
-        return self._blocks(step, place, place ^ (1 << step), first, 1 << step, ends)
+        step, place = every_step(self.rounds, 1 << self.rounds)
+        return self._blocks(step, place, place, step, ends)
 
     def halve(self, ends: np.ndarray) -> Phase:
         """Partners at distance …, 4, 2, 1 combine the half that each is to keep: each ends with its block, by place."""
-        step, place = np.divmod(np.arange(self.rounds << self.rounds), 1 << self.rounds)
+        step, place = every_step(self.rounds, 1 << self.rounds)
         bit = self.rounds - 1 - step
-        partner = place ^ (1 << bit)
-        return self._blocks(step, place, partner, partner >> bit << bit, 1 << bit, ends, combines=True)
+        return replace(self._blocks(step, place, place ^ (1 << bit), bit, ends), combines=True)
 
     def collect(self, ends: np.ndarray) -> Phase:
         """Blocks by place up the binomial tree to place 0."""
-        found = scatter(ends).backwards()
-        return Phase(found.step, self.rank[found.src], self.rank[found.dst], found.bytes, found.holds)
+        tree = scatter(ends).backwards()
+        return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.holds)
 
-    def _blocks(self, step, place, partner, first, count, ends, *, combines: bool = False) -> Phase:
+    def _blocks(self, step: np.ndarray, place: np.ndarray, of: np.ndarray, bit: np.ndarray, ends: np.ndarray) -> Phase:
+        """Each place sends the partner whose number differs in a bit the blocks of the 2^bit places that share the
+        higher bits with `of`."""
+        first = of >> bit << bit
         start = ends[first]
-        bytes = ends[first + count] - start
-        return phase(step, self.rank[place], self.rank[partner], bytes, lambda: start, combines=combines)
+        return phase(
+            step, self.rank[place], self.rank[place ^ (1 << bit)], ends[first + (1 << bit)] - start, lambda: start
+        )

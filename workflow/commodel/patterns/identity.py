@@ -1,11 +1,11 @@
-"""What makes a point another point under the same names: a digest of its messages and of where its ranks sit.
+"""The digest that tells points of the same names apart: of their messages, and of where their ranks sit.
 
-The messages are looked at in schedules of a few ranks and sizes, never in source text: an algorithm may be explained or
-written anew and what was measured stays; one that sends something else has to be measured.
+It is taken from schedules of a few ranks and sizes, never from source text: where an algorithm is only written anew,
+what was measured stays; where it sends something else, it has to be measured again.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 
@@ -72,7 +72,7 @@ def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> 
 
 
 def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> str:
-    """At the point's own size, or at that where its segments are as many as can be looked at quickly."""
+    """At the point's own size, or at the largest one whose segments are few enough to be looked at quickly."""
     ranks = SIXTH if algorithm else SMALL.nodes
     build, sizes = _builder(operation, algorithm, ranks), _sizes(operation, algorithm)
     few, many = (len(build(bytes).src) for bytes in (sizes[0], sizes[-1]))
@@ -92,7 +92,7 @@ def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
     return 1, segment - 1, segment, segment + 1, SEGMENTS * segment + 1
 
 
-def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL):
+def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL) -> Callable[[int], Schedule]:
     if algorithm:
         return builder(Point("", operation, algorithm, "", "", ranks, 0))
     return partial(over_tree(operation).build, topology)
@@ -116,7 +116,7 @@ def _data(pattern: Schedule, name: str, size: int) -> bytes:
 
 
 def _digest(parts: Iterable[bytes]) -> str:
-    found = hashlib.blake2b(digest_size=16)
+    hashed = hashlib.blake2b(digest_size=16)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.hexdigest()
+        hashed.update(len(part).to_bytes(8, "little") + part)
+    return hashed.hexdigest()

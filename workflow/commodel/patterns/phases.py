@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 
@@ -36,17 +37,32 @@ class Phase:
         return replace(self, step=self.steps - 1 - self.step, src=self.dst, dst=self.src)
 
 
-def phase(step, src, dst, bytes, at: Callable[[], object] | int | Holds = 0, *, combines=False, copies=None) -> Phase:
+def phase(
+    step: ArrayLike,
+    src: ArrayLike,
+    dst: ArrayLike,
+    bytes: ArrayLike,
+    at: Callable[[], ArrayLike | Runs] | int = 0,
+    *,
+    combines: bool = False,
+    copies: Work | None = None,
+) -> Phase:
     """A phase from columns or numbers; `at` is the address of each message's first byte, or a function that returns
     those, or Runs where a message is more than one run."""
     columns = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
     step, src, dst, bytes = (column.ravel() for column in columns)
 
     def holds() -> Runs:
-        found = at() if callable(at) else at
-        return found if isinstance(found, Runs) else one_run(found, bytes)
+        runs = at() if callable(at) else at
+        return runs if isinstance(runs, Runs) else one_run(runs, bytes)
 
     return Phase(step, src, dst, bytes, holds, combines, copies)
+
+
+def every_step(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
+    """The columns step and src of a phase in which every rank sends one message a step."""
+    check_rows(steps * ranks)
+    return np.divmod(np.arange(steps * ranks), ranks)
 
 
 def copies(work: Work) -> Phase:
@@ -54,7 +70,7 @@ def copies(work: Work) -> Phase:
     return phase(*(np.empty(0, dtype=int) for _ in range(4)), copies=work)
 
 
-def one_run(first, bytes: np.ndarray) -> Runs:
+def one_run(first: ArrayLike, bytes: np.ndarray) -> Runs:
     """Every message is one run."""
     return Runs(np.arange(len(bytes)), np.broadcast_to(np.asarray(first), bytes.shape), bytes)
 
@@ -86,13 +102,13 @@ def sequence(ranks: int, *stages: Phase | tuple[Phase, ...], root: int | None = 
     phases, start = [], 0
     for stage in stages:
         together = stage if isinstance(stage, tuple) else (stage,)
-        phases += [_later(each, start) for each in together]
-        start += max(each.steps for each in together)
-    work = [Work.reduce(each.step, each.dst, each.bytes) for each in phases if each.combines]
-    work += [each.copies for each in phases if each.copies is not None]
+        phases += [_later(part, start) for part in together]
+        start += max(part.steps for part in together)
+    work = [Work.reduce(part.step, part.dst, part.bytes) for part in phases if part.combines]
+    work += [part.copies for part in phases if part.copies is not None]
 
     def column(name: str) -> np.ndarray:
-        return np.concatenate([getattr(each, name) for each in phases])
+        return np.concatenate([getattr(part, name) for part in phases])
 
     return Schedule.of(
         ranks,
@@ -103,16 +119,16 @@ def sequence(ranks: int, *stages: Phase | tuple[Phase, ...], root: int | None = 
     )
 
 
-def _later(each: Phase, start: int) -> Phase:
-    copies = replace(each.copies, step=each.copies.step + start) if each.copies is not None else None
-    return replace(each, step=each.step + start, copies=copies)
+def _later(part: Phase, start: int) -> Phase:
+    copies = replace(part.copies, step=part.copies.step + start) if part.copies is not None else None
+    return replace(part, step=part.step + start, copies=copies)
 
 
 def _joined(phases: Sequence[Phase]) -> Runs:
-    rows = np.cumsum([0, *(len(each.step) for each in phases)])
-    found = [each.holds() for each in phases]
+    rows = np.cumsum([0, *(len(part.step) for part in phases)])
+    held = [part.holds() for part in phases]
     return Runs(
-        np.concatenate([runs.row + start for runs, start in zip(found, rows, strict=False)]),
-        np.concatenate([runs.first for runs in found]),
-        np.concatenate([runs.length for runs in found]),
+        np.concatenate([runs.row + start for runs, start in zip(held, rows, strict=False)]),
+        np.concatenate([runs.first for runs in held]),
+        np.concatenate([runs.length for runs in held]),
     )

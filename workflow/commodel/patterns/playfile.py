@@ -22,9 +22,9 @@ def messages(schedule: Schedule) -> pd.DataFrame:
     return pd.DataFrame({name: getattr(schedule, name) for name in ("step", "src", "dst", "bytes")})
 
 
-def write_play(path: AnyPath, schedule: Schedule, operation: Operation, size: int) -> None:
+def write_play(path: AnyPath, schedule: Schedule, operation: Operation | None = None, size: int = 0) -> None:
     """A step's messages in order, then its local work; at the end, for an operation that combines, where the exact
-    result must be. `runs` tells what a message holds, as ADDRESS+LENGTH;…"""
+    result must be; messages of no operation hold anything. `runs` tells what a message holds, as ADDRESS+LENGTH;…"""
     import pandas as pd
 
     from commodel.files.tables import write_table
@@ -50,11 +50,11 @@ def _runs(schedule: Schedule) -> np.ndarray:
     return texts
 
 
-def _results(schedule: Schedule, operation: Operation, size: int, step: int) -> pd.DataFrame:
-    rows = []
-    for rank in range(schedule.ranks if operation.reduces and schedule.holds else 0):
-        for first, length in operation.wants(rank, schedule.ranks, size):
-            rows.append((step, "result", rank, rank, length, 0.0, f"{first}+{length}"))
+def _results(schedule: Schedule, operation: Operation | None, size: int, step: int) -> pd.DataFrame:
     import pandas as pd
 
+    rows = []
+    for rank in range(schedule.ranks if operation and operation.reduces and schedule.holds else 0):
+        for first, length in operation.wants(rank, schedule.ranks, size):
+            rows.append((step, "result", rank, rank, length, 0.0, f"{first}+{length}"))
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -138,9 +138,9 @@ def _own_algorithm(name: str, spec: str) -> str:
 @lru_cache
 def _tree_facts(name: str, spec: str) -> tuple[int, int]:
     """Nodes and leaves of a tree that the operation can run over."""
-    found = tree(spec)
+    topology = tree(spec)
     over_tree(name)
-    return found.nodes, found.leaves
+    return topology.nodes, topology.leaves
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from commodel.patterns.phases import Phase, phase
-from commodel.patterns.segments import share
+from commodel.patterns.phases import Phase, every_step, phase, segmented
+from commodel.patterns.segments import segment_sizes, share
 from commodel.patterns.trees.tree import Tree
 
 
@@ -42,15 +42,15 @@ def knomial(ranks: int, radix: int = 2) -> Edges:
     distances = [1]
     while distances[-1] * radix < ranks:
         distances.append(distances[-1] * radix)
-    found = []
+    sent = []
     for step, distance in enumerate(reversed(distances if ranks > 1 else [])):
         source = np.arange(0, ranks, distance * radix)
         turn = np.arange(1, radix) * distance
         target = (source[:, None] + turn).ravel()
         kept = target < ranks
         target, source = target[kept], np.repeat(source, radix - 1)[kept]
-        found.append((np.full(len(target), step), source, target, np.minimum(distance, ranks - target)))
-    return Edges(*(np.concatenate(column).astype(int) for column in zip(*found, strict=True))) if found else _no_edges()
+        sent.append((np.full(len(target), step), source, target, np.minimum(distance, ranks - target)))
+    return Edges(*(np.concatenate(column).astype(int) for column in zip(*sent, strict=True))) if sent else _no_edges()
 
 
 def near_first(ranks: int) -> Edges:
@@ -74,15 +74,15 @@ def binary(ranks: int) -> Edges:
 def in_order(ranks: int) -> Edges:
     """The binary tree in which every rank comes after all below it, the left ones first: its top is the last rank."""
     low, high = np.array([0]), np.array([ranks - 1])  # the ranks that one subtree holds; its top is the last of them
-    found, step = [], 0
+    edges, step = [], 0
     while len(low):
         middle = low + (high - low + 1) // 2 - 1  # the left child, and with it the end of its ranks
         left, right = high > low, high - 1 > middle
-        found.append((step, high[left], middle[left], (middle - low + 1)[left]))
-        found.append((step, high[right], high[right] - 1, (high - 1 - middle)[right]))
+        edges.append((step, high[left], middle[left], (middle - low + 1)[left]))
+        edges.append((step, high[right], high[right] - 1, (high - 1 - middle)[right]))
         low, high = np.concatenate([low[left], middle[right] + 1]), np.concatenate([middle[left], high[right] - 1])
         step += 1
-    rounds, *columns = zip(*found, strict=True)
+    rounds, *columns = zip(*edges, strict=True)
     counts = [len(parent) for parent in columns[0]]
     return Edges(np.repeat(rounds, counts), *(np.concatenate(column) for column in columns))
 
@@ -110,6 +110,13 @@ def whole(edges: Edges, bytes: int) -> Phase:
     return phase(edges.step, edges.src, edges.dst, bytes)
 
 
+def segment_by_segment(edges: Edges, bytes: int, argument: str) -> Phase:
+    """The same; with a segment size the message is cut, and each segment goes down the whole tree behind the one before
+    it."""
+    sizes = segment_sizes(bytes, argument) if argument else np.array([bytes])
+    return segmented(whole(edges, bytes), sizes, apart=edges.rounds)
+
+
 def up(edges: Edges, bytes: int) -> Phase:
     """Up a tree, everything combined on the way."""
     return replace(whole(edges, bytes).backwards(), combines=True)
@@ -132,7 +139,7 @@ def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int 
     """P − 1 steps around the ring: in step s rank r passes on block r − s + ahead; or of every block only one of so
     many parts, which divide it as evenly as can be."""
     ranks = len(ends) - 1
-    step, source = np.divmod(np.arange((ranks - 1) * ranks), ranks)
+    step, source = every_step(ranks - 1, ranks)
     block = (source - step + ahead) % ranks
     least, larger = np.divmod(np.diff(ends), parts)
     first = ends[:-1] + part * least + np.minimum(part, larger)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
 
@@ -32,28 +33,32 @@ class Work:
         return cls(*(np.empty(0, dtype=dtype) for dtype in (int, int, int, float, float)))
 
     @classmethod
-    def reduce(cls, step, rank, bytes) -> "Work":
+    def reduce(cls, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> "Work":
         """Rank combines `bytes` bytes it has received into its own."""
         return cls._of_bytes("reduce", step, rank, bytes)
 
     @classmethod
-    def copy(cls, step, rank, bytes) -> "Work":
+    def copy(cls, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> "Work":
         """Rank moves `bytes` bytes within its memory."""
         return cls._of_bytes("copy", step, rank, bytes)
 
     @classmethod
-    def _of_bytes(cls, kind: str, step, rank, bytes) -> "Work":
+    def _of_bytes(cls, kind: str, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> "Work":
         step, rank, bytes = np.broadcast_arrays(np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float))
         return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
 
     @classmethod
     def joined(cls, parts: "Sequence[Work]") -> "Work":
-        columns = zip(*((part.step, part.rank, part.kind, part.bytes, part.seconds) for part in parts), strict=True)
+        columns = zip(*(part.columns for part in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns)) if parts else cls.empty()
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        return self.step, self.rank, self.kind, self.bytes, self.seconds
 
     def in_order(self) -> "Work":
         order = _in_order(self.step)
-        return Work(self.step[order], self.rank[order], self.kind[order], self.bytes[order], self.seconds[order])
+        return Work(*(column[order] for column in self.columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +75,7 @@ class Schedule:
     """Messages sorted by step, local work, where the ranks sit, and whose end counts (`root`; None: everyone's).
 
     `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass. `holds`
-    tells what the messages hold, for those who check; prices never ask.
+    returns what the messages hold; only who checks the data calls it.
     """
 
     ranks: int
@@ -87,10 +92,10 @@ class Schedule:
     def of(
         cls,
         ranks: int,
-        step,
-        src,
-        dst,
-        bytes,
+        step: ArrayLike,
+        src: ArrayLike,
+        dst: ArrayLike,
+        bytes: ArrayLike,
         *,
         work: Work | None = None,
         root: int | None = None,
@@ -138,7 +143,7 @@ class Schedule:
             return False
         pairs = [(getattr(self, name), getattr(other, name)) for name in ("step", "src", "dst", "node")]
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
-        return all(one is two or np.array_equal(one, two) for one, two in pairs)
+        return all(own is its or np.array_equal(own, its) for own, its in pairs)
 
     def content(self) -> bytes:
         """Messages, local work and whose end counts, as bytes that are the same on every machine. Where ranks sit and
@@ -151,15 +156,15 @@ class Schedule:
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> "Schedule":
         """The same pattern at other sizes; what is known of its steps stays known."""
-        found = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
-        found.__dict__["steps"] = self.steps
-        return found
+        schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
+        schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
+        return schedule
 
 
 class Step:
     """The messages and the work of one step, grouped by sender and by receiver."""
 
-    def __init__(self, schedule: Schedule, rows: slice, work: slice):
+    def __init__(self, schedule: Schedule, rows: slice, work: slice) -> None:
         self.rows, self.work = rows, work
         self.src, self.dst = schedule.src[rows], schedule.dst[rows]
         self.sends = Groups(self.src)
@@ -171,7 +176,7 @@ class Groups:
 
     __slots__ = ("first", "last", "longest", "order", "position", "ranks")
 
-    def __init__(self, rank: np.ndarray):
+    def __init__(self, rank: np.ndarray) -> None:
         self.order, self.ranks = None, rank
         rising = rank[1:] > rank[:-1]
         if rising.all() or _differ(np.sort(rank)).all():

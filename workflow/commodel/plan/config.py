@@ -3,7 +3,6 @@
 `python -m commodel.plan.config workflow/schemas` writes the JSON Schemas that editors use.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -59,12 +58,11 @@ def load_platform(file: str | Path) -> Platform:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
         try:
-            content = read_network(network)
+            platform.simulates(read_network(network))
         except UserError as error:
             raise platform.error(("simgrid", "file"), error.message) from None
-        platform._network = hashlib.blake2b(content, digest_size=16).hexdigest()
     if platform.container:
-        platform._image = _image(platform)
+        platform.runs_in(_image(platform))
     return platform
 
 

@@ -26,24 +26,25 @@ def starter(toolchain: str, names: Iterable[str]) -> str | None:
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:
-    """A file that is younger than the programs when another compiler than theirs is at hand now."""
+    """A file that gets younger than the programs when the compiler at hand is no longer the one that built them."""
     note = programs(root, toolchain) / "compiler"
-    if (found := _identity(toolchain)) and not (note.exists() and note.read_text(encoding="utf-8").strip() == found):
-        write_text(note, f"{found}\n")
+    identity = _identity(toolchain)
+    if identity and not (note.exists() and note.read_text(encoding="utf-8").strip() == identity):
+        write_text(note, f"{identity}\n")
     return note
 
 
 def _identity(toolchain: str) -> str:
     """What tells a compiler from another one under the same path: distributions let /usr/bin/mpicc be a link to that of
-    the MPI that is preferred just now, and packages are upgraded in place. All links of the way count: the last one of
+    the MPI that is preferred just now, and packages are upgraded in place. All links on the way count: the last one of
     Open MPI leads to the same program for every language."""
     if not (path := find(COMPILERS[toolchain])):
         return ""
-    way = [Path(path)]
-    while way[-1].is_symlink():
-        way.append(way[-1].parent / way[-1].readlink())
-    state = way[-1].stat()
-    return " ".join(map(str, [*way, state.st_size, int(state.st_mtime)]))
+    links = [Path(path)]
+    while links[-1].is_symlink():
+        links.append(links[-1].parent / links[-1].readlink())
+    state = links[-1].stat()
+    return " ".join(map(str, [*links, state.st_size, int(state.st_mtime)]))
 
 
 def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.text import open_file
 from commodel.platforms.mpikinds import mismatch
-from commodel.platforms.tools import find, native_digest, version
+from commodel.platforms.tools import ask, find, native_digest, version
 
 RUNTIMES = ("apptainer", "singularity")
 PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
@@ -52,10 +51,10 @@ def _sha256(file: Path, size: int, changed: int) -> str:
 
 def runtime() -> str:
     """The program that starts images."""
-    found = next((path for name in RUNTIMES if (path := find(name))), None)
-    if found is None:
+    program = next((path for name in RUNTIMES if (path := find(name))), None)
+    if program is None:
         raise UserError(f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs")
-    return found
+    return program
 
 
 def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool = False) -> tuple[str, ...]:
@@ -90,9 +89,9 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, 
     prefix = inside(image, runtime, folder, folder)
     _check(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
-    _, own = _ask([*prefix, "readlink", "/proc/self/ns/user"])
+    own, _ = _ask([*prefix, "readlink", "/proc/self/ns/user"])
     apart = own.strip() != os.readlink("/proc/self/ns/user")
-    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[1])
+    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[0])
 
 
 def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
@@ -101,15 +100,15 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
-    found = _labels(image, runtime).get(NATIVE)
-    if found != native_digest():
-        of = f"programs of other sources ({found}, wanted {native_digest()})" if found else "no programs of commodel"
-        raise UserError(f"image {image.file.name} holds {of}; {REBUILD}")
+    sources = _labels(image, runtime).get(NATIVE)
+    if sources != native_digest():
+        others = f"programs of other sources ({sources}, wanted {native_digest()})"
+        raise UserError(f"image {image.file.name} holds {others if sources else 'no programs of commodel'}; {REBUILD}")
     program = str(PROGRAMS / "player")
-    code, said = _ask([*prefix, program, "--describe"])
-    if code:
-        raise UserError(f"the programs in image {image.file.name} do not start: {said}")
-    if why := mismatch(json.loads(said)["mpi"], starter, slurm_mpi):
+    description, complaint = _ask([*prefix, program, "--describe"])
+    if complaint:
+        raise UserError(f"the programs in image {image.file.name} do not start: {complaint}")
+    if why := mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
         wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
         raise UserError(f"image {image.file.name} has {why}; {wanted}")
     if image.mpi and not (loaded := _loaded(prefix, program)).startswith(f"{image.mpi}/"):
@@ -121,27 +120,22 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
 
 def _loaded(prefix: tuple[str, ...], program: str) -> str:
     """The MPI library that a program really gets inside."""
-    _, said = _ask([*prefix, "ldd", program])
-    found = re.search(r"libmpi\S* => (\S+)", said)
-    return found[1] if found else ""
+    libraries, _ = _ask([*prefix, "ldd", program])
+    match = re.search(r"libmpi\S* => (\S+)", libraries)
+    return match[1] if match else ""
 
 
 def _labels(image: Image, runtime: str) -> Mapping[str, str]:
-    code, said = _ask([runtime, "inspect", "--json", "--labels", str(image.file)])
-    if code:
-        raise UserError(f"{Path(runtime).name} cannot read image {image.file}: {said}")
-    return json.loads(said)["data"]["attributes"].get("labels") or {}
+    labels, complaint = _ask([runtime, "inspect", "--json", "--labels", str(image.file)])
+    if complaint:
+        raise UserError(f"{Path(runtime).name} cannot read image {image.file}: {complaint}")
+    return json.loads(labels)["data"]["attributes"].get("labels") or {}
 
 
-def _ask(command: list[str]) -> tuple[int, str]:
-    """The code and what was printed; of a failure only the line that says why."""
-    try:
-        run = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, one_line(error)
-    if run.returncode == 0:
-        return 0, run.stdout
-    lines = [line for line in run.stderr.splitlines() if line.strip()] or [f"it ended with code {run.returncode}"]
-    return run.returncode, one_line(next((line for line in lines if "FATAL" in line or "error" in line), lines[-1]))
+def _ask(command: list[str]) -> tuple[str, str]:
+    """What was printed; and of a failure the line that says why, else empty."""
+    reply = ask(command, 120)
+    if not reply.failure:
+        return reply.output, ""
+    lines = [line for line in reply.errors.splitlines() if line.strip()] or [reply.failure]
+    return reply.output, one_line(next((line for line in lines if "FATAL" in line or "error" in line), lines[-1]))

@@ -1,15 +1,15 @@
-"""Slurm's controller, slurmctld: asks it, again while it is away, and knows its absence by what Slurm's commands say.
+"""Slurm's controller, slurmctld: asks it, and asks again while it is away, which shows in what Slurm's commands print.
 
-Jobs that run go on without it, so nothing that only waits for an answer may fail before it had time to come back.
+Jobs that run go on without it, so whatever needs only its answer waits until it had time to come back.
 """
 
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
+from commodel.platforms import tools
 from commodel.platforms.stopping import heed_stop
 
 # What Slurm's commands say when it was not their question that was wrong.
@@ -51,17 +51,9 @@ def refused(log: str) -> bool:
 
 def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
     """What a command of Slurm prints, and why it failed, empty if it did not."""
-    name = Path(program).name
-    try:
-        run = subprocess.run(
-            [str(program), *arguments], capture_output=True, text=True, timeout=ANSWER, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        return "", f"{name} timed out after {ANSWER:.0f} s"
-    except OSError as error:
-        return "", f"{name}: {error.strerror}"
-    said = one_line(run.stderr.strip()) or f"{name} ended with code {run.returncode}"
-    return run.stdout + (run.stderr if "--mpi=list" in arguments else ""), said if run.returncode else ""
+    reply = tools.ask([str(program), *arguments], ANSWER)
+    complaint = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
+    return reply.output + (reply.errors if "--mpi=list" in arguments else ""), complaint
 
 
 def cancel(name: str) -> str:

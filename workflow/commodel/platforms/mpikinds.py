@@ -6,7 +6,8 @@ rank believes that it is rank 0 of 1.
 
 import json
 import re
-import subprocess
+
+from commodel.platforms.tools import ask
 
 # How an MPI library names itself, and how the starter does that understands it.
 KINDS = {
@@ -37,9 +38,9 @@ def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
     """Why a starter cannot start programs of a library as one job; '' where nothing speaks against it. `slurm_mpi` is
     what srun is told to speak. What cannot be known from here, such as whether an MPICH was built with PMIx, the ranks
     say themselves before they measure."""
-    one, other = kind(library), kind_of_starter(starter)
-    if one and other and one != other:
-        return f"{one} ({library}), but {starter} is of {other}: every rank would believe that it is rank 0 of 1"
+    own, wanted = kind(library), kind_of_starter(starter)
+    if own and wanted and own != wanted:
+        return f"{own} ({library}), but {starter} is of {wanted}: every rank would believe that it is rank 0 of 1"
     if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):
         return f"Open MPI ({library}), which does not speak pmi2: every rank would believe that it is rank 0 of 1"
     return ""
@@ -47,8 +48,5 @@ def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
 
 def _printed(command: list[str]) -> str:
     """What a command prints, or '' if it does not end well."""
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=True)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-    return run.stdout
+    reply = ask(command, 60)
+    return "" if reply.failure else reply.output

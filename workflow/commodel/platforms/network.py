@@ -43,8 +43,8 @@ def check_setting(name: str) -> None:
 
 
 def nearest(name: str) -> str:
-    found = suggest(name, KNOWN)
-    return found if found.startswith("did") else "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
+    near = suggest(name, KNOWN)
+    return near if near.startswith("did") else "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
 
 
 def read_network(path: Path) -> bytes:
@@ -64,7 +64,7 @@ def read_network(path: Path) -> bytes:
 class _Reader:
     """What the parser calls. Hosts are counted over the whole file."""
 
-    def __init__(self, path: Path, parser: expat.XMLParserType):
+    def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
         self.path, self.parser, self.open, self.hosts = path, parser, [], 0
 
     def refuse(self, message: str) -> UserError:

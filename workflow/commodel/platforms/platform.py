@@ -3,9 +3,10 @@
 Each launcher but `local` has a section of its own; a section of another launcher is refused.
 """
 
+import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
@@ -32,7 +33,7 @@ class SimGrid(Part):
     )
 
     @model_validator(mode="after")
-    def _inside(self):
+    def _inside(self) -> Self:
         if ".." in Path(self.file).parts:
             raise refused(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
         if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
@@ -74,7 +75,7 @@ class Container(Part):
     native: fields.NAME | None = Field(None, description="the platform that is this machine without the image")
 
     @model_validator(mode="after")
-    def _together(self):
+    def _together(self) -> Self:
         if ".." in Path(self.image).parts:
             raise refused(f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image")
         if self.model == "bind" and self.mpi is None:
@@ -123,7 +124,7 @@ class Platform(Part):
         return data
 
     @model_validator(mode="after")
-    def _consistent(self):
+    def _consistent(self) -> Self:
         if self.container and self.simulated:
             raise refused(
                 "found a section that launcher 'simgrid' does not have; `apptainer run IMAGE run EXPERIMENT` simulates "
@@ -168,11 +169,19 @@ class Platform(Part):
     @property
     def digest(self) -> str:
         """Also of the simulated network and of the image themselves: another one is another platform."""
-        said = self.model_dump(mode="json", warnings="none", exclude={"container"})
+        settings = self.model_dump(mode="json", warnings="none", exclude={"container"})
         image = self._image
-        return digest([said, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
+        return digest([settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
 
     @property
     def image(self) -> Image | None:
         """What the programs run in, with its digest."""
         return self._image
+
+    def simulates(self, network: bytes) -> None:
+        """Takes note of what the XML file holds."""
+        self._network = hashlib.blake2b(network, digest_size=16).hexdigest()
+
+    def runs_in(self, image: Image) -> None:
+        """Takes note of the image that its container section names."""
+        self._image = image

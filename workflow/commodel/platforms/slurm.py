@@ -86,23 +86,23 @@ def constraint(platform: Platform, nodes: int) -> str:
 
 def by_type(names: tuple[str, ...], features: Mapping[str, set[str]], wanted: list[tuple[str, int]]) -> tuple[str, ...]:
     """The nodes in the order of the types, each only once."""
-    found: list[str] = []
+    nodes: list[str] = []
     for feature, count in wanted:
-        members = [name for name in names if feature in features.get(name, ()) and name not in found]
+        members = [name for name in names if feature in features.get(name, ()) and name not in nodes]
         if len(members) < count:
             raise UserError(f"the allocation has {len(members)} nodes with feature '{feature}', wanted {count}")
-        found += members[:count]
-    return tuple(found)
+        nodes += members[:count]
+    return tuple(nodes)
 
 
 def features_of(listing: str) -> dict[str, set[str]]:
     """From scontrol's line a node: the features that each has now."""
-    found = {}
+    features = {}
     for line in listing.splitlines():
         fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if "NodeName" in fields:
-            found[fields["NodeName"]] = set(fields.get("ActiveFeatures", "").split(","))
-    return found
+            features[fields["NodeName"]] = set(fields.get("ActiveFeatures", "").split(","))
+    return features
 
 
 def mpi_types(listing: str) -> list[str]:

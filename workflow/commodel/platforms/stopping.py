@@ -1,4 +1,4 @@
-"""How a campaign that is being stopped says so to jobs that have only just begun: by a file. They end as by Ctrl-C."""
+"""A campaign that is being stopped leaves a file. Jobs that have just begun look for it, and end as after Ctrl-C."""
 
 import os
 import signal

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,13 +29,35 @@ def beside(program: str, other: str) -> str | None:
     return path and shutil.which(other, path=str(Path(path).parent))
 
 
+@dataclass(frozen=True)
+class Reply:
+    """What a program printed, and why it did not end well; empty if it did."""
+
+    output: str
+    errors: str
+    failure: str
+
+
+def ask(command: Sequence[str], seconds: float) -> Reply:
+    """Runs a program that is to answer at once, without anything to read."""
+    name = Path(command[0]).name
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=seconds, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        return Reply("", "", f"{name} timed out after {seconds:.0f} s")
+    except OSError as error:
+        return Reply("", "", f"{name}: {error.strerror}")
+    return Reply(run.stdout, run.stderr, f"{name} ended with code {run.returncode}" if run.returncode else "")
+
+
 def version(command: list[str]) -> str:
     """The first line with a version number that a version command prints, or why there is none."""
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"does not answer: {error}"
-    lines = (run.stdout + run.stderr).splitlines()
+    reply = ask(command, 20)
+    lines = (reply.output + reply.errors).splitlines()
+    if not lines and reply.failure:
+        return f"does not answer: {reply.failure}"
     return next((" ".join(line.split()) for line in lines if re.search(r"[0-9]+\.[0-9]", line)), "prints no version")
 
 

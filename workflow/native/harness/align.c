@@ -53,18 +53,18 @@ static void answer_clock(void)
 
 void align_clocks(Alignment *a)
 {
-  double *found = NULL, mine[2] = {0, 0};
+  double *estimates = NULL, own[2] = {0, 0};
   if (a->rank == 0) {
-    found = allocate((size_t)a->ranks, sizeof mine);
-    for (int r = 1; r < a->ranks; r++) probe_clock(r, &found[2 * r], &found[2 * r + 1]);
+    estimates = allocate((size_t)a->ranks, sizeof own);
+    for (int r = 1; r < a->ranks; r++) probe_clock(r, &estimates[2 * r], &estimates[2 * r + 1]);
   } else {
     answer_clock();
   }
-  MPI_TRY(MPI_Scatter(found, 2, MPI_DOUBLE, mine, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD));
-  free(found);
-  a->offset = mine[0];
+  MPI_TRY(MPI_Scatter(estimates, 2, MPI_DOUBLE, own, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+  free(estimates);
+  a->offset = own[0];
   a->synced = clock_now();
-  MPI_TRY(MPI_Allreduce(&mine[1], &a->uncertainty, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  MPI_TRY(MPI_Allreduce(&own[1], &a->uncertainty, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
 }
 
 #endif

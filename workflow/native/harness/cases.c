@@ -32,10 +32,10 @@ static int find_column(const Column *columns, int ncolumns, const char *name)
 static void parse_header(const char *path, char *line, const Column *columns, int ncolumns, int *place)
 {
   char *names[MOST_COLUMNS];
-  int found = split_fields(line, names, MOST_COLUMNS);
+  int nfields = split_fields(line, names, MOST_COLUMNS);
   if (strcmp(names[0], "id") != 0) user_error("%s:1: column 1: found '%s', wanted 'id'", path, names[0]);
   for (int k = 0; k < ncolumns; k++) place[k] = -1;
-  for (int f = 1; f < found; f++) {
+  for (int f = 1; f < nfields; f++) {
     const char *name = f < MOST_COLUMNS ? names[f] : "too many columns";
     int k = f < MOST_COLUMNS ? find_column(columns, ncolumns, name) : -1;
     if (k < 0 || place[k] >= 0) {
@@ -118,8 +118,8 @@ CaseFile parse_cases(const char *path, char *text, const Column *columns, int nc
   parse_header(path, line, columns, ncolumns, place);
   for (int number = 2; (line = next_line(&cursor)); number++) {
     if (!*line) continue;
-    int found = split_fields(line, fields, MOST_COLUMNS);
-    if (found != ncolumns + 1) user_error("%s:%d: found %d fields, wanted %d", path, number, found, ncolumns + 1);
+    int nfields = split_fields(line, fields, MOST_COLUMNS);
+    if (nfields != ncolumns + 1) user_error("%s:%d: found %d fields, wanted %d", path, number, nfields, ncolumns + 1);
     Case *c = &file.cases[file.count++];
     *c = (Case){.file = path, .line = number, .id = fields[0]};
     c->fields = allocate((size_t)ncolumns, sizeof *c->fields);

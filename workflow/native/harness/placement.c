@@ -33,10 +33,10 @@ void check_world(const char *path, int ranks)
 }
 
 /* A name with its domain and one without are the same host. */
-static bool same_host(const char *one, const char *other)
+static bool same_host(const char *name, const char *host)
 {
-  while (*one && tolower((unsigned char)*one) == tolower((unsigned char)*other)) one++, other++;
-  return (!*one || *one == '.') && (!*other || *other == '.');
+  while (*name && tolower((unsigned char)*name) == tolower((unsigned char)*host)) name++, host++;
+  return (!*name || *name == '.') && (!*host || *host == '.');
 }
 
 /* A line a rank: the index of its node and, where it is known beforehand, a space and the name of the host. Compares

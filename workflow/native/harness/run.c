@@ -51,7 +51,7 @@ static char *case_path(const char *dir)
 }
 
 /* DIR/.now names the case that is being measured, so that whoever finds this program dead or stuck knows where. */
-static void tell_case(const char *dir, const char *id)
+static void note_case(const char *dir, const char *id)
 {
   char *path = case_path(dir), *partial;
   FILE *file = open_partial(path, &partial);
@@ -60,7 +60,7 @@ static void tell_case(const char *dir, const char *id)
   free(path);
 }
 
-static void tell_end(const char *dir)
+static void forget_case(const char *dir)
 {
   char *path = case_path(dir);
   if (remove(path) != 0 && errno != ENOENT) user_error("%s: cannot remove: %s", path, strerror(errno));
@@ -70,7 +70,7 @@ static void tell_end(const char *dir)
 static void run_case(const Program *program, const Case *c, const Options *options, Alignment *a, int done, int total)
 {
   Samples samples = {0};
-  if (a->rank == 0) tell_case(options->out, c->id);
+  if (a->rank == 0) note_case(options->out, c->id);
   measure_case(program, c, options, a, &samples);
   if (a->rank == 0) {
     write_samples(options->out, c->id, &samples);
@@ -120,7 +120,7 @@ int harness_main(int argc, char **argv, const Program *program)
   for (int i = 0; i < file.count; i++)
     if (!finished[order[i]]) run_case(program, &file.cases[order[i]], &options, &a, ++done, file.count);
 
-  if (a.rank == 0) tell_end(options.out);
+  if (a.rank == 0) forget_case(options.out);
 
   free(order);
   free(finished);

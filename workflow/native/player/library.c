@@ -180,12 +180,12 @@ static size_t elements(const State *s, size_t bytes)
 static void fill_sent(State *s)
 {
   size_t count = elements(s, s->sent_bytes), block = (size_t)s->count;
-  bool each = s->operation->others_send == ONE_EACH || s->operation->root_sends == ONE_EACH;
+  bool to_each = s->operation->others_send == ONE_EACH || s->operation->root_sends == ONE_EACH;
   for (size_t i = 0; i < count; i++)
     if (s->operation->sums)
       put(s, s->sent, i, weight(s->rank) + i % 53);
     else
-      s->sent[i] = block_byte(s->rank, each ? (int)(i / block) : 0, i % block);
+      s->sent[i] = block_byte(s->rank, to_each ? (int)(i / block) : 0, i % block);
 }
 
 static void check_received(const State *s)

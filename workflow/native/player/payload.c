@@ -97,11 +97,11 @@ bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
   for (int r = op->run; r < op->run + op->runs; r++) {
     DataRun run = payload->part->runs[r];
     for (int i = 0; i < run.length; i++, at++) {
-      unsigned char found = (unsigned char)message[at];
+      unsigned char arrived = (unsigned char)message[at];
       if (payload->data) {
         unsigned char *own = &payload->data[run.first + i];
-        *own = combines ? (unsigned char)(*own + found) : found;
-      } else if (found != moved(run.first + i)) {
+        *own = combines ? (unsigned char)(*own + arrived) : arrived;
+      } else if (arrived != moved(run.first + i)) {
         return false;
       }
     }

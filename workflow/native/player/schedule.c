@@ -72,9 +72,9 @@ static void parse_runs(Place at, char *text, Op *op, Schedule *schedule)
 /* How many runs a file holds at most. */
 static size_t count_runs(const char *text)
 {
-  size_t found = 0;
-  for (const char *c = text; *c; c++) found += *c == '+';
-  return found;
+  size_t count = 0;
+  for (const char *c = text; *c; c++) count += *c == '+';
+  return count;
 }
 
 Schedule read_schedule(const char *path)
@@ -92,8 +92,8 @@ Schedule read_schedule(const char *path)
   Place at = {path, 1};
   while ((line = next_line(&cursor))) {
     at.line++;
-    int found = split_fields(line, fields, FIELDS);
-    if (found != FIELDS) user_error("%s:%d: found %d fields, wanted %s", path, at.line, found, header);
+    int nfields = split_fields(line, fields, FIELDS);
+    if (nfields != FIELDS) user_error("%s:%d: found %d fields, wanted %s", path, at.line, nfields, header);
     Op op = parse_row(at, fields);
     op.row = schedule.count;
     parse_runs(at, fields[RUNS], &op, &schedule);
@@ -183,13 +183,13 @@ static Deal sort_by_rank(const Schedule *schedule, int ranks)
 static void *scatter(const void *all, int *counts, int *starts, size_t size, int *count)
 {
   MPI_TRY(MPI_Scatter(counts, 1, MPI_INT, count, 1, MPI_INT, 0, MPI_COMM_WORLD));
-  void *mine = allocate((size_t)*count, size);
+  void *part = allocate((size_t)*count, size);
   MPI_Datatype type;
   MPI_TRY(MPI_Type_contiguous((int)size, MPI_BYTE, &type));
   MPI_TRY(MPI_Type_commit(&type));
-  MPI_TRY(MPI_Scatterv(all, counts, starts, type, mine, *count, type, 0, MPI_COMM_WORLD));
+  MPI_TRY(MPI_Scatterv(all, counts, starts, type, part, *count, type, 0, MPI_COMM_WORLD));
   MPI_TRY(MPI_Type_free(&type));
-  return mine;
+  return part;
 }
 
 Part deal_schedule(const Schedule *schedule, int rank, int ranks)

@@ -42,12 +42,12 @@ static int open_receiver(bool here, in_port_t *port)
 
 static Address find_host(const char *host)
 {
-  struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found;
-  int code = getaddrinfo(host, NULL, &wanted, &found);
+  struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *entry;
+  int code = getaddrinfo(host, NULL, &wanted, &entry);
   if (code != 0) DIE("no IPv4 address of rank 0's host %s: %s", host, gai_strerror(code));
   Address address;
-  memcpy(&address, found->ai_addr, sizeof address);
-  freeaddrinfo(found);
+  memcpy(&address, entry->ai_addr, sizeof address);
+  freeaddrinfo(entry);
   return address;
 }
 
@@ -66,11 +66,11 @@ static int open_sender(const char *host, bool here, in_port_t port)
 
 int open_datagrams(int rank)
 {
-  char mine[NAME_ROOM] = "", host[NAME_ROOM];
-  if (gethostname(mine, sizeof mine - 1) != 0) DIE("this host has no name: %s", strerror(errno));
-  memcpy(host, mine, sizeof host);
+  char own[NAME_ROOM] = "", host[NAME_ROOM];
+  if (gethostname(own, sizeof own - 1) != 0) DIE("this host has no name: %s", strerror(errno));
+  memcpy(host, own, sizeof host);
   MPI_TRY(MPI_Bcast(host, sizeof host, MPI_CHAR, 0, MPI_COMM_WORLD));
-  int here = strcmp(host, mine) == 0, all_here, fd = -1;
+  int here = strcmp(host, own) == 0, all_here, fd = -1;
   MPI_TRY(MPI_Allreduce(&here, &all_here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   in_port_t port = 0;
   if (rank == 0) fd = open_receiver(all_here, &port);
@@ -106,9 +106,9 @@ bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample)
 bool await_datagram(int fd, int milliseconds)
 {
   struct pollfd wanted = {.fd = fd, .events = POLLIN};
-  int found = poll(&wanted, 1, milliseconds);
-  if (found < 0 && errno != EINTR) DIE("cannot wait for datagrams: %s", strerror(errno));
-  return found > 0;
+  int ready = poll(&wanted, 1, milliseconds);
+  if (ready < 0 && errno != EINTR) DIE("cannot wait for datagrams: %s", strerror(errno));
+  return ready > 0;
 }
 
 #endif

@@ -11,6 +11,9 @@
  *   list   persistent requests, started together
  *   put    one-sided, into a window of the target that is open to its origins only (post, start, complete, wait)
  *
+ * The player knows neither lists nor puts, and posts the receives of answers only when its sends are done: 8 answers to
+ * 1 KiB took 740.0 us with it on simulated Fast Ethernet, and 732.0 us with this program.
+ *
  *   mpiexec -n 9 fan --cases cases.csv --out samples        cases.csv: id,direction,how,n,bytes,answer
  */
 #include "harness.h"

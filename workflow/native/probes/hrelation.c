@@ -9,6 +9,9 @@
  *
  * for short messages under LogGP with o_s = o_r >= g, without the first two terms for h = 0.
  *
+ * The player does the same in simulation, but between two ranks in shared memory it took 0.92 (0.83 to 0.97) times as
+ * long for 4 messages of 0 B: it has another barrier and another communicator.
+ *
  *   mpiexec -n 8 hrelation --cases cases.csv --out samples        cases.csv: id,procs,h,bytes
  */
 #include "harness.h"

@@ -1,5 +1,5 @@
 """Micro-benchmarks: which cases each is run with on a platform, and where their ranks sit. The programs are in
-native/probes/."""
+native/probes/, but for a probe that only plays a schedule: the player plays it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from commodel.records import Case
 from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
+PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
 SAME = "same"  # in the name of a pair: both ranks on one node of that type
 
 Settings = Mapping[str, object]
@@ -78,13 +79,13 @@ def across(site: Site, each: int = 1) -> list[Place]:
 
 @dataclass(frozen=True)
 class Probe:
-    """`cases(site, sizes)` gives places and settings; the columns are what the program reads."""
+    """`cases(site, sizes)` gives places and settings; the columns are what the program reads, or the pattern."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     plan: Callable[[Site, list[int]], Iterable[tuple[Place, Settings]]]
-    program: str = ""  # where another probe's program measures it
+    program: str = ""  # where another probe's program measures it, or the player
     optional: bool = False  # some platforms have no case for it
     pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
 

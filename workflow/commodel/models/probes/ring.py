@@ -3,7 +3,7 @@ dealt over two nodes so that every message crosses the network. Node types squar
 
 import numpy as np
 
-from commodel.models.probes import Probe, across, together, up_to
+from commodel.models.probes import PLAYER, Probe, across, together, up_to
 from commodel.patterns.schedule import Schedule
 
 
@@ -20,5 +20,11 @@ def pattern(case):
 
 
 PROBE = Probe(
-    "ring", "transfers at the same time, by channel", ("procs", "bytes"), plan, optional=True, pattern=pattern
+    "ring",
+    "transfers at the same time, by channel",
+    ("procs", "bytes"),
+    plan,
+    program=PLAYER,
+    optional=True,
+    pattern=pattern,
 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from commodel.errors import UserError, suggest
+from commodel.patterns.libraries import Routine, routines
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
@@ -16,30 +17,6 @@ ELSEWHERE = {  # what MPI libraries call some of them
     ("allgather", "neighbour-exchange"): "neighbor-exchange",
     ("barrier", "tree"): "binomial",
 }
-OPEN_MPI, MPICH = "Open MPI", "MPICH"
-
-
-@dataclass(frozen=True)
-class Routine:
-    """A function of an MPI library in which every rank sends the same messages in the same order; `differs` says where
-    not. Held against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_libraries.py`."""
-
-    library: str
-    function: str
-    number: int = 0  # Open MPI's own, where a rule of its can name it
-    differs: str = ""
-
-
-FEW = "with fewer elements than ranks it is linear"
-IN_TURN = "the root receives from one rank after the other"
-
-
-def open_mpi(function: str, number: int, differs: str = "") -> Routine:
-    return Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, differs)
-
-
-def mpich(function: str, differs: str = "") -> Routine:
-    return Routine(MPICH, f"MPIR_{function}", 0, differs)
 
 
 @dataclass(frozen=True)
@@ -52,7 +29,6 @@ class Algorithm:
     build: Callable[[int, int, str], Schedule]
     argument: str = ""  # how the argument is written; empty where there is none
     order: str = ""  # of a reduction: RANK_ORDER or ANY_ORDER
-    like: tuple[Routine, ...] = ()  # of Open MPI first the one without segments, then the one with
 
     @property
     def name(self) -> str:
@@ -61,6 +37,11 @@ class Algorithm:
     @property
     def needs_argument(self) -> bool:
         return bool(self.argument) and not self.argument.startswith("[")
+
+    @property
+    def like(self) -> tuple[Routine, ...]:
+        """The functions of MPI libraries that send the same messages."""
+        return routines(self.name)
 
 
 @dataclass(frozen=True)
@@ -104,13 +85,6 @@ def own_spelling(operation: str, spec: str) -> str:
     """As an algorithm is called here, with its argument."""
     entry, argument = algorithm(operation, spec)
     return f"{entry.choice}:{argument}" if argument else entry.choice
-
-
-def whole_number(text: str, least: int = 1) -> int:
-    """An argument that counts something."""
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= least):
-        raise UserError(f"found '{text}', wanted a whole number from {least}")
-    return int(text)
 
 
 def over_tree(operation: str) -> TreeAlgorithm:

@@ -3,14 +3,14 @@ the order of the ranks: a copy of everything, which rank 0 is spared."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
-from commodel.patterns.phases import around, phase, sequence
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.phases import around, every_step, phase, sequence
 from commodel.patterns.schedule import Schedule, Work
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     rounds = (ranks - 1).bit_length()
-    step, source = np.divmod(np.arange(rounds * ranks), ranks)
+    step, source = every_step(rounds, ranks)
     distance = 1 << step
     length = np.minimum(distance, ranks - distance) * bytes
     turning = Work.copy(rounds - 1, np.arange(1, ranks), ranks * bytes)
@@ -27,10 +27,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     )
 
 
-ALGORITHM = Algorithm(
-    "allgather",
-    "bruck",
-    "round s: all blocks to the rank 2^s before",
-    build,
-    like=(open_mpi("allgather_intra_bruck", 2), mpich("Allgather_intra_brucks")),
-)
+ALGORITHM = Algorithm("allgather", "bruck", "round s: all blocks to the rank 2^s before", build)

@@ -3,9 +3,9 @@ an odd number of ranks goes around the ring instead, as in Open MPI."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.algorithms.allgather_ring import build as around_the_ring
-from commodel.patterns.phases import phase, sequence
+from commodel.patterns.phases import every_step, phase, sequence
 from commodel.patterns.schedule import Schedule
 
 
@@ -14,7 +14,7 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
         return around_the_ring(ranks, bytes, argument)
     rank = np.arange(ranks)
     swapped = phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
-    step, source = np.divmod(np.arange((ranks // 2 - 1) * ranks), ranks)
+    step, source = every_step(ranks // 2 - 1, ranks)
     away = np.where((source + step) % 2, 1, -1)  # even ranks turn back first, odd ones go on
     # The pair of ranks whose blocks came last: an even rank's pairs come from ever farther on, one side at a time.
     side = np.where(source % 2, 1, -1)
@@ -23,10 +23,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, swapped, held)
 
 
-ALGORITHM = Algorithm(
-    "allgather",
-    "neighbor-exchange",
-    "neighbours exchange the pair of blocks they got last",
-    build,
-    like=(open_mpi("allgather_intra_neighborexchange", 5),),
-)
+ALGORITHM = Algorithm("allgather", "neighbor-exchange", "neighbours exchange the pair of blocks they got last", build)

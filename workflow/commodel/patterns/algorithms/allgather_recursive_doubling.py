@@ -1,7 +1,7 @@
 """Recursive doubling: partners at distance 1, 2, 4, … give each other all blocks they have. Works for powers of two;
 any other number of ranks takes Bruck's algorithm, as in Open MPI."""
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.algorithms.allgather_bruck import build as bruck
 from commodel.patterns.doubling import Core
 from commodel.patterns.phases import sequence
@@ -15,13 +15,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, Core(ranks).double(equal(bytes, ranks)))
 
 
-ALGORITHM = Algorithm(
-    "allgather",
-    "recursive-doubling",
-    "partners at distance 1, 2, 4, … give all they have",
-    build,
-    like=(
-        open_mpi("allgather_intra_recursivedoubling", 3),
-        mpich("Allgather_intra_recursive_doubling", "powers of two only"),
-    ),
-)
+ALGORITHM = Algorithm("allgather", "recursive-doubling", "partners at distance 1, 2, 4, … give all they have", build)

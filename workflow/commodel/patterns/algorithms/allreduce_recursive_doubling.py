@@ -1,7 +1,7 @@
 """Recursive doubling: partners at distance 1, 2, 4, … exchange whole vectors. Ranks beyond a power of two hand their
 vector to a neighbour first and get the result from it at the end."""
 
-from commodel.patterns.algorithms import RANK_ORDER, Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import RANK_ORDER, Algorithm
 from commodel.patterns.doubling import Core
 from commodel.patterns.phases import sequence
 from commodel.patterns.schedule import Schedule
@@ -13,10 +13,5 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
 
 
 ALGORITHM = Algorithm(
-    "allreduce",
-    "recursive-doubling",
-    "partners at distance 1, 2, 4, … exchange vectors",
-    build,
-    order=RANK_ORDER,
-    like=(open_mpi("allreduce_intra_recursivedoubling", 3), mpich("Allreduce_intra_recursive_doubling")),
+    "allreduce", "recursive-doubling", "partners at distance 1, 2, 4, … exchange vectors", build, order=RANK_ORDER
 )

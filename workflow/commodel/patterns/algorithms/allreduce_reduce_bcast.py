@@ -1,6 +1,6 @@
 """Reduce, then broadcast, both over the binomial tree."""
 
-from commodel.patterns.algorithms import RANK_ORDER, Algorithm, open_mpi
+from commodel.patterns.algorithms import RANK_ORDER, Algorithm
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import knomial, up, whole
 from commodel.patterns.schedule import Schedule
@@ -11,13 +11,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, up(edges, bytes), whole(edges, bytes))
 
 
-ALGORITHM = Algorithm(
-    "allreduce",
-    "reduce-bcast",
-    "binomial reduce, then binomial broadcast",
-    build,
-    order=RANK_ORDER,
-    like=(
-        open_mpi("allreduce_intra_nonoverlapping", 0, "reduces and broadcasts with whatever Open MPI chooses for each"),
-    ),
-)
+ALGORITHM = Algorithm("allreduce", "reduce-bcast", "binomial reduce, then binomial broadcast", build, order=RANK_ORDER)

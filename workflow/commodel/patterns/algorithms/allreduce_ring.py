@@ -2,7 +2,7 @@
 each such share is cut into equal parts of about that size, and the reduce-scatter goes round once for every part, as in
 Open MPI's segmented ring."""
 
-from commodel.patterns.algorithms import ANY_ORDER, Algorithm, open_mpi
+from commodel.patterns.algorithms import ANY_ORDER, Algorithm
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import ring, shares
 from commodel.patterns.schedule import Schedule, check_rows
@@ -32,8 +32,4 @@ ALGORITHM = Algorithm(
     build,
     argument="[SEGMENT BYTES]",
     order=ANY_ORDER,
-    like=(
-        open_mpi("allreduce_intra_ring", 4, "with fewer elements than ranks it is recursive doubling"),
-        open_mpi("allreduce_intra_ring_segmented", 5),
-    ),
 )

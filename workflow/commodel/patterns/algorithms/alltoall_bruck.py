@@ -4,15 +4,14 @@ copy of what is sent. (Unpacking is left out: a receive can place blocks itself.
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
-from commodel.patterns.phases import copies, phase, sequence
-from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.phases import copies, every_step, phase, sequence
+from commodel.patterns.schedule import Runs, Schedule, Work
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     rounds = (ranks - 1).bit_length()
-    check_rows(rounds * ranks)
-    step, source = np.divmod(np.arange(rounds * ranks), ranks)
+    step, source = every_step(rounds, ranks)
     far = np.arange(ranks)
     sent = np.array([np.count_nonzero(far >> bit & 1) for bit in range(rounds)])
     length = sent[step] * bytes
@@ -33,10 +32,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, (travel, copies(Work.joined([before, *packing, after]))))
 
 
-ALGORITHM = Algorithm(
-    "alltoall",
-    "bruck",
-    "round s: blocks with bit s of their distance, 2^s further",
-    build,
-    like=(open_mpi("alltoall_intra_bruck", 3), mpich("Alltoall_intra_brucks")),
-)
+ALGORITHM = Algorithm("alltoall", "bruck", "round s: blocks with bit s of their distance, 2^s further", build)

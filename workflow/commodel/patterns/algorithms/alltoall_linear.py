@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule, check_rows
 
@@ -14,13 +14,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
 
 
-ALGORITHM = Algorithm(
-    "alltoall",
-    "linear",
-    "everyone sends to everyone at once",
-    build,
-    like=(
-        open_mpi("alltoall_intra_basic_linear", 1),
-        mpich("Alltoall_intra_scattered", "at most MPIR_CVAR_ALLTOALL_THROTTLE at once; a rank sends to itself, too"),
-    ),
-)
+ALGORITHM = Algorithm("alltoall", "linear", "everyone sends to everyone at once", build)

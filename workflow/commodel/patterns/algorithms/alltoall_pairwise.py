@@ -1,26 +1,14 @@
 """Pairwise: in step i every rank sends to the rank i further on and receives from the rank i before."""
 
-import numpy as np
-
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
-from commodel.patterns.phases import phase, sequence
-from commodel.patterns.schedule import Schedule, check_rows
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.phases import every_step, phase, sequence
+from commodel.patterns.schedule import Schedule
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
-    check_rows(ranks * (ranks - 1))
-    step, source = np.divmod(np.arange((ranks - 1) * ranks), ranks)
+    step, source = every_step(ranks - 1, ranks)
     target = (source + step + 1) % ranks
     return sequence(ranks, phase(step, source, target, bytes, lambda: (source * ranks + target) * bytes))
 
 
-ALGORITHM = Algorithm(
-    "alltoall",
-    "pairwise",
-    "step i: to the rank i further on",
-    build,
-    like=(
-        open_mpi("alltoall_intra_pairwise", 2),
-        mpich("Alltoall_intra_pairwise", "at powers of two step i exchanges with rank XOR i"),
-    ),
-)
+ALGORITHM = Algorithm("alltoall", "pairwise", "step i: to the rank i further on", build)

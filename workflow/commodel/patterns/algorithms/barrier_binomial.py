@@ -1,6 +1,6 @@
 """Tree barrier, as Open MPI's `tree`: signals go up a binomial tree to rank 0 and down again."""
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import knomial, whole
 from commodel.patterns.schedule import Schedule
@@ -11,6 +11,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, down.backwards(), down)
 
 
-ALGORITHM = Algorithm(
-    "barrier", "binomial", "signals up a binomial tree and down again", build, like=(open_mpi("barrier_intra_tree", 6),)
-)
+ALGORITHM = Algorithm("barrier", "binomial", "signals up a binomial tree and down again", build)

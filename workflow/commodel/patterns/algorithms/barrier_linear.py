@@ -3,7 +3,7 @@ other."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 
@@ -13,10 +13,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, others, 0, 0), phase(0, 0, others, 0))
 
 
-ALGORITHM = Algorithm(
-    "barrier",
-    "linear",
-    "everyone tells rank 0, rank 0 tells everyone",
-    build,
-    like=(open_mpi("barrier_intra_basic_linear", 1),),
-)
+ALGORITHM = Algorithm("barrier", "linear", "everyone tells rank 0, rank 0 tells everyone", build)

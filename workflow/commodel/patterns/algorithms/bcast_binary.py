@@ -1,6 +1,6 @@
 """Pipelined binary tree: segments follow each other down a tree where every rank has two children."""
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import segmented, sequence
 from commodel.patterns.rounds import binary, whole
 from commodel.patterns.schedule import Schedule
@@ -11,11 +11,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, segmented(whole(binary(ranks), bytes), segment_sizes(bytes, argument)))
 
 
-ALGORITHM = Algorithm(
-    "bcast",
-    "binary",
-    "segments follow each other down a binary tree",
-    build,
-    argument=PIPELINED,
-    like=(open_mpi("bcast_intra_bintree", 5),),
-)
+ALGORITHM = Algorithm("bcast", "binary", "segments follow each other down a binary tree", build, argument=PIPELINED)

@@ -3,7 +3,7 @@ pipeline; its chain has several such rows."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, segmented, sequence
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.segments import PIPELINED, segment_sizes
@@ -14,11 +14,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, segmented(phase(hop, hop, hop + 1, bytes), segment_sizes(bytes, argument)))
 
 
-ALGORITHM = Algorithm(
-    "bcast",
-    "chain",
-    "segments follow each other down a row of ranks",
-    build,
-    argument=PIPELINED,
-    like=(open_mpi("bcast_intra_pipeline", 3),),
-)
+ALGORITHM = Algorithm("bcast", "chain", "segments follow each other down a row of ranks", build, argument=PIPELINED)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 
@@ -11,6 +11,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, 0, np.arange(1, ranks), bytes))
 
 
-ALGORITHM = Algorithm(
-    "bcast", "linear", "root sends to every rank in turn", build, like=(open_mpi("bcast_intra_basic_linear", 1),)
-)
+ALGORITHM = Algorithm("bcast", "linear", "root sends to every rank in turn", build)

@@ -1,7 +1,7 @@
 """Scatter down a binomial tree, then allgather by recursive doubling: van de Geijn's broadcast of long messages. Blocks
 are rounded up, so that the last ones are short or empty."""
 
-from commodel.patterns.algorithms import FEW, Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.doubling import doubling
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import rounded_up, scatter
@@ -13,10 +13,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, scatter(ends), doubling(ends))
 
 
-ALGORITHM = Algorithm(
-    "bcast",
-    "scatter-allgather",
-    "binomial scatter, then allgather by recursive doubling",
-    build,
-    like=(open_mpi("bcast_intra_scatter_allgather", 8, FEW), mpich("Bcast_intra_scatter_recursive_doubling_allgather")),
-)
+ALGORITHM = Algorithm("bcast", "scatter-allgather", "binomial scatter, then allgather by recursive doubling", build)

@@ -1,7 +1,7 @@
 """Scatter down a binomial tree, then allgather around the ring. Blocks are rounded up, so that the last ones are short
 or empty."""
 
-from commodel.patterns.algorithms import FEW, Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import ring, rounded_up, scatter
 from commodel.patterns.schedule import Schedule
@@ -12,10 +12,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, scatter(ends), ring(ends))
 
 
-ALGORITHM = Algorithm(
-    "bcast",
-    "scatter-allgather-ring",
-    "binomial scatter, then allgather around the ring",
-    build,
-    like=(open_mpi("bcast_intra_scatter_allgather_ring", 9, FEW), mpich("Bcast_intra_scatter_ring_allgather")),
-)
+ALGORITHM = Algorithm("bcast", "scatter-allgather-ring", "binomial scatter, then allgather around the ring", build)

@@ -4,7 +4,7 @@ whose half is shorter than a segment goes down a chain instead."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.algorithms.bcast_chain import build as down_a_chain
 from commodel.patterns.phases import Phase, phase, segmented, sequence
 from commodel.patterns.rounds import Edges, binary, shares, whole
@@ -35,10 +35,5 @@ def _down(edges: Edges, side: np.ndarray, start: int, end: int, argument: str) -
 
 
 ALGORITHM = Algorithm(
-    "bcast",
-    "split-binary",
-    "a half down each side of a binary tree, then halves exchanged",
-    build,
-    argument=PIPELINED,
-    like=(open_mpi("bcast_intra_split_bintree", 4),),
+    "bcast", "split-binary", "a half down each side of a binary tree, then halves exchanged", build, argument=PIPELINED
 )

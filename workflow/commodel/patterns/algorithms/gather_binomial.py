@@ -1,6 +1,6 @@
 """Binomial tree: blocks are joined on the way, so that a message carries its sender's whole subtree."""
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import equal, scatter
 from commodel.patterns.schedule import Schedule
@@ -10,10 +10,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, scatter(equal(bytes, ranks)).backwards(), root=0)
 
 
-ALGORITHM = Algorithm(
-    "gather",
-    "binomial",
-    "binomial tree, blocks joined on the way",
-    build,
-    like=(open_mpi("gather_intra_binomial", 2), mpich("Gather_intra_binomial")),
-)
+ALGORITHM = Algorithm("gather", "binomial", "binomial tree, blocks joined on the way", build)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import IN_TURN, Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 
@@ -12,10 +12,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, source, 0, bytes, lambda: source * bytes), root=0)
 
 
-ALGORITHM = Algorithm(
-    "gather",
-    "linear",
-    "every rank sends to the root at once",
-    build,
-    like=(open_mpi("gather_intra_basic_linear", 1, IN_TURN),),
-)
+ALGORITHM = Algorithm("gather", "linear", "every rank sends to the root at once", build)

@@ -3,7 +3,7 @@ of its block when it is asked and the rest while the next is being asked."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 from commodel.units import parse_bytes
@@ -21,10 +21,5 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
 
 
 ALGORITHM = Algorithm(
-    "gather",
-    "linear-sync",
-    "the root asks one rank after the other",
-    build,
-    argument="[FIRST BYTES, else 1 KiB]",
-    like=(open_mpi("gather_intra_linear_sync", 3),),
+    "gather", "linear-sync", "the root asks one rank after the other", build, argument="[FIRST BYTES, else 1 KiB]"
 )

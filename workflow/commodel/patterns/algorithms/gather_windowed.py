@@ -4,7 +4,8 @@ should be, the cluster family knows (`commodel window`)."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, whole_number
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.arguments import whole_number
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 

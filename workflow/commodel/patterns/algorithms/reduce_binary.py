@@ -1,6 +1,6 @@
 """Pipelined binary tree: segments follow each other up a tree where every rank has two children."""
 
-from commodel.patterns.algorithms import ANY_ORDER, Algorithm, open_mpi
+from commodel.patterns.algorithms import ANY_ORDER, Algorithm
 from commodel.patterns.phases import segmented, sequence
 from commodel.patterns.rounds import binary, up
 from commodel.patterns.schedule import Schedule
@@ -12,11 +12,5 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
 
 
 ALGORITHM = Algorithm(
-    "reduce",
-    "binary",
-    "segments follow each other up a binary tree",
-    build,
-    argument=PIPELINED,
-    order=ANY_ORDER,
-    like=(open_mpi("reduce_intra_binary", 4),),
+    "reduce", "binary", "segments follow each other up a binary tree", build, argument=PIPELINED, order=ANY_ORDER
 )

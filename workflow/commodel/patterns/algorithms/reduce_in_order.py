@@ -1,7 +1,7 @@
 """In-order binary tree, pipelined: every rank combines what lies before it in the order of the ranks. The last rank
 gets the result and hands it to the root."""
 
-from commodel.patterns.algorithms import RANK_ORDER, Algorithm, open_mpi
+from commodel.patterns.algorithms import RANK_ORDER, Algorithm
 from commodel.patterns.phases import phase, segmented, sequence
 from commodel.patterns.rounds import in_order, up
 from commodel.patterns.schedule import Schedule
@@ -14,11 +14,5 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
 
 
 ALGORITHM = Algorithm(
-    "reduce",
-    "in-order",
-    "segments up a binary tree that keeps the order",
-    build,
-    argument=PIPELINED,
-    order=RANK_ORDER,
-    like=(open_mpi("reduce_intra_in_order_binary", 6),),
+    "reduce", "in-order", "segments up a binary tree that keeps the order", build, argument=PIPELINED, order=RANK_ORDER
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import RANK_ORDER, Algorithm, open_mpi
+from commodel.patterns.algorithms import RANK_ORDER, Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 
@@ -11,11 +11,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, np.arange(1, ranks), 0, bytes, combines=True), root=0)
 
 
-ALGORITHM = Algorithm(
-    "reduce",
-    "linear",
-    "every rank sends to the root at once",
-    build,
-    order=RANK_ORDER,
-    like=(open_mpi("reduce_intra_basic_linear", 1, "the root receives from the last rank first, one at a time"),),
-)
+ALGORITHM = Algorithm("reduce", "linear", "every rank sends to the root at once", build, order=RANK_ORDER)

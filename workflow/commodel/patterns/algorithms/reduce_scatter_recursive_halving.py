@@ -1,7 +1,7 @@
 """Recursive halving: partners at distance P/2, P/4, … exchange the half that the other is to keep. Ranks beyond a power
 of two hand their vector to a neighbour first and get their share from it at the end."""
 
-from commodel.patterns.algorithms import ANY_ORDER, Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import ANY_ORDER, Algorithm
 from commodel.patterns.doubling import Core
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import shares
@@ -10,16 +10,11 @@ from commodel.patterns.schedule import Schedule
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
     core, ends = Core(ranks), shares(bytes, ranks)
-    mine = core.outer
-    handed = core.unfold(ends[mine], ends[mine + 1] - ends[mine])
+    outer = core.outer
+    handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
     return sequence(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)
 
 
 ALGORITHM = Algorithm(
-    "reduce-scatter",
-    "recursive-halving",
-    "partners exchange halves of what is left",
-    build,
-    order=ANY_ORDER,
-    like=(open_mpi("reduce_scatter_intra_basic_recursivehalving", 2), mpich("Reduce_scatter_intra_recursive_halving")),
+    "reduce-scatter", "recursive-halving", "partners exchange halves of what is left", build, order=ANY_ORDER
 )

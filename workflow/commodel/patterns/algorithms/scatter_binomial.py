@@ -1,6 +1,6 @@
 """Binomial tree, farthest first: a message carries the blocks of its receiver's whole subtree."""
 
-from commodel.patterns.algorithms import Algorithm, mpich, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import sequence
 from commodel.patterns.rounds import equal, scatter
 from commodel.patterns.schedule import Schedule
@@ -10,10 +10,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, scatter(equal(bytes, ranks)))
 
 
-ALGORITHM = Algorithm(
-    "scatter",
-    "binomial",
-    "binomial tree, blocks parted on the way",
-    build,
-    like=(open_mpi("scatter_intra_binomial", 2), mpich("Scatter_intra_binomial")),
-)
+ALGORITHM = Algorithm("scatter", "binomial", "binomial tree, blocks parted on the way", build)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, open_mpi
+from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 
@@ -12,6 +12,4 @@ def build(ranks: int, bytes: int, argument: str) -> Schedule:
     return sequence(ranks, phase(0, 0, target, bytes, lambda: target * bytes))
 
 
-ALGORITHM = Algorithm(
-    "scatter", "linear", "root sends to every rank in turn", build, like=(open_mpi("scatter_intra_basic_linear", 1),)
-)
+ALGORITHM = Algorithm("scatter", "linear", "root sends to every rank in turn", build)

@@ -3,7 +3,8 @@ windowed gather; an acknowledgement is an empty message."""
 
 import numpy as np
 
-from commodel.patterns.algorithms import Algorithm, whole_number
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.arguments import whole_number
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.schedule import Schedule
 

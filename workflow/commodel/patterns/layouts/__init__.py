@@ -72,13 +72,6 @@ def full(spec: str, defaults: Defaults, asked: int | None = None) -> str:
     return f"{layout.name}:{arguments}"
 
 
-def whole(text: str, form: str) -> int:
-    """A whole number of 1 or more."""
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
-        raise UserError(f"found '{text}', wanted {form}")
-    return int(text)
-
-
 def nodes_of_case(case: Case) -> int:
     """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
     return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1

@@ -1,15 +1,14 @@
 """Fills a node before the next: block:2 places ranks 0 1 | 2 3 | 4 5."""
 
+from functools import partial
+
 import numpy as np
 
-from commodel.patterns.layouts import Layout, or_spread, whole
+from commodel.patterns.arguments import whole_number
+from commodel.patterns.layouts import Layout, or_spread
 
 FORM = "block:Q"
-
-
-def per_node(arguments: str) -> int:
-    return whole(arguments, FORM)
-
+per_node = partial(whole_number, wanted=FORM)
 
 LAYOUT = Layout(
     name="block",

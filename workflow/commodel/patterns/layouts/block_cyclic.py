@@ -3,14 +3,15 @@
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.layouts import Layout, whole
+from commodel.patterns.arguments import whole_number
+from commodel.patterns.layouts import Layout
 
 FORM = "block-cyclic:QxB"
 
 
 def split(arguments: str) -> tuple[int, int]:
     written, _, block = arguments.partition("x")
-    per_node, size = whole(written, FORM), whole(block, FORM)
+    per_node, size = whole_number(written, FORM), whole_number(block, FORM)
     if per_node % size:
         raise UserError(f"found 'block-cyclic:{arguments}', wanted {FORM} with blocks of B that fill a node of Q")
     return per_node, size

@@ -1,15 +1,14 @@
 """Deals ranks round robin over ranks/Q nodes: cyclic:2 places ranks 0 3 | 1 4 | 2 5."""
 
+from functools import partial
+
 import numpy as np
 
-from commodel.patterns.layouts import Layout, or_spread, whole
+from commodel.patterns.arguments import whole_number
+from commodel.patterns.layouts import Layout, or_spread
 
 FORM = "cyclic:Q"
-
-
-def per_node(arguments: str) -> int:
-    return whole(arguments, FORM)
-
+per_node = partial(whole_number, wanted=FORM)
 
 LAYOUT = Layout(
     name="cyclic",

@@ -76,7 +76,7 @@ def _read(path: str) -> Lines:
 @lru_cache(maxsize=16)
 def _parsed(path: str, changed: int, size: int) -> Lines:
     """Read once for all points, as long as the file stays as it is."""
-    found: dict[int, tuple[str, int]] = {}
+    ranks: dict[int, tuple[str, int]] = {}
     numbered = None  # whether lines say which rank they are about
     for number, line in read_lines(path, MAX_BYTES, "a rank file"):
         text = line.split("#", 1)[0].strip()
@@ -88,23 +88,23 @@ def _parsed(path: str, changed: int, size: int) -> Lines:
             wanted = "'rank N=HOST slot=…' in every line, or a host or the number of a node alone"
             raise UserError(f"found '{text}', wanted {wanted}", file=path, line=number)
         numbered = bool(match)
-        rank = int(match[1]) if match else len(found)
-        if rank in found:
-            raise UserError(f"found rank {rank} again, first on line {found[rank][1]}", file=path, line=number)
+        rank = int(match[1]) if match else len(ranks)
+        if rank in ranks:
+            raise UserError(f"found rank {rank} again, first on line {ranks[rank][1]}", file=path, line=number)
         if rank >= MAX_COUNT:
             raise UserError(f"found rank {rank}, wanted one below {MAX_COUNT}", file=path, line=number)
-        found[rank] = (host[1], number)
-    if not found:
+        ranks[rank] = (host[1], number)
+    if not ranks:
         raise UserError("found no ranks", file=path)
-    for rank, (_, number) in found.items():
-        if rank >= len(found):
-            lost = next(each for each in range(len(found)) if each not in found)
-            raise UserError(f"found rank {rank}, but none {lost}", file=path, line=number)
-    hosts = {host: bool(NUMBER.fullmatch(host)) for host, _ in found.values()}
+    for rank, (_, line) in ranks.items():
+        if rank >= len(ranks):
+            lost = next(number for number in range(len(ranks)) if number not in ranks)
+            raise UserError(f"found rank {rank}, but none {lost}", file=path, line=line)
+    hosts = {host: bool(NUMBER.fullmatch(host)) for host, _ in ranks.values()}
     if len(set(hosts.values())) > 1:
-        odd = next(entry for entry in found.values() if hosts[entry[0]] != next(iter(hosts.values())))
+        odd = next(entry for entry in ranks.values() if hosts[entry[0]] != next(iter(hosts.values())))
         raise UserError(f"found '{odd[0]}', wanted all hosts by name or all by number", file=path, line=odd[1])
-    return tuple(found[rank] for rank in range(len(found)))
+    return tuple(ranks[rank] for rank in range(len(ranks)))
 
 
 LAYOUT = Layout(

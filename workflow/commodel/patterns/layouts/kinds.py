@@ -11,7 +11,8 @@ import re
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.layouts import Defaults, Layout, whole
+from commodel.patterns.arguments import whole_number
+from commodel.patterns.layouts import Defaults, Layout
 
 FORM = "kinds:TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
 KINDS = ("core", "accelerator")
@@ -41,7 +42,7 @@ def nodes_and_kinds(arguments: str, ranks: int) -> tuple[np.ndarray, np.ndarray]
     room = 0
     for part in arguments.split(","):
         holds, _, written = (word.strip() for word in part.partition("@"))
-        nodes, kinds = whole(written, FORM), _processes(holds, arguments)
+        nodes, kinds = whole_number(written, FORM), _processes(holds, arguments)
         used = min(nodes, -(-(ranks - room) // len(kinds))) if kinds and ranks > room else 0
         node.append(np.repeat(np.arange(first, first + used), len(kinds)))
         kind.append(np.tile(np.array(kinds, dtype=str), used))

@@ -17,10 +17,10 @@ HEADER = ["node", "parent"]
 MAX_BYTES = 256 * MIB
 
 
-class Found:
+class Nodes:
     """The nodes of a file in order, each with its line; and the parent of each that has one, with the line of that."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.seen: dict[str, int] = {}
         self.parent_of: dict[str, tuple[str, int]] = {}
@@ -36,12 +36,12 @@ class Found:
 def read_tree(path: Path) -> Tree:
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
     table = bool(lines) and _cells(lines[0]) == HEADER
-    found = _table(path, lines) if table else _mrnet(path, lines)
-    check_size(len(found.seen))
-    return _as_written(found) or _numbered(found)
+    nodes = _table(path, lines) if table else _mrnet(path, lines)
+    check_size(len(nodes.seen))
+    return _as_written(nodes) or _numbered(nodes)
 
 
-def _table(path: Path, lines: list[str]) -> Found:
+def _table(path: Path, lines: list[str]) -> Nodes:
     """Whole numbers as names are put in their order, and so are a node's children; other names keep the file's."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
@@ -56,28 +56,28 @@ def _table(path: Path, lines: list[str]) -> Found:
         rows[node] = (parent, number)
     if all(node.isdigit() for node in rows):
         rows = dict(sorted(rows.items(), key=lambda row: int(row[0])))
-    found = Found(path)
+    nodes = Nodes(path)
     for node, (parent, number) in rows.items():
         if parent and parent not in rows:
             raise UserError(f"found the parent '{parent}', which has no line of its own", file=path, line=number)
-        found.seen[node] = number
+        nodes.seen[node] = number
         if parent:
-            found.edge(node, parent, number)
-    return found
+            nodes.edge(node, parent, number)
+    return nodes
 
 
 def _cells(line: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(",")]
 
 
-def _mrnet(path: Path, lines: list[str]) -> Found:
-    found = Found(path)
+def _mrnet(path: Path, lines: list[str]) -> Nodes:
+    nodes = Nodes(path)
     for number, parent, children in _statements(path, lines):
-        found.seen.setdefault(parent, number)
+        nodes.seen.setdefault(parent, number)
         for child in children:
-            found.edge(child, parent, number)
-            found.seen.setdefault(child, number)
-    return found
+            nodes.edge(child, parent, number)
+            nodes.seen.setdefault(child, number)
+    return nodes
 
 
 def _statements(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
@@ -101,18 +101,18 @@ def _statements(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[s
         raise UserError(f"the statement '{' '.join(words)}' has no ';'", file=path, line=start)
 
 
-def _as_written(found: Found) -> Tree | None:
+def _as_written(nodes: Nodes) -> Tree | None:
     """A tree whose nodes are numbered as here, parents before children, keeps its numbers, and so its ranks."""
-    if list(found.seen) != [str(number) for number in range(len(found.seen))]:
+    if list(nodes.seen) != [str(number) for number in range(len(nodes.seen))]:
         return None
-    parent = np.array([int(found.parent_of.get(name, ("-1", 0))[0]) for name in found.seen], dtype=int)
+    parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.seen], dtype=int)
     in_order = np.array_equal(parent < 0, np.arange(len(parent)) == 0) and np.all(parent < np.arange(len(parent)))
     return Tree(parent) if len(parent) and in_order else None
 
 
-def _numbered(found: Found) -> Tree:
+def _numbered(nodes: Nodes) -> Tree:
     """Numbers the nodes breadth first from the one root; what is then unreachable stands in a cycle."""
-    path, seen, parent_of = found.path, found.seen, found.parent_of
+    path, seen, parent_of = nodes.path, nodes.seen, nodes.parent_of
     roots = [name for name in seen if name not in parent_of]
     if seen and not roots:
         raise UserError(f"a cycle: every node has a parent, '{next(iter(seen))}' too", file=path, line=1)

@@ -53,12 +53,12 @@ def reached(end: int, travel: int, unit: int, enough: int) -> int:
 
 def _choose(n: int, k: int, enough: int) -> int:
     """C(n, k), or at least `enough` if it is that."""
-    found, k = 1, min(k, n - k)
+    product, k = 1, min(k, n - k)
     for factor in range(1, k + 1):
-        found = found * (n - k + factor) // factor
-        if found >= enough:
+        product = product * (n - k + factor) // factor
+        if product >= enough:
             break
-    return found
+    return product
 
 
 def _finish(nodes: int, travel: int, unit: int) -> int:

@@ -33,9 +33,7 @@ def mrnet(tree: Tree) -> str:
     names = _names(tree)
     children = children_of(tree)
     return "\n".join(
-        f"{names[parent]} => {' '.join(names[child] for child in found)} ;"
-        for parent, found in enumerate(children)
-        if found
+        f"{names[parent]} => {' '.join(names[child] for child in own)} ;" for parent, own in enumerate(children) if own
     )
 
 

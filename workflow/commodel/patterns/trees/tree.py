@@ -51,34 +51,9 @@ def by_levels(fanouts: list[int]) -> Tree:
         check_size(first + level + level * fanout)
         parents.append(np.repeat(np.arange(first, first + level), fanout))
         first, level = first + level, level * fanout
-    found = Tree(np.concatenate(parents))
-    found.__dict__["depth"] = np.repeat(np.arange(len(parents)), [len(column) for column in parents])
-    return found
+    return Tree(np.concatenate(parents))
 
 
 def check_size(nodes: int) -> None:
     if nodes > MAX_NODES:
         raise UserError(f"a tree of {nodes:,} nodes; the limit is {MAX_NODES:,}")
-
-
-def whole_numbers(text: str, separator: str, form: str) -> list[int]:
-    """The positive whole numbers of a topology's arguments, e.g. '4x4'."""
-    parts = text.split(separator)
-    if not all(part.isascii() and part.isdigit() and int(part[:9]) > 0 and len(part) < 9 for part in parts):
-        raise UserError(f"found '{text}', wanted {form}")
-    return [int(part) for part in parts]
-
-
-def one_number(text: str, form: str) -> int:
-    numbers = whole_numbers(text, ",", form)
-    if len(numbers) != 1:
-        raise UserError(f"found '{text}', wanted {form}")
-    return numbers[0]
-
-
-def sized(text: str, form: str) -> tuple[str, int]:
-    """What stands before the '@', and the number of nodes after it."""
-    before, at, nodes = text.partition("@")
-    if not at:
-        raise UserError(f"found '{text}', wanted {form}")
-    return before, one_number(nodes, form)

@@ -3,8 +3,9 @@
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.patterns.arguments import whole_numbers
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, check_size, whole_numbers
+from commodel.patterns.trees.tree import Tree, check_size
 
 FORM = "groups:SIZE[xTIMES],SIZE[xTIMES],…"
 

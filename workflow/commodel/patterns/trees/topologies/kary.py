@@ -1,8 +1,9 @@
 """Every inner node has K children, every leaf is H levels down: kary:2^4 is the full binary tree with 16 leaves."""
 
 from commodel.errors import UserError
+from commodel.patterns.arguments import whole_numbers
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, by_levels, whole_numbers
+from commodel.patterns.trees.tree import Tree, by_levels
 
 FORM = "kary:FANOUT^HEIGHT"
 

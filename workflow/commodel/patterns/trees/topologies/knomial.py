@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from commodel.errors import UserError
+from commodel.patterns.arguments import before_nodes, whole_number
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, check_size, sized
+from commodel.patterns.trees.tree import Tree, check_size
 
 FORM = "knomial:K@NODES"
 
@@ -23,10 +23,8 @@ def knomial(base: int, nodes: int) -> Tree:
 
 
 def build(text: str) -> Tree:
-    factor, nodes = sized(text, FORM)
-    if not (factor.isascii() and factor.isdigit() and len(factor) < 9 and int(factor) > 1):
-        raise UserError(f"found 'knomial:{text}', wanted {FORM} with a whole number K of 2 or more")
-    return knomial(int(factor), nodes)
+    base, nodes = before_nodes(text, FORM)
+    return knomial(whole_number(base, f"{FORM} with a whole number K of 2 or more", least=2), nodes)
 
 
 TOPOLOGY = Topology(name="knomial", form=FORM, title="k-nomial tree; K = 2 is the binomial one", build=build)

@@ -5,16 +5,17 @@ three numbers: only their ratios count."""
 from fractions import Fraction
 
 from commodel.errors import UserError
+from commodel.patterns.arguments import before_nodes
 from commodel.patterns.trees.soonest import soonest
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, sized
+from commodel.patterns.trees.tree import Tree
 from commodel.units import bare_number, parse_number, parse_seconds
 
 FORM = "optimal:L,o,g@NODES"
 
 
 def build(text: str) -> Tree:
-    written, nodes = sized(text, FORM)
+    written, nodes = before_nodes(text, FORM)
     times = written.split(",")
     if len(times) != 3:
         raise UserError(f"found 'optimal:{text}', wanted {FORM} with times such as 5us")

@@ -3,23 +3,17 @@ The same seed gives the same tree."""
 
 import numpy as np
 
-from commodel.errors import UserError
+from commodel.patterns.arguments import with_seed
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, check_size, one_number
-from commodel.units import parse_count
+from commodel.patterns.trees.tree import Tree, check_size
 
 FORM = "random:NODES@SEED"
 
 
 def build(text: str) -> Tree:
-    written, _, seed = text.partition("@")
-    nodes = one_number(written, FORM)
+    nodes, seed = with_seed(text, FORM)
     check_size(nodes)
-    try:
-        start = parse_count(seed, 0, 2**63 - 1)
-    except UserError:
-        raise UserError(f"found 'random:{text}', wanted {FORM}, a whole number of 0 or more as seed") from None
-    numbers = np.random.Generator(np.random.PCG64(start))
+    numbers = np.random.Generator(np.random.PCG64(seed))
     return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
 
 

@@ -1,0 +1,102 @@
+"""What MPI libraries call the algorithms here: functions in which every rank sends the same messages in the same order,
+and where not. Held against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_libraries.py`.
+"""
+
+from dataclasses import dataclass
+
+OPEN_MPI, MPICH = "Open MPI", "MPICH"
+FEW = "with fewer elements than ranks it is linear"
+LINEAR = "linear where the operation does not commute, or elements are fewer than the power of two that works"
+EVEN = "beyond a power of two the even ranks of the first pairs hand over whole vectors; even shares"
+ODD = "beyond a power of two the odd ranks of the first pairs hand over whole vectors; even shares"
+EITHER = "reduces and broadcasts with whatever Open MPI chooses for each"
+RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can say"
+RADIX_4 = "K is coll_tuned_bcast_algorithm_knomial_radix, 4 unless set"
+THROTTLED = "at most MPIR_CVAR_ALLTOALL_THROTTLE at once; a rank sends to itself, too"
+
+# Algorithm, function of ompi_coll_base, its number in Open MPI's rules (0: no rule can name it), how it differs.
+# Of an algorithm with two of them the first cuts nothing into segments.
+OPEN_MPI_FUNCTIONS = (
+    ("allgather-bruck", "allgather_intra_bruck", 2),
+    ("allgather-neighbor-exchange", "allgather_intra_neighborexchange", 5),
+    ("allgather-recursive-doubling", "allgather_intra_recursivedoubling", 3),
+    ("allgather-ring", "allgather_intra_ring", 4),
+    ("allreduce-rabenseifner", "allreduce_intra_redscat_allgather", 6, LINEAR),
+    ("allreduce-recursive-doubling", "allreduce_intra_recursivedoubling", 3),
+    ("allreduce-reduce-bcast", "allreduce_intra_nonoverlapping", 0, EITHER),
+    ("allreduce-ring", "allreduce_intra_ring", 4, "with fewer elements than ranks it is recursive doubling"),
+    ("allreduce-ring", "allreduce_intra_ring_segmented", 5),
+    ("alltoall-bruck", "alltoall_intra_bruck", 3),
+    ("alltoall-linear", "alltoall_intra_basic_linear", 1),
+    ("alltoall-pairwise", "alltoall_intra_pairwise", 2),
+    ("barrier-binomial", "barrier_intra_tree", 6),
+    ("barrier-dissemination", "barrier_intra_bruck", 4),
+    ("barrier-linear", "barrier_intra_basic_linear", 1),
+    ("bcast-binary", "bcast_intra_bintree", 5),
+    ("bcast-binomial", "bcast_intra_knomial", 0, RADIX_2),
+    ("bcast-binomial-near", "bcast_intra_binomial", 6),
+    ("bcast-chain", "bcast_intra_pipeline", 3),
+    ("bcast-knomial", "bcast_intra_knomial", 7, RADIX_4),
+    ("bcast-linear", "bcast_intra_basic_linear", 1),
+    ("bcast-scatter-allgather", "bcast_intra_scatter_allgather", 8, FEW),
+    ("bcast-scatter-allgather-ring", "bcast_intra_scatter_allgather_ring", 9, FEW),
+    ("bcast-split-binary", "bcast_intra_split_bintree", 4),
+    ("gather-binomial", "gather_intra_binomial", 2),
+    ("gather-linear", "gather_intra_basic_linear", 1, "the root receives from one rank after the other"),
+    ("gather-linear-sync", "gather_intra_linear_sync", 3),
+    ("reduce-binary", "reduce_intra_binary", 4),
+    ("reduce-binomial", "reduce_intra_binomial", 5),
+    ("reduce-in-order", "reduce_intra_in_order_binary", 6),
+    ("reduce-linear", "reduce_intra_basic_linear", 1, "the root receives from the last rank first, one at a time"),
+    ("reduce-rabenseifner", "reduce_intra_redscat_gather", 7, LINEAR),
+    ("reduce-scatter-recursive-halving", "reduce_scatter_intra_basic_recursivehalving", 2),
+    ("reduce-scatter-ring", "reduce_scatter_intra_ring", 3),
+    ("scatter-binomial", "scatter_intra_binomial", 2),
+    ("scatter-linear", "scatter_intra_basic_linear", 1),
+)
+# Algorithm, function of MPIR, how it differs.
+MPICH_FUNCTIONS = (
+    ("allgather-bruck", "Allgather_intra_brucks"),
+    ("allgather-recursive-doubling", "Allgather_intra_recursive_doubling", "powers of two only"),
+    ("allgather-ring", "Allgather_intra_ring"),
+    ("allreduce-rabenseifner", "Allreduce_intra_reduce_scatter_allgather", EVEN),
+    ("allreduce-recursive-doubling", "Allreduce_intra_recursive_doubling"),
+    ("alltoall-bruck", "Alltoall_intra_brucks"),
+    ("alltoall-linear", "Alltoall_intra_scattered", THROTTLED),
+    ("alltoall-pairwise", "Alltoall_intra_pairwise", "at powers of two step i exchanges with rank XOR i"),
+    ("barrier-dissemination", "Barrier_intra_dissemination", "since 4.1 k_dissemination with K = 2"),
+    ("bcast-binomial", "Bcast_intra_binomial"),
+    ("bcast-scatter-allgather", "Bcast_intra_scatter_recursive_doubling_allgather"),
+    ("bcast-scatter-allgather-ring", "Bcast_intra_scatter_ring_allgather"),
+    ("gather-binomial", "Gather_intra_binomial"),
+    ("reduce-binomial", "Reduce_intra_binomial"),
+    ("reduce-rabenseifner", "Reduce_intra_reduce_scatter_gather", ODD),
+    ("reduce-scatter-pairwise", "Reduce_scatter_intra_pairwise"),
+    ("reduce-scatter-recursive-halving", "Reduce_scatter_intra_recursive_halving"),
+    ("scatter-binomial", "Scatter_intra_binomial"),
+)
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function of an MPI library; `differs` says where it sends other messages than the algorithm."""
+
+    library: str
+    function: str
+    number: int = 0  # Open MPI's own, where a rule can name it
+    differs: str = ""
+
+
+def routines(algorithm: str) -> tuple[Routine, ...]:
+    """The functions that send what an algorithm sends, Open MPI's first."""
+    open_mpi = [
+        Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *differs)
+        for name, function, number, *differs in OPEN_MPI_FUNCTIONS
+        if name == algorithm
+    ]
+    mpich = [
+        Routine(MPICH, f"MPIR_{function}", 0, *differs)
+        for name, function, *differs in MPICH_FUNCTIONS
+        if name == algorithm
+    ]
+    return (*open_mpi, *mpich)
