@@ -1,6 +1,11 @@
 """Fits a family to measured collectives instead of probes: the values whose prices of the very schedules that were
 measured come nearest to the times. What is fitted this way is not held out, and says so.
 
+    >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
+    >>> fitted = fit_points(family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
+    >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
+    {'alpha.a': '1e-05', 'beta.a': '1e-09'}
+
 Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
 twice as slow as much as twice as fast. All values are positive, so their logarithms are searched, from many starts.
 Where several sets of values meet the points equally well, the one nearest to the family's first guess is taken.
@@ -75,7 +80,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     stacks = list(stacked(points))
     guess = dict(entry.from_points)
     works = any(pattern.work.bytes.any() for _, pattern in stacks)
-    if works and entry.uses_bytes and "gamma" in {parameter.name for parameter in entry.parameters}:
+    if works and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at one small size it would be told from nothing
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
@@ -88,15 +93,10 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     reach = _reach(task, logs, as_good)
     values = {name: exp(logs[:, i]) for i, name in enumerate(guess)}
     back = np.argsort(order)
-    evidence = curve(
-        "price of the fitted points",
-        ("size of the operation / B", "time / s"),
-        [float(points[number].bytes) for number in back],
-        given,
-        task.prices(best[None])[0, back],
-        entry.equation,
-        len(guess),
-    )
+    sizes = [float(points[number].bytes) for number in back]
+    labels = ("size of the operation / B", "time / s")
+    title, prices = "price of the fitted points", task.prices(best[None])[0, back]
+    evidence = curve(title, sizes, given, prices, entry.equation, len(guess), labels)
     messages = np.concatenate([pattern.bytes.ravel() for _, pattern in stacks])
     within = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     return Fitted(values, within, forms=forms, unknown=_not_told_apart(reach), reach=reach, curves=(evidence,))
@@ -183,13 +183,13 @@ def _crossings(offsets: np.ndarray, growth: np.ndarray) -> np.ndarray:
     """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
     of 0 it is 0."""
     half = len(offsets) // 2
-    found = []
+    crossings = []
     for side in (slice(half - 1, None, -1), slice(half, None)):
         far, root = np.abs([0.0, *offsets[side]]), np.sqrt(np.maximum([0.0, *growth[side]], 0))
         last = int(np.flatnonzero(root <= 1)[-1])
         share = (1 - root[last]) / (root[last + 1] - root[last]) if last + 1 < len(far) else 0.0
-        found.append(far[last] + share * (far[min(last + 1, len(far) - 1)] - far[last]))
-    return np.array([-found[0], found[1]])
+        crossings.append(far[last] + share * (far[min(last + 1, len(far) - 1)] - far[last]))
+    return np.array([-crossings[0], crossings[1]])
 
 
 def _not_told_apart(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:

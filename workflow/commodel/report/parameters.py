@@ -4,7 +4,8 @@ from, and what each family says and ignores."""
 import math
 from collections.abc import Mapping, Sequence
 
-from commodel.models.pricing.functions import FORM_NAMES, KNOT, text
+from commodel.models.keys import parse
+from commodel.models.pricing.functions import FORM_NAMES, text
 from commodel.records import Estimate, ParameterSet
 from commodel.report.evidence import flat, ordered, rows
 from commodel.report.frames import PLATFORM
@@ -42,16 +43,14 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
     for each in ordered(sets):
         head = {"platform": each.platform, "simulated": simulation(each.simulated), "family": each.family}
         for name, estimate in each.values.items():
-            function, _, last = name.rpartition(".")
-            known = named(each, definitions, name, function) | shown(estimate)
-            if function and (place := KNOT.fullmatch(last)):
-                level = int(place[2]) if place[2] else None
-                samples.append(head | known | {"name": function, "at": int(place[1]), "level": level})
+            known = named(each, definitions, name) | shown(estimate)
+            if sample := parse(name).sample:
+                samples.append(head | known | {"name": parse(name).function, "at": sample[0], "level": sample[1]})
             else:
                 scalars.append(head | known | {"name": name})
         for name, reason in each.missing.items():
             absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
-            scalars.append(head | named(each, definitions, name, "") | absent | {"name": name})
+            scalars.append(head | named(each, definitions, name) | absent | {"name": name})
         ends = each.bytes_range
         sources.append(
             head
@@ -99,9 +98,9 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
     return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
 
 
-def named(each: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str, function: str) -> dict:
+def named(each: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """What a value is: the form of its function and the meaning of its parameter, found by its longest known name."""
-    names = [name, function, name.partition(".")[0]]
+    names = [name, parse(name).function, parse(name).parameter]
     form = next((each.forms[key] for key in names if key in each.forms), "")
     meaning = next((definitions[each.family, key] for key in names if (each.family, key) in definitions), "")
     return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
