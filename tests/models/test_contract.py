@@ -10,9 +10,9 @@ from commodel.errors import UserError
 from commodel.files.sets import write_parameters
 from commodel.fit.leftout import left_out
 from commodel.fit.probes import as_parameters
+from commodel.keys import parse
 from commodel.models.families import complete, family, family_names, read_set
 from commodel.models.fitting.observed import Observed, estimate
-from commodel.models.keys import parse
 from commodel.models.pricing.functions import FORMS, TABLE
 from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread

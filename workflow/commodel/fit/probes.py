@@ -8,9 +8,9 @@ import pandas as pd
 
 from commodel.errors import UserError, suggest
 from commodel.fit.leftout import left_out
+from commodel.keys import parse
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
-from commodel.models.keys import parse
 from commodel.models.probes import probe
 from commodel.records import ParameterSet, Plan
 

@@ -4,7 +4,7 @@ from, and what each family says and ignores."""
 import math
 from collections.abc import Mapping, Sequence
 
-from commodel.models.keys import parse
+from commodel.keys import parse
 from commodel.models.pricing.functions import FORM_NAMES, text
 from commodel.records import Estimate, ParameterSet
 from commodel.report.evidence import flat, ordered, rows

@@ -10,10 +10,10 @@ from commodel.errors import UserError, one_line, suggest
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
+from commodel.keys import key, parse
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
-from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import FORM_NAMES, FORMS, PIECEWISE, TABLE, coefficient_unit, takes, text
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule

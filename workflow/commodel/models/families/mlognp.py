@@ -11,10 +11,10 @@ in turn. Where copies take no time, as on simulated platforms, the network's tra
 
 import numpy as np
 
+from commodel.keys import Pair, parse
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.regression import line
-from commodel.models.keys import Pair, parse
 from commodel.models.pricing.replay import Costs, finish_times
 
 COPY = "ctm"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commodel.keys import key
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.regression import choose_form, line, mean, shape_coefficients
-from commodel.models.keys import key
 from commodel.models.pricing.functions import FORMS, evaluate, text
 from commodel.records import Curve
 

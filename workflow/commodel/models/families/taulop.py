@@ -20,12 +20,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from commodel.keys import Pair, key
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import sampled_curve
 from commodel.models.fitting.observed import Cases, at_common
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.roundtrips import half_trip, pair_probes
-from commodel.models.keys import Pair, key
 from commodel.models.pricing.concurrency import MEMORY, NETWORK, Terms, terms, total, transmissions
 from commodel.models.pricing.pairs import Pairs, holding
 from commodel.models.pricing.supersteps import longest_work

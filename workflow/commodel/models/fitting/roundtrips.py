@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commodel.keys import Pair
 from commodel.models import Array
 from commodel.models.fitting.observed import Observed, at_common
 from commodel.models.fitting.regression import line, mean
-from commodel.models.keys import Pair
 from commodel.units import format_bytes
 
 BURST = 16

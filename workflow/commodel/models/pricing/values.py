@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commodel.keys import parse
 from commodel.models import Array
-from commodel.models.keys import parse
 from commodel.models.pricing.functions import TABLE, Samples, evaluate
 from commodel.records import ParameterSet
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from commodel.models.keys import SAME, Pair
+from commodel.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 from commodel.registry import lookup
