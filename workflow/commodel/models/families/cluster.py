@@ -9,16 +9,15 @@ receives keeps it from sending (equation 2). A long message is a train of packet
 trip when all overheads are taken off.
 """
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.observed import COUNTED, at_common
-from commodel.models.fitting.regression import ALIKE, least_squares, mean, piecewise
+from commodel.models.fitting.regression import least_squares, mean, piecewise
 from commodel.models.fitting.roundtrips import round_trips
+from commodel.models.fitting.sharing import fit_sharing
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.models.pricing.window import transfer_ratio
 from commodel.patterns.schedule import KINDS
@@ -27,8 +26,6 @@ from commodel.records import Curve
 PACKET = 1500.0
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY = ("L_0", "L_p", "L_m")
-
-Terms = Callable[[float], list[Array]]  # of L(m, p), with a capacity
 
 
 def fit(observed: Observed) -> Fitted:
@@ -96,63 +93,15 @@ def _background(observed: Observed) -> tuple[np.ndarray, Array]:
 
 
 def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
-    """Round trips of several pairs at once, overheads taken off, against ranks and size. The capacity is searched for:
-    where sharing explains nothing, it was not reached."""
+    """Round trips of several pairs at once, overheads taken off, against ranks and size."""
     pairs = observed.cases("pairs")
     size, ranks = pairs["bytes"].astype(float), 2.0 * pairs["pairs"]
     left = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
-    weights = 1 / pairs.seconds[0] ** 2
     throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
-
-    def terms(capacity: float) -> list[Array]:
-        return [np.ones(len(size)), ranks, size * np.maximum(1, throughput / capacity)]
-
-    capacity = _capacity(terms, left, weights, throughput)
-    L = np.empty((len(left), 3))
-    for value in np.unique(capacity):
-        # Row 0 goes along: what a line misses is put on its draws again.
-        rows = np.concatenate([[0], np.flatnonzero(capacity == value)])
-        L[rows[1:]] = least_squares(terms(value), left[rows], weights)[1:]
-    L[0] = least_squares(terms(capacity[0]), left[:1], weights)
-    L = np.maximum(L, 0)
-    fitted = L[0] @ np.array(terms(capacity[0]))
+    capacity, L, fitted = fit_sharing(ranks, size, throughput, left, 1 / pairs.seconds[0] ** 2)
     evidence = curve("latency, pairs at once", size, left[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
-
-
-def _capacity(terms: Terms, left: Array, weights: Array, throughput: Array) -> Array:
-    """The capacity with the smallest misfit, for every draw; infinite where none explains more than no limit does."""
-    from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
-
-    root = np.sqrt(weights / weights.max())
-
-    def misfits(candidates: Iterable[float], rows: slice) -> Array:
-        """(candidates, rows)"""
-        sums = []
-        for capacity in candidates:
-            columns = np.stack(terms(capacity), axis=-1) * root[:, None]
-            scale = np.abs(columns).max(axis=0)
-            solver = np.linalg.pinv(columns / scale, rcond=ALIKE)
-            rest = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
-            sums.append(np.sum(rest**2, axis=-1))
-        return np.array(sums)
-
-    def misfit(log: float) -> float:
-        return misfits([np.exp(log)], slice(1))[0, 0]
-
-    coarse = np.geomspace(throughput[throughput > 0].min(), throughput.max(), 40)
-    without = misfit(np.inf)
-    scores = misfits(coarse, slice(1))[:, 0]
-    best = int(np.argmin(scores))
-    if scores[best] > 0.7 * without - 1e-12 * np.sum((left[0] * root) ** 2):
-        return np.full(len(left), np.inf)
-    ends = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
-    fine = np.geomspace(*ends, 60)
-    capacity = fine[np.argmin(misfits(fine, slice(None)), axis=0)]
-    exact = minimize_scalar(misfit, bounds=np.log(ends), method="bounded", options={"xatol": 1e-9})
-    capacity[0] = np.exp(exact.x)
-    return capacity
 
 
 def _buffer(observed: Observed) -> tuple[Array, str]:
