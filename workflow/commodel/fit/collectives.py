@@ -27,6 +27,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.fit.probes import as_parameters
 from commodel.fit.search import BRIEF, FAR, LONG, MOVE, Task
+from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.descent import SMALL
@@ -102,7 +103,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     return Fitted(values, within, forms=forms, unknown=_not_told_apart(reach), reach=reach, curves=(evidence,))
 
 
-def _in_order(points: list[Point], seconds: np.ndarray) -> tuple[np.ndarray, list[Point], np.ndarray]:
+def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
     """The same whatever the order of the table, and without the digits in which equal times may differ; first where
     each stood."""
     rounded = np.array([float(f"{time:.{DIGITS}g}") for time in seconds])
@@ -110,7 +111,7 @@ def _in_order(points: list[Point], seconds: np.ndarray) -> tuple[np.ndarray, lis
     return np.array(order), [points[number] for number in order], rounded[order]
 
 
-def _that_it_sees(entry: Family, points: list[Point], seconds: np.ndarray) -> tuple[list[Point], np.ndarray]:
+def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
     """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes."""
     if entry.uses_bytes:
         return points, seconds
@@ -123,7 +124,7 @@ def _that_it_sees(entry: Family, points: list[Point], seconds: np.ndarray) -> tu
     return [points[number] for number in kept], seconds[kept]
 
 
-def _best(task: Task, guess: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """The best logarithms, and all that were found that are as good. The best is what costs least where a distance
     from the guess costs too, if only a little: so values that the points do not tell apart are not left to chance."""
     starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (STARTS, len(guess)))])
@@ -140,7 +141,7 @@ def _noise(task: Task, loss: float) -> float:
     return max(loss / (len(task.seconds) - len(task.names)), LEAST_NOISE)
 
 
-def _drawn(task: Task, best: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     """The best logarithms, then draws of them; fewer where long schedules make pricing slow."""
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), np.sum(misfit**2) / (len(misfit) - len(best))
@@ -156,7 +157,7 @@ def _drawn(task: Task, best: np.ndarray, rng: np.random.Generator) -> np.ndarray
     return np.vstack([best, np.where(as_good[:, None], far, near)])
 
 
-def _leverage(slopes: np.ndarray) -> np.ndarray:
+def _leverage(slopes: Array) -> Array:
     """How much each point's own time counts in its price, from slopes (values, points)."""
     normal = products(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
@@ -164,7 +165,7 @@ def _leverage(slopes: np.ndarray) -> np.ndarray:
     return np.sum(solved * slopes.T, axis=1)
 
 
-def _reach(task: Task, logs: np.ndarray, as_good: np.ndarray) -> dict[str, tuple[float, float]]:
+def _reach(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
     there until the sum of squares grows by that of one more free value."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
@@ -179,7 +180,7 @@ def _reach(task: Task, logs: np.ndarray, as_good: np.ndarray) -> dict[str, tuple
     return reach
 
 
-def _crossings(offsets: np.ndarray, growth: np.ndarray) -> np.ndarray:
+def _crossings(offsets: Array, growth: Array) -> Array:
     """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
     of 0 it is 0."""
     half = len(offsets) // 2

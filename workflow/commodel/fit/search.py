@@ -9,7 +9,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.fitting.descent import descend
+from commodel.models.fitting.descent import Residuals, descend
 from commodel.models.fitting.portable import exp, log
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
@@ -53,21 +53,14 @@ class Task:
 
     def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
         """From each row of `start` to misfits nearest to its row of `target`: logarithms, sums of squares."""
-        bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
-
-        def residuals(rows: np.ndarray, logs: Array) -> Array:
-            return self.misfit(logs) - target[rows]
-
-        return descend(residuals, start, bounds, steps, rests=RESTS, **STEP)
+        return _descended(lambda rows, logs: self.misfit(logs) - target[rows], start, steps, RESTS)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
         """From each row of `start` to the minimum, where being FAR from the guess costs `pull`."""
-        bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
-
-        def residuals(rows: np.ndarray, logs: Array) -> Array:
-            return np.hstack([self.misfit(logs), np.sqrt(pull) * (logs - guess) / FAR])
-
-        return descend(residuals, start, bounds, LAST, rests=SETTLED, **STEP)
+        share = np.sqrt(pull)
+        return _descended(
+            lambda _, logs: np.hstack([self.misfit(logs), share * (logs - guess) / FAR]), start, LAST, SETTLED
+        )
 
     def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
         """A value put at each of `REACH` below and above its best: how far that is, and the sum of squares that is left
@@ -82,3 +75,8 @@ class Task:
 
         bounds = best - 2 * BOUND, best + 2 * BOUND
         return offsets, descend(residuals, start, bounds, LONG, rests=RESTS, **STEP)[1]
+
+
+def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
+    bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+    return descend(residuals, start, bounds, steps, rests=rests, **STEP)

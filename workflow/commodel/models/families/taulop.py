@@ -133,8 +133,8 @@ def _seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
 def _lasts(values: Values, channel: int, pair: Pair, size: int, done: int, count: int, message: int) -> Array:
     """A term between nodes of one pair of types: its messages' first bytes with an overhead, or the rest of them."""
     if done < 0:
-        overhead = _function(values, f"o_{channel}", _where(channel, pair), message)
-        return _transfers(values, channel, pair, size, count) + overhead
+        transferred = _transfers(values, channel, pair, size, count)
+        return transferred + _function(values, f"o_{channel}", _where(channel, pair), message)
     begun = _transfers(values, channel, pair, done, count)
     return np.maximum(_transfers(values, channel, pair, done + size, count) - begun, 0.0)
 
