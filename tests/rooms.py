@@ -12,7 +12,7 @@ BEGIN, END = "<!-- map: make map -->\n", "<!-- end of map -->\n"
 
 # From the ground up. What lies on the top floor beside them may be imported from everywhere.
 ROOMS = (
-    *("files", "platforms", "patterns", "models", "interchange", "fit", "plan", "price", "results", "measure"),
+    *("files", "platforms", "patterns", "models", "interchange", "price", "fit", "plan", "results", "measure"),
     *("compare", "advice", "report", "cli"),
 )
 

@@ -7,12 +7,13 @@ from commodel.advice.waves import Stream, repeated
 from commodel.models.families import complete, family, family_names
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
+from commodel.price.model import Model
 from tests.patterns.catalogue import point
 
 
 def between(name, pattern, forms=None, **numbers):
     values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, forms or {})
-    found = Stream(pattern).period(family(name), complete(family(name), values))
+    found = Stream(pattern).period(Model.of(family(name), values))
     return None if found is None else float(np.ravel(found)[0])
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests import slow_replay
+from tests.models.synthetic import costs
 from tests.patterns.catalogue import point
 
-from commodel.models.families import costs, family, given
+from commodel.models.families import family, given
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_platform

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.goal import from_set, goal, untimed
-from commodel.models.families import costs, family
+from commodel.models.families import family
 from commodel.models.families import given as values_of
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict
 from tests.interchange.goal_simulator import play, read
+from tests.models.synthetic import costs
 from tests.patterns.catalogue import catalogue, point
 from tests.tables import agree
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from commodel.models.families import family
+from commodel.models.families import Family, family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
+from commodel.patterns.schedule import Schedule
+from commodel.price.model import Model
+from commodel.records import ParameterSet
 
 SIZES = [1, 16, 256, 1024, 4096, 16384, 65536]
 Times = Mapping[str, Callable[[dict], float]]  # what a case of each probe takes, by its settings
@@ -73,3 +76,11 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
         if found:
             probes[entry] = found
     return Observed(probes, seed, truth.site.types)
+
+
+def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
+    """Cost of a schedule, (draws,) or (sizes, draws): of the estimate, or of all of the set's joint bootstrap draws."""
+    assert parameters.family == entry.name
+    model = Model.of_set(parameters, None if drawn else 0)
+    cost = np.broadcast_to(model.cost(schedule), (*schedule.bytes.shape[:-2], model.rows))
+    return cost[..., 1:] if drawn and model.rows > 1 else cost

@@ -6,20 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.files.sets import read_parameters
-from commodel.models.families import complete, costs, family
+from commodel.models.families import complete, family
 from commodel.models.families.cluster import doubts, latency
 from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import fewest, most, transfer_ratio, window
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
 from commodel.records import Estimate, ParameterSet
+from tests.models.synthetic import costs
 
 US = 1e-6
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")
 
 
 def published() -> Values:
-    return complete(family("cluster"), Values.exact(PUBLISHED))
+    return complete(family("cluster"), Values.of(PUBLISHED))
 
 
 def of(name, size):

@@ -11,16 +11,17 @@ from commodel.errors import UserError
 from commodel.files.sets import write_parameters
 from commodel.fit.leftout import left_out
 from commodel.fit.probes import as_parameters
-from commodel.models.families import complete, costs, family, family_names, read_set
+from commodel.keys import parse
+from commodel.models.families import complete, family, family_names, read_set
 from commodel.models.fitting.observed import Observed, estimate
-from commodel.models.pricing.functions import FORMS, KNOT, TABLE
+from commodel.models.pricing.functions import FORMS, TABLE
 from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import catalogue, point
 
 UNITS = ("s", "s/B", "1", "B", "B/s")
@@ -206,8 +207,7 @@ def test_no_interval_of_a_cost_goes_below_0(name):
         }
         fitted = entry.fit(Observed(probes, seed, evidence.types))
         for key, estimate_ in as_parameters(entry, fitted).values.items():
-            function, _, letter = key.rpartition(".")
-            if function.partition(".")[0] not in functions or KNOT.fullmatch(letter):
+            if parse(key).parameter not in functions or parse(key).sample:
                 assert estimate_.low >= 0, key
                 assert fitted.values[key].min() >= 0, key
         values = Values({key: draws[:, None] for key, draws in fitted.values.items()}, fitted.forms)

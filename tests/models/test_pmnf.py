@@ -6,10 +6,10 @@ import pytest
 from commodel.errors import UserError
 from commodel.fit.collectives import fit_measured
 from commodel.fit.probes import as_parameters
-from commodel.models.families import costs, family
+from commodel.models.families import family
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import point
 
 PMNF = family("pmnf")

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.fit.probes import as_parameters
-from commodel.models.families import complete, costs, family
+from commodel.models.families import complete, family
 from commodel.models.families import given as given_on_the_command_line
 from commodel.models.families.taulop import expression
-from commodel.models.pricing.concurrency import MEMORY, NETWORK, collected
+from commodel.models.pricing.concurrency import MEMORY, NETWORK, Terms
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict
 from commodel.records import Estimate, ParameterSet
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import point
 
 PAPER = {"shared": "channel", "join": "yes"}
@@ -38,6 +38,15 @@ def table(o_0, o_1, memory, network, latency=0.0) -> dict[str, float]:
         found |= {f"L_0.{size}x{level}": latency + memory * size * level for size in (0, 1000)}
         found |= {f"L_1.{size}x{level}": latency + network * size * level for size in (0, 1000)}
     return found
+
+
+def collected(several: list[Terms]) -> dict[tuple[int, int], int]:
+    """Bytes by (count, channel) of a sum of terms, A1 applied across stages: `3‖T¹(35) + 2‖T¹(166) + …`."""
+    collection: dict[tuple[int, int], int] = defaultdict(int)
+    for terms in several:
+        for count, channel, size in zip(terms.count, terms.channel, terms.bytes, strict=True):
+            collection[int(count), int(channel)] += int(size)
+    return dict(collection)
 
 
 def test_iteration_80_of_summa():
@@ -221,6 +230,6 @@ def slow(pattern, everywhere, o, transfer, latency):
 @given(patterns(), st.booleans())
 def test_the_algebra_equals_an_obvious_loop(pattern, everywhere):
     found = parameters({"shared": "channel" if everywhere else "node"}, **table(3.0, 20.0, 0.5, 2.0, latency=5.0))
-    values = complete(family("taulop"), Values.exact(found))
+    values = complete(family("taulop"), Values.of(found))
     cost = pattern.cost(family("taulop").price(pattern, values))[0]
     assert cost == pytest.approx(slow(pattern, everywhere, (3.0, 20.0), (0.5, 2.0), 5.0))

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 import pytest
 
 from commodel.interchange.taulop import read
-from commodel.models.families import costs, family
+from commodel.models.families import family
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
+from tests.models.synthetic import costs
 from tests.patterns.catalogue import point
 
 SIZES = (1, 64, 1024, 65536)

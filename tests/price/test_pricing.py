@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.streams import piece, read_stream, schema, write_stream
-from commodel.models.families import costs, family, family_names
+from commodel.models.families import family, family_names
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.pricelist import part, shapes, weight
-from commodel.price.predict import CELLS, FEWEST, predict
+from commodel.price.predict import predict
+from commodel.price.prices import CELLS, FEWEST
 from commodel.price.pricing import COLUMNS, price
+from tests.models.synthetic import costs
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import TREES, point
 
@@ -104,9 +106,9 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
-    monkeypatch.setattr("commodel.price.predict.STEP", 1 << 8)
+    monkeypatch.setattr("commodel.price.prices.STEP", 1 << 8)
     assert predict(parameters, points) == whole
-    monkeypatch.setattr("commodel.price.predict.CELLS", 1)
+    monkeypatch.setattr("commodel.price.prices.CELLS", 1)
     entry = family("loggp")
     for found, each in zip(predict(parameters, points), points, strict=True):
         drawn = costs(entry, schedule(each), parameters, drawn=True)[:FEWEST]

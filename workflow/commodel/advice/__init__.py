@@ -13,13 +13,14 @@ import pandas as pd
 
 from commodel.advice.candidates import algorithms, trees
 from commodel.advice.ground import Evidence, beside_library, deciding, doublings, library_note, on_platform, remarks
-from commodel.advice.panel import ask, estimate
+from commodel.advice.panel import ask
 from commodel.advice.windows import gather_bounds
 from commodel.compare.vote import Trust, ballot, front, trusts
 from commodel.errors import UserError
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
+from commodel.price.model import Model
 from commodel.records import ParameterSet, Point
 from commodel.units import format_bytes
 
@@ -133,7 +134,8 @@ def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
     latencies = set()
     for parameters in sets.values():
         try:
-            one, two = (estimate(parameters, schedule(_flat(job, count))) for count in (1, 2))
+            model = Model.of_set(parameters)
+            one, two = (float(model.cost(schedule(_flat(job, count)))[0]) for count in (1, 2))
         except UserError:
             continue
         if 0 < two - one < np.inf and one / (two - one) < 1e4:

@@ -8,9 +8,8 @@ import numpy as np
 from commodel.advice.waves import Stream
 from commodel.compare.vote import BLIND
 from commodel.errors import UserError
-from commodel.models.families import Family, complete, family
-from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule, stack
+from commodel.price.model import Model
 from commodel.price.reach import SURE, doubts, widening
 from commodel.records import ParameterSet
 
@@ -75,9 +74,7 @@ class Member:
     """A family of the panel with its values, and what it has said so far, candidate by candidate."""
 
     parameters: ParameterSet
-    entry: Family
-    exact: Values
-    drawn: Values  # the estimate first
+    model: Model
     costs: list[np.ndarray] = field(default_factory=list)
     periods: list[float] = field(default_factory=list)
     widening: list[float] = field(default_factory=list)
@@ -85,37 +82,19 @@ class Member:
 
     @classmethod
     def of(cls, parameters: ParameterSet, messages: int) -> "Member":
-        entry = family(parameters.family)
-        exact = complete(entry, Values.exact(parameters))
-        return cls(parameters, entry, exact, complete(entry, _with_draws(parameters, messages)))
+        """With fewer draws where a schedule is long."""
+        return cls(parameters, Model.of_set(parameters, max(FEWEST, CELLS // max(messages, 1))))
 
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         alone = stack([pattern])
-        (doubt,) = doubts(self.entry, self.parameters, self.exact, alone)
+        (doubt,) = doubts(self.model.estimate, self.parameters, alone)
         if doubt.startswith(BLIND):
             raise UserError(doubt)
-        finish = self.entry.price(pattern, self.drawn)
-        cost = pattern.cost(np.broadcast_to(finish, (*self.drawn.lead, pattern.ranks)))
+        cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
         if not (np.isfinite(cost).all() and cost[0] > 0):
             raise UserError("it prices something at 0, or at no number")
-        period = stream.period(self.entry, self.exact) if stream else None
+        period = stream.period(self.model.estimate) if stream else None
         self.doubts.append(doubt)
-        self.widening.append(float(np.log(widening(self.entry, self.parameters, alone)[0]) / SURE))
+        self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / SURE))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))
         self.periods.append(np.nan if period is None else float(np.ravel(period)[0]))
-
-
-def estimate(parameters: ParameterSet, pattern: Schedule) -> float:
-    """The price of one pattern, without an interval."""
-    entry = family(parameters.family)
-    return float(np.ravel(pattern.cost(entry.price(pattern, complete(entry, Values.exact(parameters)))))[0])
-
-
-def _with_draws(parameters: ParameterSet, messages: int) -> Values:
-    """The estimate, then draws of it; fewer where a schedule is long."""
-    exact = Values.exact(parameters)
-    if not parameters.draws:
-        return exact
-    drawn = Values.drawn(parameters).some(0, max(FEWEST, CELLS // max(messages, 1)))
-    numbers = {name: np.concatenate([exact[name], drawn[name]]) for name in exact.numbers}
-    return Values(numbers, exact.forms, exact.settings)

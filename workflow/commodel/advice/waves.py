@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.models.families import Family
-from commodel.models.pricing.values import Values
+from commodel.models import Array
 from commodel.patterns.schedule import Schedule, Work, check_rows
+from commodel.price.model import Model
 
 FEW, MANY = 8, 16  # waves: what the second half of a stream takes is not about its start
 BRIEF = 2, 4  # of long schedules
@@ -31,15 +31,14 @@ class Stream:
         lengths = BRIEF if long else (FEW, MANY)
         return tuple((waves, repeated(self.pattern, waves)) for waves in lengths)
 
-    def period(self, entry: Family, values: Values) -> np.ndarray | None:
+    def period(self, model: Model) -> Array | None:
         """The time between waves, one a draw; None where the family says nothing about it."""
-        if entry.pipelined is not None:
-            return entry.pipelined(self.pattern, values)
-        if not entry.independent:
+        if model.entry.pipelined is not None:
+            return model.period(self.pattern)
+        if not model.entry.independent:
             return None
         (few, early), (many, late) = self._lengths
-        ends = [stream.cost(entry.price(stream, values)) for stream in (early, late)]
-        return (ends[1] - ends[0]) / (many - few)
+        return (model.cost(late) - model.cost(early)) / (many - few)
 
 
 def repeated(pattern: Schedule, waves: int) -> Schedule:

@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import fewest, most, window
+from commodel.price.model import Model
 from commodel.records import ParameterSet
 
 
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
     """How many ranks may send to one at once (equations 5 to 7 of the paper), and the algorithm that keeps to it. Where
     nothing tells how much the network holds, nothing is known to be lost: all may."""
-    values = complete(family("cluster"), Values.exact(parameters))
+    values = Model.of_set(parameters).values
     packet, senders = float(values["packet"][0, 0]), ranks - 1
     size, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
     g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))

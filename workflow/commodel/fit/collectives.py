@@ -1,6 +1,11 @@
 """Fits a family to measured collectives instead of probes: the values whose prices of the very schedules that were
 measured come nearest to the times. What is fitted this way is not held out, and says so.
 
+    >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
+    >>> fitted = fit_points(family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
+    >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
+    {'alpha.a': '1e-05', 'beta.a': '1e-09'}
+
 Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
 twice as slow as much as twice as fast. All values are positive, so their logarithms are searched, from many starts.
 Where several sets of values meet the points equally well, the one nearest to the family's first guess is taken.
@@ -22,6 +27,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.fit.probes import as_parameters
 from commodel.fit.search import BRIEF, FAR, LONG, MOVE, Task
+from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.descent import SMALL
@@ -75,7 +81,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     stacks = list(stacked(points))
     guess = dict(entry.from_points)
     works = any(pattern.work.bytes.any() for _, pattern in stacks)
-    if works and entry.uses_bytes and "gamma" in {parameter.name for parameter in entry.parameters}:
+    if works and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at one small size it would be told from nothing
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
@@ -88,21 +94,16 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     reach = _reach(task, logs, as_good)
     values = {name: exp(logs[:, i]) for i, name in enumerate(guess)}
     back = np.argsort(order)
-    evidence = curve(
-        "price of the fitted points",
-        ("size of the operation / B", "time / s"),
-        [float(points[number].bytes) for number in back],
-        given,
-        task.prices(best[None])[0, back],
-        entry.equation,
-        len(guess),
-    )
+    sizes = [float(points[number].bytes) for number in back]
+    labels = ("size of the operation / B", "time / s")
+    title, prices = "price of the fitted points", task.prices(best[None])[0, back]
+    evidence = curve(title, sizes, given, prices, entry.equation, len(guess), labels)
     messages = np.concatenate([pattern.bytes.ravel() for _, pattern in stacks])
     within = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     return Fitted(values, within, forms=forms, unknown=_not_told_apart(reach), reach=reach, curves=(evidence,))
 
 
-def _in_order(points: list[Point], seconds: np.ndarray) -> tuple[np.ndarray, list[Point], np.ndarray]:
+def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
     """The same whatever the order of the table, and without the digits in which equal times may differ; first where
     each stood."""
     rounded = np.array([float(f"{time:.{DIGITS}g}") for time in seconds])
@@ -110,7 +111,7 @@ def _in_order(points: list[Point], seconds: np.ndarray) -> tuple[np.ndarray, lis
     return np.array(order), [points[number] for number in order], rounded[order]
 
 
-def _that_it_sees(entry: Family, points: list[Point], seconds: np.ndarray) -> tuple[list[Point], np.ndarray]:
+def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
     """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes."""
     if entry.uses_bytes:
         return points, seconds
@@ -123,7 +124,7 @@ def _that_it_sees(entry: Family, points: list[Point], seconds: np.ndarray) -> tu
     return [points[number] for number in kept], seconds[kept]
 
 
-def _best(task: Task, guess: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """The best logarithms, and all that were found that are as good. The best is what costs least where a distance
     from the guess costs too, if only a little: so values that the points do not tell apart are not left to chance."""
     starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (STARTS, len(guess)))])
@@ -140,7 +141,7 @@ def _noise(task: Task, loss: float) -> float:
     return max(loss / (len(task.seconds) - len(task.names)), LEAST_NOISE)
 
 
-def _drawn(task: Task, best: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     """The best logarithms, then draws of them; fewer where long schedules make pricing slow."""
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), np.sum(misfit**2) / (len(misfit) - len(best))
@@ -156,7 +157,7 @@ def _drawn(task: Task, best: np.ndarray, rng: np.random.Generator) -> np.ndarray
     return np.vstack([best, np.where(as_good[:, None], far, near)])
 
 
-def _leverage(slopes: np.ndarray) -> np.ndarray:
+def _leverage(slopes: Array) -> Array:
     """How much each point's own time counts in its price, from slopes (values, points)."""
     normal = products(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
@@ -164,7 +165,7 @@ def _leverage(slopes: np.ndarray) -> np.ndarray:
     return np.sum(solved * slopes.T, axis=1)
 
 
-def _reach(task: Task, logs: np.ndarray, as_good: np.ndarray) -> dict[str, tuple[float, float]]:
+def _reach(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
     there until the sum of squares grows by that of one more free value."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
@@ -179,17 +180,17 @@ def _reach(task: Task, logs: np.ndarray, as_good: np.ndarray) -> dict[str, tuple
     return reach
 
 
-def _crossings(offsets: np.ndarray, growth: np.ndarray) -> np.ndarray:
+def _crossings(offsets: Array, growth: Array) -> Array:
     """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
     of 0 it is 0."""
     half = len(offsets) // 2
-    found = []
+    crossings = []
     for side in (slice(half - 1, None, -1), slice(half, None)):
         far, root = np.abs([0.0, *offsets[side]]), np.sqrt(np.maximum([0.0, *growth[side]], 0))
         last = int(np.flatnonzero(root <= 1)[-1])
         share = (1 - root[last]) / (root[last + 1] - root[last]) if last + 1 < len(far) else 0.0
-        found.append(far[last] + share * (far[min(last + 1, len(far) - 1)] - far[last]))
-    return np.array([-found[0], found[1]])
+        crossings.append(far[last] + share * (far[min(last + 1, len(far) - 1)] - far[last]))
+    return np.array([-crossings[0], crossings[1]])
 
 
 def _not_told_apart(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.families import Family, complete
+from commodel.keys import Pair
+from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes import SAME, Site, probe
+from commodel.models.probes import Site, probe
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule
+from commodel.price.model import Model
 
 MOST = 12  # cases of a probe, spread over all it has
 ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
@@ -40,7 +42,7 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
                 values = Values(
                     {key: np.array([[draws[0]]]) for key, draws in fitted.values.items()}, fitted.forms, fitted.settings
                 )
-                cost = pattern.cost(entry.price(pattern, complete(entry, values)))
+                cost = Model.of(entry, values).cost(pattern)
             except UserError:
                 continue  # without this case there is nothing to fit to
             yield float(cost[0]), float(np.median(cases[number].seconds))
@@ -53,8 +55,9 @@ def _pattern(name: str, settings: Mapping[str, object], types: Mapping[str, int]
     if pattern is None:
         return None
     nodes = place(str(settings["layout"]), int(settings["ranks"]))[: pattern.ranks]
-    one, _, two = str(settings["pair"]).partition(".")
-    if types and one:
+    pair = Pair.parse(str(settings["pair"]))
+    if types and pair.one:
         members = Site(sum(types.values()), 1, types).members()
-        nodes = np.array([members[one][0], members[one if two == SAME else two][-1]])[nodes % 2]
+        first, second = pair.types
+        nodes = np.array([members[first][0], members[second][-1]])[nodes % 2]
     return pattern.placed(nodes)

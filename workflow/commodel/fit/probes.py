@@ -8,6 +8,7 @@ import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.fit.leftout import left_out
+from commodel.keys import parse
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
 from commodel.models.probes import probe
@@ -69,7 +70,7 @@ def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
     unknown = indistinct(fitted.values) | dict(fitted.unknown)
     values = {}
     for key, draws in fitted.values.items():
-        name = key.partition(".")[0]
+        name = parse(key).parameter
         doubt = unknown.get(key, unknown.get(name, ""))
         note = "; ".join(text for text in (doubt, fitted.notes.get(key, fitted.notes.get(name, ""))) if text)
         values[key] = estimate(draws, unit(entry, key, fitted.forms), note, not doubt, fitted.reach.get(key))
@@ -89,7 +90,7 @@ def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
 
 def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
     """Values whose interval is as wide as they are: told apart from 0 only badly, or only together with another."""
-    found = {}
+    doubts = {}
     spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
     for name, draws in spread.items():
         low, high = np.percentile(draws, [2.5, 97.5])
@@ -98,5 +99,5 @@ def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
         partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
         partner = max(partners, key=partners.get, default="")
         together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
-        found[name] = f"not told apart by these data{together}: its interval is as wide as its value"
-    return found
+        doubts[name] = f"not told apart by these data{together}: its interval is as wide as its value"
+    return doubts

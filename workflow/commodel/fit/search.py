@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.models.families import Family, complete
-from commodel.models.fitting.descent import descend
+from commodel.models import Array
+from commodel.models.families import Family
+from commodel.models.fitting.descent import Residuals, descend
 from commodel.models.fitting.portable import exp, log
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
+from commodel.price.model import Model
 
 CELLS = 500_000  # of one array: sizes × draws × messages
 FAR = 4.6  # how far starts lie from a guess, either way: a factor of 100
@@ -31,52 +33,50 @@ class Task:
     names: Sequence[str]
     forms: Mapping[str, str]
     stacks: Sequence[tuple[list[int], Schedule]]
-    seconds: np.ndarray
+    seconds: Array
 
-    def prices(self, logs: np.ndarray) -> np.ndarray:
+    def prices(self, logs: Array) -> Array:
         """(draws, points) of logarithms (draws, values)."""
-        found = np.empty((len(logs), len(self.seconds)))
+        prices = np.empty((len(logs), len(self.seconds)))
         for numbers, pattern in self.stacks:
             most = max(1, CELLS // max(pattern.bytes.size, 1))
             for first in range(0, len(logs), most):
                 part = slice(first, first + most)
                 columns = exp(logs[part]).T[..., None]
                 values = Values(dict(zip(self.names, columns, strict=True)), self.forms)
-                cost = pattern.cost(self.family.price(pattern, complete(self.family, values)))
-                found[part, numbers] = np.broadcast_to(cost, (len(numbers), columns.shape[1])).T
-        return found
+                cost = Model.of(self.family, values).cost(pattern)
+                prices[part, numbers] = np.broadcast_to(cost, (len(numbers), columns.shape[1])).T
+        return prices
 
-    def misfit(self, logs: np.ndarray) -> np.ndarray:
+    def misfit(self, logs: Array) -> Array:
         return log(np.maximum(self.prices(logs), 1e-300) / self.seconds)
 
-    def nearest(self, start: np.ndarray, target: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
         """From each row of `start` to misfits nearest to its row of `target`: logarithms, sums of squares."""
-        bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+        return _descended(lambda rows, logs: self.misfit(logs) - target[rows], start, steps, RESTS)
 
-        def residuals(rows, logs):
-            return self.misfit(logs) - target[rows]
-
-        return descend(residuals, start, bounds, steps, rests=RESTS, **STEP)
-
-    def settled(self, start: np.ndarray, guess: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
+    def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
         """From each row of `start` to the minimum, where being FAR from the guess costs `pull`."""
-        bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+        share = np.sqrt(pull)
+        return _descended(
+            lambda _, logs: np.hstack([self.misfit(logs), share * (logs - guess) / FAR]), start, LAST, SETTLED
+        )
 
-        def residuals(rows, logs):
-            return np.hstack([self.misfit(logs), np.sqrt(pull) * (logs - guess) / FAR])
-
-        return descend(residuals, start, bounds, LAST, rests=SETTLED, **STEP)
-
-    def profiled(self, best: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
         """A value put at each of `REACH` below and above its best: how far that is, and the sum of squares that is left
         when the others have made up for it as well as they can."""
         offsets = np.concatenate([-REACH[::-1], REACH])
         start = np.tile(best, (len(offsets), 1))
         start[:, number] += offsets
 
-        def residuals(rows, logs):
+        def residuals(rows: np.ndarray, logs: Array) -> Array:
             logs[:, number] = start[rows, number]
             return self.misfit(logs)
 
         bounds = best - 2 * BOUND, best + 2 * BOUND
         return offsets, descend(residuals, start, bounds, LONG, rests=RESTS, **STEP)[1]
+
+
+def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
+    bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+    return descend(residuals, start, bounds, steps, rests=rests, **STEP)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, suggest
 from commodel.interchange import Format, lines
+from commodel.keys import parse, sample
 from commodel.records import Estimate, ParameterSet
 from commodel.units import MAX_BYTES
 
@@ -30,8 +31,8 @@ def read(folder: Path, network: str = "") -> ParameterSet:
     for channel, path in used.items():
         if path:
             values |= _channel(path, channel)
-    sizes = [int(name.partition(".")[2]) for name in values if name.startswith("o_")]
-    forms = {name.partition(".")[0]: "table" for name in values}
+    sizes = [parse(name).sample[0] for name in values]
+    forms = {parse(name).function: "table" for name in values}
     if GAMMA in tables:
         values |= _gamma(tables[GAMMA])
         forms[GAMMA] = "table"
@@ -50,8 +51,8 @@ def _channel(path: Path, channel: int) -> dict[str, Estimate]:
     values = {}
     for size, row in _rows(path):
         overhead, *transfers = row
-        values[f"o_{channel}.{size}"] = _exact(overhead)
-        values |= {f"L_{channel}.{size}x{level}": _exact(value) for level, value in enumerate(transfers, 1)}
+        values[sample(f"o_{channel}", size)] = _exact(overhead)
+        values |= {sample(f"L_{channel}", size, level): _exact(value) for level, value in enumerate(transfers, 1)}
     return values
 
 
@@ -62,7 +63,7 @@ def _gamma(path: Path) -> dict[str, Estimate]:
     place, rows = header.index(SUM) - 1, _rows(path)
     if len(rows[0][1]) <= place:
         raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
-    return {f"gamma.{size}": _exact(row[place]) for size, row in rows}
+    return {sample(GAMMA, size): _exact(row[place]) for size, row in rows}
 
 
 def _rows(path: Path) -> list[tuple[int, list[float]]]:

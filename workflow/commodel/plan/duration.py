@@ -6,10 +6,9 @@ A measurement's is from the platform's size; what follows it costs a core so muc
 from collections.abc import Iterable
 
 from commodel.errors import UserError
-from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import Shape, builder, unplaced
 from commodel.platforms.launchers import launcher
+from commodel.price.model import Model
 from commodel.records import Case, Estimate, Measure, ParameterSet, Plan, Point
 
 START = 2.0  # seconds to start a batch: the driver and its programs
@@ -44,7 +43,7 @@ class Durations:
         self.measure = measure
         self.guess = latency, bandwidth = GUESS[launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
-        self.parameters = ParameterSet("hockney", "", "guess", values)
+        self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
         self.lines: dict[Shape, tuple[tuple[float, float], ...]] = {}
         self.built = 0  # messages, of all schedules that estimates were made from
 
@@ -89,13 +88,12 @@ class Durations:
 
     def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
         """Seconds and messages at each of its sizes."""
-        entry, build, prices = family("hockney"), builder(shape.point), []
-        values = complete(entry, Values.exact(self.parameters))
+        build, prices = builder(shape.point), []
         for size in shape.sizes:
             pattern = build(size)
             self.built += len(pattern.src)
             if self.built > MOST_BUILT:
                 limit = f"{MOST_BUILT:,} messages: too many to plan"
                 raise UserError(f"the patterns of this experiment have more than {limit}")
-            prices.append((float(pattern.cost(entry.price(pattern, values))[0]), len(pattern.src)))
+            prices.append((float(self.model.cost(pattern)[0]), len(pattern.src)))
         return tuple(prices)

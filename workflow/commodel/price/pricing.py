@@ -6,7 +6,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.patterns.build import Shape, stacks
-from commodel.price.predict import TOGETHER, Prices, pricer
+from commodel.price.prices import TOGETHER, Prices, pricer
 from commodel.records import ParameterSet
 
 COLUMNS = {  # of a price, and what it is; texts may be missing where they do not apply
@@ -35,14 +35,14 @@ def price(
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
-        found = {name: Prices.none(len(sizes), "") for name in sets}
+        priced = {name: Prices.none(len(sizes), "") for name in sets}
         try:
             for places, pattern in stacks(shape, TOGETHER):
-                for name, each in pricers.items():
-                    found[name].put(places, each(pattern))
+                for name, price_stack in pricers.items():
+                    priced[name].put(places, price_stack(pattern))
         except UserError as error:
-            found = dict.fromkeys(sets, Prices.none(len(sizes), f"not priced: {error.message}"))
-        for name, prices in found.items():
+            priced = dict.fromkeys(sets, Prices.none(len(sizes), f"not priced: {error.message}"))
+        for name, prices in priced.items():
             yield {
                 **names,
                 "ranks": point.ranks,

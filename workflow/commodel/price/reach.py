@@ -8,9 +8,10 @@ errs at probe cases that its fit has not seen. Messages of up to SHORT bytes cou
 
 import numpy as np
 
+from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
+from commodel.price.model import Model
 from commodel.records import ParameterSet
 from commodel.units import format_bytes
 
@@ -18,17 +19,17 @@ SURE = 1.96  # standard deviations
 SHORT = 64
 
 
-def doubts(entry: Family, parameters: ParameterSet, values: Values, pattern: Schedule) -> list[str]:
+def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
-    own = (entry.doubts and entry.doubts(pattern, values)) or ""
+    own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
     if not parameters.bytes_range or not pattern.bytes.size:
         return [text or "ok" for text in texts]
     ends = zip(*(sizes.tolist() for sizes in _extremes(pattern)), strict=True)
-    return [text or _reach(entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
+    return [text or _reach(model.entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
 
 
-def _extremes(pattern: Schedule) -> tuple[np.ndarray, np.ndarray]:
+def _extremes(pattern: Schedule) -> tuple[Array, Array]:
     """The smallest and the largest message at each size of a stack."""
     return pattern.bytes.min(axis=(1, 2)), pattern.bytes.max(axis=(1, 2))
 
@@ -49,7 +50,7 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
     return "ok"
 
 
-def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> np.ndarray:
+def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
     """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
     if not parameters.bytes_range or not pattern.bytes.size or not entry.uses_bytes:
         return np.ones(len(pattern.bytes))

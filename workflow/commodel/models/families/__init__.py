@@ -1,7 +1,8 @@
 """A family is data: its parameters, the probes it needs, its fit and its price. One file each."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -9,9 +10,11 @@ from commodel.errors import UserError, one_line, suggest
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
+from commodel.keys import key, parse
+from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
-from commodel.models.pricing.functions import FORM_NAMES, FORMS, KNOT, PIECEWISE, TABLE, coefficient_unit, takes, text
+from commodel.models.pricing.functions import FORM_NAMES, FORMS, PIECEWISE, TABLE, coefficient_unit, takes, text
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.records import Estimate, ParameterSet
@@ -33,15 +36,11 @@ class Parameter:
     of: str = ""  # type or pair
     optional: bool = False  # it may be missing: the price says when it cannot do without
 
-    @property
-    def is_family_of_values(self) -> bool:
-        return bool(self.argument or self.of)
-
 
 GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0)
 
 
-def local_work(observed: Observed) -> np.ndarray:
+def local_work(observed: Observed) -> Array:
     """GAMMA from the probe `work`, every size counting alike."""
     work = observed.cases("work")
     return mean(work.seconds / work["bytes"])
@@ -56,15 +55,24 @@ class Family:
     parameters: tuple[Parameter, ...]
     probes: tuple[str, ...]
     fit: Callable[[Observed], Fitted]
-    price: Callable[[Schedule, Values], np.ndarray]  # finish time of every rank, last axis
+    price: Callable[[Schedule, Values], Array]  # finish time of every rank, last axis
     ignores: str
     uses_bytes: bool = True
-    pipelined: Callable[[Schedule, Values], np.ndarray] | None = None  # time between waves, if it has an equation
+    pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
-    fit_points: Callable[[Sequence[Schedule], np.ndarray], Fitted] | None = None  # own way from collectives to values
+    fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
+
+    @cached_property
+    def by_name(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters}
+
+    def takes(self, name: str) -> bool:
+        """Whether it may have a value called so: one number, or any of those that a parameter stands for."""
+        parameter = self.by_name.get(parse(name).parameter)
+        return parameter is not None and bool(parameter.argument or parameter.of or name == parameter.name)
 
 
 def family(name: str) -> Family:
@@ -77,93 +85,83 @@ def family_names() -> list[str]:
 
 def complete(entry: Family, values: Values) -> Values:
     """The values with defaults filled in, or a UserError about a missing or unknown one."""
-    full = dict(values.numbers)
-    known = set()
+    numbers = dict(values.numbers)
+    unknown = [name for name in numbers if not entry.takes(name)]
+    present = {parse(name).parameter for name in numbers if name not in unknown}
     for parameter in entry.parameters:
-        if parameter.is_family_of_values:
-            mine = {name for name in full if name.partition(".")[0] == parameter.name}
-        else:
-            mine = {parameter.name} & full.keys()
-        known |= mine
-        if mine:
-            continue
-        if parameter.optional:
+        if parameter.name in present or parameter.optional:
             continue
         if parameter.default is None:
             raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
-        full[parameter.name + (".a" if parameter.argument else "")] = np.array([[parameter.default]])
-    for name in values.numbers:
-        if name not in known:
-            wanted = [parameter.name for parameter in entry.parameters]
-            raise UserError(f"family {entry.name} has no parameter '{name}'; {suggest(name, wanted)}")
+        numbers[key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
+    if unknown:
+        raise UserError(f"family {entry.name} has no parameter '{unknown[0]}'; {suggest(unknown[0], entry.by_name)}")
     for name, chosen in values.settings.items():
         allowed = (entry.settings or {}).get(name)
         if allowed and chosen not in allowed:
             raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
+    return replace(values, numbers=numbers, forms=_checked_forms(entry, values.forms, numbers))
+
+
+def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    """The form of every function that is no constant, or a UserError about a coefficient that it lacks or cannot use.
+    A function of which nothing but `a` is given is constant, whatever form the family has for it."""
+    parts: dict[str, set[str]] = {}
+    for name in names:
+        parts.setdefault(parse(name).parameter, set()).add(name)
     forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
-    constant = {name for name in forms if {key for key in full if key.startswith(f"{name}.")} == {f"{name}.a"}}
-    forms = {name: form for name, form in forms.items() if name not in constant} | dict(values.forms)
-    for name, form in forms.items():
-        if form not in FORM_NAMES:
-            raise UserError(f"family {entry.name}, form of {name}: found '{form}'; {suggest(form, FORM_NAMES)}")
+    forms = {name: form for name, form in forms.items() if parts.get(name) != {key(name, "a")}} | dict(chosen)
     for function, form in forms.items():
+        if form not in FORM_NAMES:
+            raise UserError(f"family {entry.name}, form of {function}: found '{form}'; {suggest(form, FORM_NAMES)}")
         for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
-            if f"{function}.{letter}" not in full:
+            if key(function, letter) not in names:
                 raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {FORMS[form].text}")
-    functions = {parameter.name for parameter in entry.parameters if parameter.argument}
-    for name in full:
-        function, _, letter = name.rpartition(".")
+    for name in names:
+        function = parse(name).function
         form = forms.get(function, "constant")
-        if name.partition(".")[0] in functions and not takes(form, letter):
+        if entry.by_name[parse(name).parameter].argument and not takes(form, name):
             raise UserError(f"family {entry.name} has no use for {name}: {function} is {text(form)}")
-    return replace(values, numbers=full, forms=forms, _samples={})
+    return forms
 
 
-def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
-    """Cost of a schedule, (draws,) or (sizes, draws): one draw, or all of the set's joint bootstrap draws."""
-    values = Values.drawn(parameters) if drawn else Values.exact(parameters)
-    return schedule.cost(entry.price(schedule, complete(entry, values)))
-
-
-def unit(entry: Family, key: str, forms: Mapping[str, str]) -> str:
+def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     """The unit of a value, e.g. of `o.b`."""
-    name, _, rest = key.partition(".")
-    parameter = next(parameter for parameter in entry.parameters if parameter.name == name)
+    parsed = parse(name)
+    parameter = entry.by_name[parsed.parameter]
     if not parameter.argument:
         return parameter.unit
-    function = key.rpartition(".")[0]
-    form = forms.get(function, forms.get(name, parameter.form or "constant"))
-    argument = "B" if parameter.argument == "m" else ""
-    return coefficient_unit(form, rest.rpartition(".")[2], parameter.unit, argument)
+    form = forms.get(parsed.function, forms.get(parameter.name, parameter.form or "constant"))
+    return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
 
 
 def given(name: str, settings: Sequence[str]) -> ParameterSet:
     """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone."""
     entry = family(name)
-    by_name = {parameter.name: parameter for parameter in entry.parameters}
     texts: dict[str, str] = {}
     for setting in settings:
-        key, equals, value = (part.strip() for part in setting.partition("="))
+        called, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
             raise UserError(f"found '{setting}', wanted NAME=VALUE")
-        parameter = by_name.get(key.partition(".")[0])
+        parameter = entry.by_name.get(parse(called).parameter)
         if parameter is None:
-            raise UserError(f"family {name} has no parameter '{key}'; {suggest(key, by_name)}")
-        if parameter.argument and "." not in key:
-            key = f"{key}.a"
-        if key in texts:
-            raise UserError(f"found {key} twice")
-        texts[key] = value
+            raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
+        if parameter.argument and called == parameter.name:
+            called = key(called, "a")
+        if called in texts:
+            raise UserError(f"found {called} twice")
+        texts[called] = value
     forms = forms_of(entry, texts)
-    numbers = {}
-    for key, value in texts.items():
+    values = {}
+    for called, value in texts.items():
+        wanted = unit(entry, called, forms)
         try:
-            numbers[key] = _number(value, unit(entry, key, forms), by_name[key.partition(".")[0]])
+            number = _number(value, wanted, entry.by_name[parse(called).parameter])
         except UserError as error:
-            raise UserError(error.found, key=key) from None
-    values = {key: Estimate(number, unit(entry, key, forms), number, number) for key, number in numbers.items()}
+            raise UserError(error.found, key=called) from None
+        values[called] = Estimate(number, wanted, number, number)
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
-    complete(entry, Values.exact(parameters))
+    complete(entry, Values.of(parameters))
     return parameters
 
 
@@ -172,38 +170,31 @@ def read_set(path: AnyPath) -> ParameterSet:
     that is not named, is refused, not taken for seconds."""
     parameters = read_parameters(path)
     entry = family(parameters.family)
-    names = {parameter.name for parameter in entry.parameters}
     if set(parameters.forms.values()) - set(FORM_NAMES):
         return parameters  # `complete` says what is wrong with it
-    for key, estimate in parameters.values.items():
-        wanted = unit(entry, key, parameters.forms) if key.partition(".")[0] in names else estimate.unit
+    for name, estimate in parameters.values.items():
+        wanted = unit(entry, name, parameters.forms) if parse(name).parameter in entry.by_name else estimate.unit
         if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
             continue
         if estimate.unit:
             message = f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
         else:
             message = f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
-        line = read_yaml(path).line(("parameters", key))
-        raise UserError(message, file=path, line=line, key=f"parameters.{key}")
+        line = read_yaml(path).line(("parameters", name))
+        raise UserError(message, file=path, line=line, key=f"parameters.{name}")
     return parameters
 
 
-def forms_of(entry: Family, keys: Iterable[str]) -> dict[str, str]:
+def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:
     """The forms of functions of which only the coefficients' names are given, unless the family says."""
-    free = {parameter.name for parameter in entry.parameters if parameter.argument and not parameter.form}
-    letters: dict[str, set[str]] = {}
-    for key in sorted(keys):
-        if key.partition(".")[0] in free:
-            letters.setdefault(key.rpartition(".")[0], set()).add(key.rpartition(".")[2])
-    found = {}
-    for function, given_ones in letters.items():
-        if any(KNOT.fullmatch(letter) for letter in given_ones):
-            found[function] = TABLE
-        elif "x1" in given_ones:
-            found[function] = PIECEWISE
-        elif given_ones & {"b", "c"}:
-            found[function] = "quadratic" if "c" in given_ones else "linear"
-    return found
+    parts: dict[str, set[str]] = {}
+    for parsed in map(parse, sorted(names)):
+        parameter = entry.by_name.get(parsed.parameter)
+        if parameter and parameter.argument and not parameter.form:
+            parts.setdefault(parsed.function, set()).add("sample" if parsed.sample else parsed.part)
+    signs = {"sample": TABLE, "x1": PIECEWISE, "c": "quadratic", "b": "linear"}  # what gives a form away, in this order
+    chosen = {function: next((signs[sign] for sign in signs if sign in known), "") for function, known in parts.items()}
+    return {function: form for function, form in chosen.items() if form}
 
 
 def _number(value: str, unit: str, parameter: Parameter) -> float:

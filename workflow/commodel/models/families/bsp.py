@@ -1,22 +1,24 @@
 """BSP: supersteps of local work, of a relation in which no rank sends or receives more than h messages, and of waiting
 for all. Every step of a schedule is one, and all ranks leave it together, however little a rank has to do in it.
 
-A superstep costs the sum w + h·g + l, as in BSPlib; Valiant's own charge is a whole number of periods l. g is per
-message of a packet; BSPlib's is per word. l depends on the number of ranks, and is what h = 0 leaves.
+    T = Σ (w + h·g + l(p)) over the supersteps
+
+The sum is that of BSPlib; Valiant's own charge is a whole number of periods l. g is per message of a packet; BSPlib's
+is per word. l depends on the number of ranks, and is what h = 0 leaves.
 """
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.regression import choose_form, least_squares, line, mean
-from commodel.models.pricing.functions import FORMS
+from commodel.models.pricing.functions import evaluate, text
+from commodel.models.pricing.supersteps import longest_work, most_rows
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     """g from all supersteps, with a waiting time for every number of ranks, so that it does not hang on the form of l;
     then l from what g leaves."""
     steps = observed.cases("hrelation")
@@ -26,8 +28,8 @@ def fit(observed):
     counts = np.unique(ranks)
     notes = {"l": f"probed with {counts[0]:.0f} to {counts[-1]:.0f} ranks"}
     unknown = {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
-    found = least_squares([h, *(ranks == count for count in counts)], time, weights)
-    g, waits = np.maximum(found[:, 0], 0), found[:, 1:]
+    coefficients = least_squares([h, *(ranks == count for count in counts)], time, weights)
+    g, waits = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]
 
     wait = time - g[:, None] * h
     form, _ = choose_form(tuple(SHAPES), ranks, wait, weights, constant=True)
@@ -36,42 +38,23 @@ def fit(observed):
     else:
         a, b = line(SHAPES[form](ranks), wait, weights)
         values = {"g": g, "l.a": a, "l.b": b}
-    coefficients = (values[f"l.{letter}"][0] for letter in FORMS[form].coefficients)
-    l_at = dict(zip(counts, values["l.a"][0] + FORMS[form].shape(counts, *coefficients), strict=True))
-    fitted = g[0] * h + np.array([l_at[count] for count in ranks])
-    text = FORMS[form].text.replace("x", "p")
+    l_at = evaluate(form, "l", {name: draws[0] for name, draws in values.items()}, counts)
+    fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]
+    l = f"l = {text(form).replace('x', 'p')}"
     curves = (
-        curve("supersteps", ("messages a rank", "time / s"), h, time[0], fitted, f"h·g + l, l = {text}", len(values)),
-        curve("waiting for all", ("ranks", "time / s"), counts, waits[0], list(l_at.values()), f"l = {text}", 2),
+        curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
+        curve("waiting for all", counts, waits[0], l_at, l, 2, ("ranks", "time / s")),
     )
     values["gamma"] = local_work(observed)
-    settings = {"ranks": int(counts[-1])}
-    return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, settings)
+    return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, {"ranks": int(counts[-1])})
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
-    busiest = sum(max(_most(step.sends), _most(step.receives)) for step in schedule.steps)
-    total = busiest * values["g"] + len(schedule.steps) * wait + _work(schedule, values["gamma"])
+    h = sum(max(most_rows(step.sends), most_rows(step.receives)) for step in schedule.steps)
+    w = longest_work(schedule, schedule.work_seconds(values["gamma"]))
+    total = h * values["g"] + len(schedule.steps) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
-
-
-def _most(groups):
-    """Messages of the rank that has the most of them."""
-    return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
-
-
-def _work(schedule, gamma):
-    """The largest local work of a rank in each step, summed over the steps; one column."""
-    seconds = schedule.work_seconds(gamma)
-    total = np.zeros((*seconds.shape[:-1], 1))
-    for step in schedule.steps:
-        ranks, place = np.unique(schedule.work.rank[step.work], return_inverse=True)
-        if len(ranks):
-            mine = np.zeros((*seconds.shape[:-1], len(ranks)))
-            np.add.at(mine, (..., place), seconds[..., step.work])
-            total += mine.max(axis=-1, keepdims=True)
-    return total
 
 
 FAMILY = Family(

@@ -1,41 +1,45 @@
 """The cluster model: a rank's processor sends and receives in turn, a network shares its throughput among pairs.
 
-A packet of m bytes costs its sender O_s(m), the next may follow g_s(m) later, the network takes L(m, p) of p ranks, and
-the receiver spends O_r(m) on taking it in and U_r on handing it over; packets reach it g_r(m) apart at least. What a
-rank receives keeps it from sending (equation 2 of the paper). A long message is a train of packets. L is what is left
-of half a round trip when all overheads are taken off. L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m))).
+    T(m) = O_s(m) + L(m, p) + O_r(m) + U_r for a packet of m bytes, section 3 of the paper
+    L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m)))
+
+A packet costs its sender O_s(m), the next may follow g_s(m) later, the network takes L(m, p) of p ranks, and the
+receiver spends O_r(m) on taking it in and U_r on handing it over; packets reach it g_r(m) apart at least. What a rank
+receives keeps it from sending (equation 2). A long message is a train of packets. L is what is left of half a round
+trip when all overheads are taken off.
 """
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
-from commodel.models.fitting.observed import Fitted, at_common
-from commodel.models.fitting.regression import ALIKE, least_squares, mean, piecewise
+from commodel.models.fitting.observed import COUNTED, at_common
+from commodel.models.fitting.regression import least_squares, mean, piecewise
 from commodel.models.fitting.roundtrips import round_trips
+from commodel.models.fitting.sharing import fit_sharing
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import transfer_ratio
 from commodel.patterns.schedule import KINDS
+from commodel.records import Curve
 
 PACKET = 1500.0
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
-LABELS = ("message / B", "time / s")
+LATENCY = ("L_0", "L_p", "L_m")
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     trips = round_trips(observed)
     short = trips.size <= PACKET
     values, forms, curves, missing = {}, {}, [], {}
 
-    def line(name, size, seconds, title):
+    def line(name: str, size: Array, seconds: Array, title: str) -> None:
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
-        forms[name], found = piecewise(name, size, seconds, 1 / np.maximum(seconds[0], 1e-9) ** 2, most=2)
-        values.update(found)
+        forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(seconds[0], 1e-9) ** 2, most=2)
+        values.update(pieces)
         if forms[name] == "linear":
-            curves.append(line_curve(title, LABELS, size, seconds, found[f"{name}.a"], found[f"{name}.b"], "a + b·m"))
+            curves.append(line_curve(title, size, seconds, pieces[f"{name}.a"], pieces[f"{name}.b"], "a + b·m"))
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", trips.size[short], trips.spacing[:, short], "gap between sends")
@@ -43,9 +47,18 @@ def fit(observed):
     line("O_r", *_background(observed), "a reception in the background")
     user = observed.cases("overlap", what="user")
     values["U_r"] = np.maximum(mean(user.seconds / user["messages"]), 0)
-    evidence, unknown = _latency(observed, values, forms, missing)
+    overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
+    latency, evidence = _latency(observed, overheads)
+    values |= latency
     curves.append(evidence)
-    _buffer(observed, values, missing)
+    unknown = {name: "not told apart from 0: the best value is below it" for name in LATENCY if not values[name][0]}
+    if "capacity" not in values:
+        missing["capacity"] = "not observable: no pair slowed another down"
+    buffer, reason = _buffer(observed)
+    if reason:
+        missing["B_L"] = f"not observable: {reason}"
+    else:
+        values["B_L"] = buffer
     for name, path in COPIES.items():
         copies = observed.cases("memcopy", path=path)
         if copies.seconds[0].max() > 0:
@@ -60,7 +73,7 @@ def fit(observed):
     return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
 
 
-def _receive_gap(observed):
+def _receive_gap(observed: Observed) -> tuple[np.ndarray, Array]:
     """From two lengths of the same streams: what each further packet adds."""
     streams = observed.cases("stream")
     lengths = np.unique(streams["each"])
@@ -71,7 +84,7 @@ def _receive_gap(observed):
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets
 
 
-def _background(observed):
+def _background(observed: Observed) -> tuple[np.ndarray, Array]:
     """How much each message slows a computation down."""
     control = observed.cases("overlap", what="control")
     both = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
@@ -79,98 +92,40 @@ def _background(observed):
     return busy["bytes"], np.maximum(busy.seconds - alone.seconds, 0) / busy["messages"]
 
 
-def _latency(observed, values, forms, missing):
-    """Round trips of several pairs at once, overheads taken off, against ranks and size. The capacity is searched for:
-    where sharing explains nothing, it was not reached."""
+def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
+    """Round trips of several pairs at once, overheads taken off, against ranks and size."""
     pairs = observed.cases("pairs")
     size, ranks = pairs["bytes"].astype(float), 2.0 * pairs["pairs"]
-    given = Values({name: draws[:, None] for name, draws in values.items()}, forms)
-    overheads = given.at("O_s", size) + given.at("O_r", size) + given["U_r"]
-    left = pairs.seconds / 2 - overheads
-    weights = 1 / pairs.seconds[0] ** 2
-    throughput = ranks * size / np.maximum(given.at("g_s", size)[0], 1e-12)
-
-    def terms(capacity):
-        return [np.ones(len(size)), ranks, size * np.maximum(1, throughput / capacity)]
-
-    capacity, gain = _capacity(terms, left, weights, throughput)
-    if gain:
-        values["capacity"] = capacity
-    else:
-        missing["capacity"] = "not observable: no pair slowed another down"
-    L = np.empty((len(left), 3))
-    for each in np.unique(capacity):
-        # Row 0 goes along: what a line misses is put on its draws again.
-        chosen = np.concatenate([[0], np.flatnonzero(capacity == each)])
-        L[chosen[1:]] = least_squares(terms(each), left[chosen], weights)[1:]
-    L[0] = least_squares(terms(capacity[0]), left[:1], weights)
-    names = ("L_0", "L_p", "L_m")
-    values |= {name: np.maximum(L[:, number], 0) for number, name in enumerate(names)}
-    unknown = {name: "not told apart from 0: the best value is below it" for name in names if not values[name][0]}
-    fitted = sum(values[name][0] * term for name, term in zip(names, terms(capacity[0]), strict=True))
-    return curve("latency, pairs at once", LABELS, size, left[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3), unknown
+    left = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
+    throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
+    capacity, L, fitted = fit_sharing(ranks, size, throughput, left, 1 / pairs.seconds[0] ** 2)
+    evidence = curve("latency, pairs at once", size, left[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
+    shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
+    return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 
 
-def _capacity(terms, left, weights, throughput):
-    """The capacity with the smallest misfit, for every draw, and whether it explains more than none does."""
-    from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
-
-    root = np.sqrt(weights / weights.max())
-
-    def misfits(candidates, rows):
-        found = []
-        for capacity in candidates:
-            columns = np.stack(terms(capacity), axis=-1) * root[:, None]
-            scale = np.abs(columns).max(axis=0)
-            solver = np.linalg.pinv(columns / scale, rcond=ALIKE)
-            rest = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
-            found.append(np.sum(rest**2, axis=-1))
-        return np.array(found)
-
-    coarse = np.geomspace(throughput[throughput > 0].min(), throughput.max(), 40)
-    without = misfits([np.inf], slice(1))[0, 0]
-    scores = misfits(coarse, slice(1))[:, 0]
-    best = int(np.argmin(scores))
-    if scores[best] > 0.7 * without - 1e-12 * np.sum((left[0] * root) ** 2):
-        return np.full(len(left), np.inf), False
-    ends = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
-    fine = np.geomspace(*ends, 60)
-    exact = minimize_scalar(
-        lambda log: misfits([np.exp(log)], slice(1))[0, 0],
-        bounds=np.log(ends),
-        method="bounded",
-        options={"xatol": 1e-9},
-    ).x
-    chosen = fine[np.argmin(misfits(fine, slice(None)), axis=0)]
-    chosen[0] = np.exp(exact)
-    return chosen, True
-
-
-def _buffer(observed, values, missing):
-    """Arrivals against packets sent, where some were lost: B + k·D/A (equation 4 times k)."""
-    flood = observed.counts("flood")
-    sent = flood["packets"] * flood["senders"]
-    lossy = flood.seconds[0] < 0.999 * sent
+def _buffer(observed: Observed) -> tuple[Array, str]:
+    """Arrivals against packets sent, where some were lost: B + k·D/A (equation 4 times k); or why it is not seen."""
+    flood = observed.cases("flood", COUNTED)
+    sent, arrived = flood["packets"] * flood["senders"], flood.seconds
+    lossy = arrived[0] < 0.999 * sent
     if np.count_nonzero(lossy) < 2:
         some = "nothing was" if not lossy.any() else "too little was"
-        missing["B_L"] = f"not observable: {some} lost of {int(sent.max())} datagrams at once"
-        return
-    found = least_squares(
-        [np.ones(np.count_nonzero(lossy)), sent[lossy]], flood.seconds[:, lossy], 1 / sent[lossy] ** 2
-    )
-    if found[0, 0] <= 0:
-        missing["B_L"] = "not observable: losses do not look like those of a buffer that is full"
-        return
-    values["B_L"] = np.maximum(found[:, 0], 0)
+        return np.empty(0), f"{some} lost of {int(sent.max())} datagrams at once"
+    features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
+    buffer = least_squares(features, arrived[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
+    if buffer[0] <= 0:
+        return np.empty(0), "losses do not look like those of a buffer that is full"
+    return np.maximum(buffer, 0), ""
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     packet = values["packet"]
     size = np.maximum(schedule.bytes, 0)
     full = np.maximum(np.ceil(size / packet) - 1, 0)  # packets before the last
     rest = size - full * packet
 
-    def both(name):
+    def both(name: str) -> tuple[Array, Array]:
         return values.at(name, rest), values.at(name, packet)
 
     (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
@@ -191,23 +146,23 @@ def price(schedule, values):
     return finish_times(schedule, costs, _work(schedule, values))
 
 
-def latency(values, size, ranks, g_s):
+def latency(values: Values, size: Array, ranks: int, g_s: Array) -> Array:
     """L(m, p)."""
     share = ranks * size / (values["capacity"] * np.maximum(g_s, 1e-12)) if "capacity" in values else 0.0
     return values["L_0"] + values["L_p"] * ranks + values["L_m"] * size * np.maximum(1, share)
 
 
-def _work(schedule, values):
+def _work(schedule: Schedule, values: Values) -> Array:
     """Copies are from memory to memory."""
     work = schedule.work
     reduced = schedule.work_seconds(values["gamma"])
-    if not values.has("M_mtm"):
+    if "M_mtm" not in values.functions:
         return reduced
     copied = values.at("M_mtm", work.bytes)
     return np.where(work.kind == KINDS.index("copy"), work.seconds + copied, reduced)
 
 
-def doubts(schedule, values):
+def doubts(schedule: Schedule, values: Values) -> str | list[str]:
     """Where a receiver's buffer cannot hold what comes in, packets are lost, and the price says nothing about that."""
     if "B_L" not in values:
         return ""
@@ -216,7 +171,7 @@ def doubts(schedule, values):
     return _losses(schedule, schedule.bytes, values)
 
 
-def _losses(schedule, bytes, values):
+def _losses(schedule: Schedule, bytes: np.ndarray, values: Values) -> str:
     packet = values["packet"]
     g_s, g_r = (float(values.at(name, packet)[0, 0]) for name in ("g_s", "g_r"))
     worst = 1.0

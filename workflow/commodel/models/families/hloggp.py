@@ -1,72 +1,67 @@
 """HLogGP: LogGP with values of their own for every processor and every pair of them.
 
+    T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j, the next message g_ij + (m−1)·G_ij later
+
 Overheads are vectors over node types, L, g and G matrices over pairs of types: measuring every pair of nodes would
 take their number squared. L is what is left of half a round trip when both overheads are taken off.
 """
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
-from commodel.models.families.loggp import played
+from collections.abc import Mapping
+
+from commodel.keys import Pair, key
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families.loggp import costs
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
-from commodel.models.fitting.roundtrips import network, pair_probes, round_trips
-from commodel.models.pricing.pairs import SAME, Pairs
+from commodel.models.fitting.roundtrips import Network, RoundTrips, network, pair_trips
+from commodel.models.pricing.pairs import Pairs
+from commodel.models.pricing.replay import finish_times
+from commodel.records import Curve
 
-LABELS = ("message / B", "time / s")
+Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
-    trips = {pair: round_trips(observed, pair) for pair in pair_probes(observed)}
+    trips = pair_trips(observed)
     own = overheads(trips)
     for kind, (o_s, o_r) in own.items():
-        values |= {f"o_s.{kind}": o_s, f"o_r.{kind}": o_r}
+        values |= {key("o_s", kind): o_s, key("o_r", kind): o_r}
     for pair, seen in trips.items():
-        found, evidence = pair_network(pair, seen, own)
-        values |= {f"{name}.{pair}": getattr(found, name) for name in ("L", "g", "G")}
-        notes |= {f"{name}.{pair}": note for name, note in found.notes.items()}
-        unknown |= {f"{name}.{pair}": note for name, note in found.unknown.items()}
+        rest, evidence = pair_network(pair, seen, own)
+        values |= {key(name, pair): getattr(rest, name) for name in ("L", "g", "G")}
+        notes |= {key(name, pair): note for name, note in rest.notes.items()}
+        unknown |= {key(name, pair): note for name, note in rest.unknown.items()}
         curves.append(evidence)
     values["gamma"] = local_work(observed)
     size = next(iter(trips.values())).size
-    return Fitted(
-        values,
-        (size[0], size[-1]),
-        notes=notes,
-        unknown=unknown,
-        curves=tuple(curves),
-        settings=observed.placement,
-    )
+    return Fitted(values, (size[0], size[-1]), {}, notes, unknown, tuple(curves), observed.placement)
 
 
-def overheads(trips):
+def overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Of every type of node, from pairs within the type where there are, across nodes rather than within one. A send is
     the first type's; between two types the receive is taken from the second type's own pairs."""
     own = {}
-    for pair in sorted(trips, key=lambda pair: (pair.endswith(SAME), len(set(pair.split("."))))):
-        one, two = pair.split(".")
-        for kind in (one, one if two == SAME else two):
+    for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):
+        for kind in pair.types:
             own.setdefault(kind, trips[pair].short_overheads)
     return own
 
 
-def pair_network(pair, seen, own):
+def pair_network(pair: Pair, seen: RoundTrips, own: Overheads) -> tuple[Network, Curve]:
     """L, g and G of a pair whose processors' overheads are known."""
-    one, two = pair.split(".")
-    o_s, o_r = own[one][0], own[one if two == SAME else two][1]
-    travel = seen.one_way - (o_s + o_r)[:, None]
-    found = network(seen, max(o_s[0], o_r[0]), travel)
-    fitted = o_s[0] + found.L[0] + found.G[0] * seen.body + o_r[0]
-    evidence = curve(
-        f"half a round trip, {pair}", LABELS, seen.size, seen.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4
-    )
-    return found, evidence
+    sender, receiver = pair.types
+    o_s, o_r = own[sender][0], own[receiver][1]
+    rest = network(seen, max(o_s[0], o_r[0]), seen.one_way - (o_s + o_r)[:, None])
+    fitted = o_s[0] + rest.L[0] + rest.G[0] * seen.body + o_r[0]
+    title = f"half a round trip, {pair}"
+    return rest, curve(title, seen.size, seen.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     pairs = Pairs(schedule, values.settings.get("types"))
-    own = {"o_s": pairs.of_sender(values, "o_s", schedule), "o_r": pairs.of_receiver(values, "o_r", schedule)}
-    between = {name: pairs.numbers(values, name) for name in ("L", "g", "G")}
-    return played(schedule, schedule.work_seconds(values["gamma"]), **own, **between)
+    own = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
+    between = {name: pairs.of_pair(values, name) for name in ("L", "g", "G")}
+    return finish_times(schedule, costs(schedule, **own, **between), schedule.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

@@ -1,51 +1,52 @@
 """Hockney: every message takes α + β·m, and a rank's port handles one message at a time in each direction.
 
+    T(m) = α + β·m
+
 α is half a ping-pong of an empty message, so it holds the overheads of both ends; others quote the whole round trip.
 Where the protocol changes with the size, α and β change: the sizes at which they do are found in the data.
 """
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from collections.abc import Mapping
+
+import numpy as np
+
+from commodel.keys import key
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.regression import piecewise
 from commodel.models.pricing.functions import evaluate
 from commodel.models.pricing.replay import Costs, finish_times
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
     form, line = piecewise("T", size, half, 1 / half[0] ** 2)
-    pieces = len(line) // 2 if form == "linear" else (len(line) + 1) // 3
-    values, notes = {}, {}
-    for number in range(pieces):
-        tail = str(number) if number else ""
+    values, notes, pieces = {}, {}, 0
+    while key("T", f"a{pieces or ''}") in line:
+        tail = f"{pieces or ''}"
         values |= {f"alpha.a{tail}": line[f"T.a{tail}"], f"beta.a{tail}": line[f"T.b{tail}"]}
-        if number:
-            values |= {f"alpha.x{number}": line[f"T.x{number}"], f"beta.x{number}": line[f"T.x{number}"]}
-            notes[f"alpha.x{number}"] = "found in the data; the change lies between this size and the next one probed"
+        if pieces:
+            values |= {f"alpha.x{tail}": line[f"T.x{tail}"], f"beta.x{tail}": line[f"T.x{tail}"]}
+            notes[f"alpha.x{tail}"] = "found in the data; the change lies between this size and the next one probed"
+        pieces += 1
     forms = dict.fromkeys(("alpha", "beta"), "piecewise" if pieces > 1 else "constant")
-    fitted = evaluate(*_row((form, line)), size)[0]
 
-    def refit(keep):
-        return evaluate(*_row(piecewise("T", size[keep], half[:1, keep], 1 / half[0, keep] ** 2)), size)[0]
+    def estimated(form: str, line: Mapping[str, Array]) -> Array:
+        return evaluate(form, "T", {name: draws[0] for name, draws in line.items()}, size)
+
+    def refit(keep: np.ndarray) -> Array:
+        return estimated(*piecewise("T", size[keep], half[:1, keep], 1 / half[0, keep] ** 2))
 
     title = "α + β·m" + (f", {pieces} pieces" if pieces > 1 else "")
-    evidence = curve(
-        "half a round trip", ("message / B", "time / s"), size, half[0], fitted, title, 3 * pieces - 1, refit
-    )
+    evidence = curve("half a round trip", size, half[0], estimated(form, line), title, 3 * pieces - 1, refit=refit)
     values["gamma"] = local_work(observed)
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
-def _row(found):
-    form, line = found
-    return form, "T", {name: draws[:, None] for name, draws in line.items()}
-
-
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     message = values.at("alpha", schedule.bytes) + values.at("beta", schedule.bytes) * schedule.bytes
-    costs = Costs(send=0.0, receive=0.0, wire=message, gap_out=message, gap_in=message)
+    costs = Costs(wire=message, gap_out=message, gap_in=message)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
 

@@ -1,71 +1,68 @@
 """LMO: what a message costs is shared out among its two processors and the network between them.
 
-T_ij(m) = C_i + t_i·m + L_ij + m/β_ij + t_j·m + C_j. A processor handles one message at a time, the network any number.
-A round trip alone cannot tell C from L; one to two others can: the second message starts a C_i + t_i·m later. (The
-paper takes both answers after one another, 2·C_i; here the second comes in while the first is taken, as in a replay.)
+    T_ij(m) = C_i + t_i·m + L_ij + m/β_ij + t_j·m + C_j
+
+A processor handles one message at a time, the network any number. A round trip alone cannot tell C from L; one to two
+others can: the second message starts a C_i + t_i·m later. (The paper takes both answers after one another, 2·C_i; here
+the second comes in while the first is taken, as in a replay.)
 """
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.keys import Pair, key
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import line_curve
-from commodel.models.fitting.observed import Fitted, at_common
+from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.regression import line
-from commodel.models.fitting.roundtrips import half_trips
-from commodel.models.pricing.pairs import SAME, Pairs
+from commodel.models.fitting.roundtrips import half_trip, pair_probes
+from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.replay import Costs, finish_times
 
-LABELS = ("message / B", "time / s")
 
-
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     triplets = observed.cases("triplet")
     values, curves = {}, []
-    own: dict[str, tuple] = {}  # by type of node
+    own: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
-        kind = pair.partition(".")[0]
-        mine = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
-        one, two = at_common("bytes", *mine)
-        size, second = one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
-        C, t = line(size, second, 1 / one.seconds[0] ** 2)
-        own[kind] = C, t
-        curves.append(line_curve(f"what a second message adds, {kind}", LABELS, size, second, C, t, "C + t·m"))
+        several = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
+        one, two = at_common("bytes", *several)
+        kind, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
+        C, t = own[kind] = line(size, second, 1 / one.seconds[0] ** 2)
+        curves.append(line_curve(f"what a second message adds, {kind}", size, second, C, t, "C + t·m"))
     for kind in observed.types or ("node",):
         if kind not in own:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {kind}")
-    trips = {pair: (*each, *line(*each, 1 / each[1][0] ** 2)) for pair, each in half_trips(observed).items()}
+    observed.cases("prtt")  # without round trips between two nodes nothing is known of the network
+    halves = {pair: half_trip(observed, pair) for pair in pair_probes(observed)}
+    trips = {pair: (size, half, *line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
     for pair, (_, _, whole, slope) in trips.items():
-        one, two = pair.split(".")
-        if two in (one, SAME):  # two equal processors cannot cost more than the whole message
-            own[one] = np.minimum(own[one][0], whole / 2), np.minimum(own[one][1], slope / 2)
+        kind, other = pair.types
+        if kind == other:  # two equal processors cannot cost more than the whole message
+            own[kind] = np.minimum(own[kind][0], whole / 2), np.minimum(own[kind][1], slope / 2)
     for kind, (C, t) in own.items():
-        values |= {f"C.{kind}": C, f"t.{kind}": t}
+        values |= {key("C", kind): C, key("t", kind): t}
     for pair, (size, half, whole, slope) in trips.items():
-        one, two = pair.split(".")
-        (C_i, t_i), (C_j, t_j) = (own[kind] for kind in (one, one if two == SAME else two))
-        L, rest = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
-        values |= {f"L.{pair}": L, f"invbeta.{pair}": rest}
-        priced = C_i + L + C_j, t_i + rest + t_j
-        form = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
-        curves.append(line_curve(f"half a round trip, {pair}", LABELS, size, half, *priced, form))
+        (C_i, t_i), (C_j, t_j) = (own[kind] for kind in pair.types)
+        L, invbeta = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
+        values |= {key("L", pair): L, key("invbeta", pair): invbeta}
+        priced = C_i + L + C_j, t_i + invbeta + t_j
+        text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
+        curves.append(line_curve(f"half a round trip, {pair}", size, half, *priced, text))
+    zero = "not told apart from 0: the other values leave nothing for it"
+    unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = local_work(observed)
-    sizes, zero = triplets["bytes"], "not told apart from 0: the other values leave nothing for it"
-    unknown = {name: zero for name, draws in values.items() if draws[0] == 0 and name != "gamma"}
-    return Fitted(
-        values, (sizes.min(), sizes.max()), unknown=unknown, curves=tuple(curves), settings=observed.placement
-    )
+    sizes = triplets["bytes"].min(), triplets["bytes"].max()
+    return Fitted(values, sizes, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     pairs = Pairs(schedule, values.settings.get("types"))
-    size = schedule.bytes
+    m = schedule.bytes
     costs = Costs(
-        send=pairs.of_sender(values, "C", schedule) + pairs.of_sender(values, "t", schedule) * size,
-        receive=pairs.of_receiver(values, "C", schedule) + pairs.of_receiver(values, "t", schedule) * size,
-        wire=pairs.numbers(values, "L") + pairs.numbers(values, "invbeta") * size,
-        gap_out=0.0,
-        gap_in=0.0,
+        send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
+        receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
+        wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
     )
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 

@@ -1,8 +1,10 @@
 """LogGOPS: LogGP with an overhead per byte O, and a size S above which the sender asks first and waits for the answer.
 
-o is the mean of the two overheads, as in LogP. A message's bytes cost its sender, then travel, then cost its receiver:
-T(m) = 2·(o + (m−1)·O) + L + (m−1)·G; LogGOPSim lets them overlap. To ask is a request that travels L, and an answer of
-o + L + o as soon as the receiver has entered the step, so an idle pair loses 2·L + 2·o; LogGPS has other terms there.
+    T(m) = 2·(o + (m−1)·O) + L + (m−1)·G, above S 2·L + 2·o more; the next message of a port g + (m−1)·G later
+
+o is the mean of the two overheads, as in LogP. A message's bytes cost its sender, then travel, then cost its receiver;
+LogGOPSim lets them overlap. To ask is a request that travels L, and an answer of o + L + o as soon as the receiver has
+entered the step, so an idle pair loses 2·L + 2·o; LogGPS has other terms there.
 """
 
 from dataclasses import replace
@@ -10,9 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.regression import line, mean, segments
 from commodel.models.fitting.roundtrips import network, round_trips
 from commodel.models.pricing.replay import Costs, finish_times
@@ -22,7 +23,7 @@ NEVER = np.inf  # bytes: no message asks first
 DROP = 0.8  # of the highest overhead so far: below, an overhead is another protocol's
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     """A message that waits for its receiver does so within what a late receiver takes for overhead. So overheads are
     read off the sizes below S, or below where they jump themselves: where only they do, asking takes no time."""
     trips = round_trips(observed)
@@ -30,45 +31,43 @@ def fit(observed):
     travel = trips.one_way - trips.overheads
     least = mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of what asking takes
     S = last_before_jump(size, trips.one_way, least)
-    told = size <= min(S, last_before_jump(size, trips.overheads, least))
+    shown = size <= min(S, last_before_jump(size, trips.overheads, least))
     highest = np.maximum.accumulate(trips.overheads[0])
-    told &= np.minimum.accumulate(trips.overheads[0] > DROP * highest)  # another protocol has other overheads
-    o, O = line(body[told], trips.overheads[:, told] / 2, 1 / trips.overheads[0, told] ** 2)
+    shown &= np.minimum.accumulate(trips.overheads[0] > DROP * highest)  # another protocol has other overheads
+    o, O = line(body[shown], trips.overheads[:, shown] / 2, 1 / trips.overheads[0, shown] ** 2)
     busy = o[:, None] + O[:, None] * body
-    asking = np.where(size > S, 2 * (mean(travel[:, trips.short & told]) + o)[:, None], 0)
-    travel = np.where(told, travel, trips.one_way - 2 * busy - asking)
+    asking = np.where(size > S, 2 * (mean(travel[:, trips.short & shown]) + o)[:, None], 0)
+    travel = np.where(shown, travel, trips.one_way - 2 * busy - asking)
     rest = network(trips, busy[0], travel)
     L, g, G = rest.L, rest.g, rest.G
-    if not told.all():  # copies of small messages must not be carried on where round trips show that bytes cost less
-        whole = line(body[~told], (trips.one_way - asking)[:, ~told], 1 / trips.one_way[0, ~told] ** 2)[1]
+    if not shown.all():  # copies of small messages must not be carried on where round trips show that bytes cost less
+        whole = line(body[~shown], (trips.one_way - asking)[:, ~shown], 1 / trips.one_way[0, ~shown] ** 2)[1]
         G = np.minimum(G, whole)
         O = np.minimum(O, (whole - G) / 2)
         busy = o[:, None] + O[:, None] * body
 
+    asks = S < NEVER
     one_way = 2 * busy[0] + L[0] + G[0] * body + np.where(size > S, 2 * L[0] + 2 * o[0], 0)
-    labels = ("message / B", "time / s")
-    text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if S < NEVER else "")
+    text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if asks else "")
     spacing = np.maximum(g[0] + G[0] * body, busy[0])
     curves = (
-        curve("half a round trip", labels, size, trips.one_way[0], one_way, text, 5 if S < NEVER else 4),
-        curve("spacing of a burst", labels, size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
-        curve("overhead of both ends", labels, size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
+        curve("half a round trip", size, trips.one_way[0], one_way, text, 5 if asks else 4),
+        curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
+        curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
-    notes, unknown = dict(rest.notes), dict(rest.unknown)
-    if S < NEVER:
-        notes["S"] = "found in the data; the change lies between this size and the next one probed"
-    if missed := trips.misses(one_way):
-        notes["O"] = f"one number for all sizes: with G and O {missed}"
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": local_work(observed)}
-    missing = {}
-    if S < NEVER:
+    notes, missing = dict(rest.notes), {}
+    if asks:
         values["S"] = np.full(len(L), S)
+        notes["S"] = "found in the data; the change lies between this size and the next one probed"
     else:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
-    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=curves, missing=missing)
+    if missed := trips.misses(one_way):
+        notes["O"] = f"one number for all sizes: with G and O {missed}"
+    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=rest.unknown, curves=curves, missing=missing)
 
 
-def last_before_jump(size, time, least):
+def last_before_jump(size: Array, time: Array, least: float) -> float:
     """The last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it does
     not. A mere change of slope is no jump: it is small at one of them."""
     weights = 1 / time[0] ** 2
@@ -81,7 +80,7 @@ def last_before_jump(size, time, least):
     return NEVER
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     L, o = values["L"], values["o"]
     S = values.numbers.get("S", NEVER)
     body = np.maximum(schedule.bytes - 1, 0)

@@ -1,20 +1,19 @@
 """LogGP: LogP with a cost per byte G for long messages, here with the overheads of sender and receiver kept apart.
 
-A message sent at t reaches its receiver's processor at t + o_s + L + (m-1)·G and is received o_r later; the next send
-may start g + (m-1)·G after this one, the next receive likewise. L is what is left of half a round trip when both
-overheads are taken off; Netgauge's "L" keeps them in.
+    T(m) = o_s + L + (m−1)·G + o_r, the next message of a port g + (m−1)·G later
+
+L is what is left of half a round trip when both overheads are taken off; Netgauge's "L" keeps them in.
 """
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.roundtrips import network, round_trips
 from commodel.models.pricing.replay import Costs, finish_times
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     trips = round_trips(observed)
     size, body = trips.size, trips.body
     o_s, o_r = trips.short_overheads
@@ -23,34 +22,27 @@ def fit(observed):
     rest = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
     L, g, G = rest.L, rest.g, rest.G
 
-    def against_size(title, measured, fitted, form, terms):
-        fitted = np.broadcast_to(fitted, size.shape)
-        return curve(title, ("message / B", "time / s"), size, measured[0], fitted, form, terms)
-
+    one_way = o_s[0] + o_r[0] + L[0] + G[0] * body
+    spacing = np.maximum(g[0] + G[0] * body, overhead)
     curves = (
-        against_size(
-            "half a round trip", trips.one_way, o_s[0] + o_r[0] + L[0] + G[0] * body, "o_s + L + (m−1)·G + o_r", 4
-        ),
-        against_size(
-            "spacing of a burst", trips.spacing, np.maximum(g[0] + G[0] * body, overhead), "max(g + (m−1)·G, o)", 2
-        ),
-        against_size("send overhead", trips.o_s, o_s[0], "o_s", 1),
-        against_size("receive overhead", trips.o_r, o_r[0], "o_r", 1),
+        curve("half a round trip", size, trips.one_way[0], one_way, "o_s + L + (m−1)·G + o_r", 4),
+        curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o)", 2),
+        curve("send overhead", size, trips.o_s[0], np.full(len(size), o_s[0]), "o_s"),
+        curve("receive overhead", size, trips.o_r[0], np.full(len(size), o_r[0]), "o_r"),
     )
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": local_work(observed)}
     return Fitted(values, (size[0], size[-1]), notes=rest.notes, unknown=rest.unknown, curves=curves)
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     numbers = {name: values[name] for name in ("L", "o_s", "o_r", "g", "G")}
-    return played(schedule, schedule.work_seconds(values["gamma"]), **numbers)
+    return finish_times(schedule, costs(schedule, **numbers), schedule.work_seconds(values["gamma"]))
 
 
-def played(schedule, work, L, o_s, o_r, g, G):
-    """Finish times where every message has the given values: one for all, or one for each row."""
+def costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
+    """Of messages that all have the given values, or each row its own."""
     body = G * np.maximum(schedule.bytes - 1, 0)
-    costs = Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)
-    return finish_times(schedule, costs, work)
+    return Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)
 
 
 FAMILY = Family(

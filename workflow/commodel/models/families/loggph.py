@@ -1,45 +1,48 @@
 """LogGPH: LogGP with one set of values for each channel, within a node and between nodes. HLogGP where all nodes are
 alike.
 
+    T_c(m) = o_s,c + L_c + (m−1)·G_c + o_r,c, the next message g_c + (m−1)·G_c later
+
 Where nodes differ it takes their mean: whatever pair of types was measured over a channel counts as much as any other.
 """
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.keys import key
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.hloggp import pair_network
-from commodel.models.families.loggp import played
-from commodel.models.fitting.observed import Fitted
-from commodel.models.fitting.roundtrips import pair_probes, round_trips
-from commodel.models.pricing.pairs import SAME, channel_values
+from commodel.models.families.loggp import costs
+from commodel.models.fitting.roundtrips import pair_trips
+from commodel.models.pricing.pairs import of_channel
+from commodel.models.pricing.replay import finish_times
 
 CHANNELS = {"within": True, "between": False}
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
-    trips = {pair: round_trips(observed, pair) for pair in pair_probes(observed)}
+    trips = pair_trips(observed)
     for channel, within in CHANNELS.items():
-        mine = {pair: seen for pair, seen in trips.items() if pair.endswith(f".{SAME}") == within}
-        if not mine:
-            continue
         several = []
-        for pair, seen in mine.items():
-            own = seen.short_overheads
-            found, evidence = pair_network(pair, seen, dict.fromkeys(pair.split("."), own))
-            several.append({"o_s": own[0], "o_r": own[1], "L": found.L, "g": found.g, "G": found.G})
-            notes |= {f"{name}.{channel}": note for name, note in found.notes.items()}
-            unknown |= {f"{name}.{channel}": note for name, note in found.unknown.items()}
+        for pair, seen in trips.items():
+            if pair.within != within:
+                continue
+            o_s, o_r = seen.short_overheads
+            rest, evidence = pair_network(pair, seen, dict.fromkeys(pair.types, (o_s, o_r)))
+            several.append({"o_s": o_s, "o_r": o_r, "L": rest.L, "g": rest.g, "G": rest.G})
+            notes |= {key(name, channel): note for name, note in rest.notes.items()}
+            unknown |= {key(name, channel): note for name, note in rest.unknown.items()}
             curves.append(evidence)
-        values |= {f"{name}.{channel}": np.mean([each[name] for each in several], axis=0) for name in several[0]}
+        for name in several[0] if several else ():
+            values[key(name, channel)] = np.mean([numbers[name] for numbers in several], axis=0)
     values["gamma"] = local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))
 
 
-def price(schedule, values):
-    numbers = {name: channel_values(schedule, values, name) for name in ("L", "o_s", "o_r", "g", "G")}
-    return played(schedule, schedule.work_seconds(values["gamma"]), **numbers)
+def price(schedule: Schedule, values: Values) -> Array:
+    numbers = {name: of_channel(schedule, values, name) for name in ("L", "o_s", "o_r", "g", "G")}
+    return finish_times(schedule, costs(schedule, **numbers), schedule.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

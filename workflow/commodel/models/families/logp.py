@@ -1,5 +1,7 @@
 """LogP: every message is short and costs the same, whatever its size.
 
+    T = o + L + o, the next message of a port max(g, o) later
+
 Fitted from the smallest message measured, and good for messages that take up to a tenth longer. o is the mean of the
 two overheads; L is what is left of half a round trip when both are taken off (LogP's own definition is an upper bound,
 this is the median).
@@ -7,32 +9,32 @@ this is the median).
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.roundtrips import NO_LATENCY, round_trips
 from commodel.models.pricing.replay import Costs, finish_times
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     trips = round_trips(observed)
     o = trips.overheads[:, 0] / 2
     L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
     g = trips.spacing[:, 0]
-    short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
     unknown = {}
     if g[0] <= 1.05 * max(trips.o_s[0, 0], trips.o_r[0, 0]):
         unknown["g"] = "no larger than the overhead, which hides it"
     if not L[0]:
         unknown["L"] = NO_LATENCY
+    short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
-    evidence = curve("half a round trip", ("message / B", "time / s"), trips.size, trips.one_way[0], fitted, "L + 2·o")
+    evidence = curve("half a round trip", trips.size, trips.one_way[0], fitted, "L + 2·o")
     values = {"L": L, "o": o, "g": g, "gamma": local_work(observed)}
     return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
 
 
-def price(schedule, values):
-    costs = Costs(send=values["o"], receive=values["o"], wire=values["L"], gap_out=values["g"], gap_in=values["g"])
+def price(schedule: Schedule, values: Values) -> Array:
+    L, o, g = values["L"], values["o"], values["g"]
+    costs = Costs(send=o, receive=o, wire=L, gap_out=g, gap_in=g)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
 

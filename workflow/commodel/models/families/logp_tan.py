@@ -1,6 +1,8 @@
 """LogP as the TAN paper drew it beside TAN: every level of a tree costs one latency and one overhead, whatever the
 number of children.
 
+    T_i = L + o + max(T_child), T_leaf = C
+
 LogP itself has a node receive its children's messages one after another, which is family `logp`. Here L is the mean of
 half a round trip, overheads in it, and o the slope of the chain experiment: TAN without what grows with the fan-in.
 """
@@ -9,18 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from commodel.models.families import Family, Parameter, tan
-from commodel.models.fitting.observed import Fitted
+from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, tan
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     chain = tan.chain_experiment(observed)
     values = {"L": chain.L, "o": chain.a, "C": chain.C}
     unknown = {name.replace("a", "o"): reason for name, reason in chain.unknown.items()}
     return Fitted(values, (chain.packet, chain.packet), unknown=unknown, curves=(chain.evidence,))
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     """TAN's recursion with an overhead that is the same for any number of children."""
     numbers = {"L": values["L"], "o.a": values["o"], "g": np.zeros((1, 1)), "C": values["C"]}
     return tan.price(schedule, replace(values, numbers=numbers, forms={"o": "constant"}))

@@ -1,99 +1,103 @@
 """LoP: in a round a rank sends one short message to each of n partners, and what a message costs depends on n.
 
-A step is a round. A rank that sends n messages has them all delivered o(n) + n·L(n) after it entered the step; posted
-as a list, n·o(n) + n·L(n) (section 4.4 of the paper: the network interface starts on the first message while the
-processor posts the rest, with a list only when all are posted). One that receives n takes n·L(n) as well, so a message
-from s to d is there max(n_s·L(n_s), n_d·L(n_d)) after the overhead of s. The processor is busy n·o(n) with posting.
-Receives are posted in advance, as in the paper, so that o_r costs nothing.
+    T_1:n = o(n) + n·L(n), posted as a list n·o(n) + n·L(n)          (section 4.7 of the paper)
+    L(n) = (rtt(n) − o(1) − o(n))/2, never below 0                   (section 4.4, which forgets the 2)
+    rtt(n) = λ₁/(λ₂ + n) + λ₃ + λ₄·(1 − exp(λ₅·(n − λ₆)))            (section 3)
+    o(n) = λ₁ + λ₂/(λ₃ + n)
 
-L(n) = (rtt(n) − o(1) − o(n))/2, never below 0; section 4.4 forgets the 2. For a list the paper takes n·o(n) off there,
-which counts n² overheads in n messages; here it is o(n). rtt(n) is what the round trip out to n partners and back takes
-per message. The paper's is T/n; but by the formulas above T = n·rtt(n) − (n−1)·(o(1) + o(n)), for a list
-n·rtt(n) − (n−1)·o(1), so the fit puts the overheads that overlap on again: the price of a round trip then is the one
-measured, and without overheads both are the same. Medians and minima are fitted apart; a bootstrap of a minimum knows
-nothing of what is below it, so intervals of rtt_min are too narrow.
+A step is a round. A rank that sends n messages has them all delivered T_1:n after it entered the step: the network
+interface starts on the first message while the processor posts the rest, with a list only when all are posted. One that
+receives n takes n·L(n) as well, so a message from s to d is there max(n_s·L(n_s), n_d·L(n_d)) after the overhead of s.
+The processor is busy n·o(n) with posting. Receives are posted in advance, as in the paper, so that o_r costs nothing.
+
+For a list the paper takes n·o(n) off in L(n), which counts n² overheads in n messages; here it is o(n). rtt(n) is what
+the round trip out to n partners and back takes per message. The paper's is T/n; but by the formulas above
+T = n·rtt(n) − (n−1)·(o(1) + o(n)), for a list n·rtt(n) − (n−1)·o(1), so the fit puts the overheads that overlap on
+again: the price of a round trip then is the one measured, and without overheads both are the same. Medians and minima
+are fitted apart; a bootstrap of a minimum knows nothing of what is below it, so intervals of rtt_min are too narrow.
 """
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
-from commodel.models.fitting.pipelines import fit_pipeline
+from commodel.models.fitting.pipelines import Pipeline, fit_pipeline
+from commodel.models.pricing.supersteps import most_rows
+from commodel.patterns.schedule import Groups
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 SHORT = (0, 1)  # bytes: probed with one; a signal without any costs the same
+TERMS = {"constant": 1, "pipeline": 3, "saturating": 5}  # coefficients that data can tell
+
+Fit = tuple[Pipeline, np.ndarray, Array]  # a function, and the counts and times that it was fitted to
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     posts = {how: _posting(observed, o, how) for how, (_, o) in FUNCTIONS.items() if _measured(observed, how)}
-    functions = list(posts.values())
-    for how, (post, _, _) in posts.items():
-        functions.append(_round_trips(observed, FUNCTIONS[how][0], how, post))
-    functions.append(_round_trips(observed, "rtt_min", "isend", posts["isend"][0], "min"))
-    if "irecv" in _ways(observed, "post"):
-        functions.append(_posting(observed, "o_r", "irecv"))
+    fits = list(posts.values())
+    fits += [_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
+    fits.append(_round_trips(observed, "rtt_min", "isend", posts["isend"][0], "min"))
+    if "irecv" in _hows(observed, "post"):
+        fits.append(_posting(observed, "o_r", "irecv"))
 
     values, notes, unknown, curves = {"gamma": local_work(observed)}, {}, {}, []
-    for function, n, each in functions:
+    for function, n, times in fits:
         values |= function.values
         notes |= function.notes
         unknown |= function.unknown
         title = f"{function.name}: " + ("round trip per message" if function.name.startswith("rtt") else "overhead")
-        terms = {"constant": 1, "pipeline": 3, "saturating": 5}[function.form]
-        curves.append(curve(title, ("partners", "time / s"), n, each[0], function.at(n)[0], function.form, terms))
-    forms = {function.name: function.form for function, _, _ in functions}
-    settings = {"posting": "isend", "partners": max(int(n.max()) for _, n, _ in functions)}
+        fitted, labels = function.at(n)[0], ("partners", "time / s")
+        curves.append(curve(title, n, times[0], fitted, function.form, TERMS[function.form], labels))
+    forms = {function.name: function.form for function, _, _ in fits}
+    settings = {"posting": "isend", "partners": max(int(n.max()) for _, n, _ in fits)}
     return Fitted(values, SHORT, forms, notes, unknown, tuple(curves), settings)
 
 
-def _ways(observed, probe) -> set[str]:
+def _hows(observed: Observed, probe: str) -> set[str]:
     return {str(case.settings["how"]) for case in observed.probes.get(probe, ())}
 
 
-def _measured(observed, how) -> bool:
+def _measured(observed: Observed, how: str) -> bool:
     """Not every MPI can put; without isend there is no LoP, so that what is missing of it is said when it is read."""
-    return how == "isend" or all(how in _ways(observed, probe) for probe in ("round", "post"))
+    return how == "isend" or all(how in _hows(observed, probe) for probe in ("round", "post"))
 
 
-def _posting(observed, name, how):
-    """A function fitted to the time of posting, with what it was fitted to."""
+def _posting(observed: Observed, name: str, how: str) -> Fit:
     posted = observed.cases("post", how=how)
-    n, each = posted["n"], posted.seconds / posted["n"]
-    return fit_pipeline(name, n, each, 1 / np.maximum(each[0], 1e-15) ** 2, "pipeline"), n, each
+    n, times = posted["n"], posted.seconds / posted["n"]
+    return fit_pipeline(name, n, times, 1 / np.maximum(times[0], 1e-15) ** 2, "pipeline"), n, times
 
 
-def _round_trips(observed, name, how, post, statistic="median"):
+def _round_trips(observed: Observed, name: str, how: str, post: Pipeline, statistic: str = "median") -> Fit:
     trips = observed.cases("round", statistic=statistic, how=how)
     n = trips["n"]
     overlapped = post.at([1]) + (0.0 if how == "list" else post.at(n))
-    each = (trips.seconds + (n - 1) * overlapped) / n
-    return fit_pipeline(name, n, each, 1 / each[0] ** 2), n, each
+    times = (trips.seconds + (n - 1) * overlapped) / n
+    return fit_pipeline(name, n, times, 1 / times[0] ** 2), n, times
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     posting = values.settings.get("posting", "isend")
     rtt, o = FUNCTIONS[posting]
     rtt += "_min" if values.settings.get("statistic") == "min" else ""
-    if not values.has(rtt) or not np.any(values.at(rtt, np.array([1.0]))):
+    if rtt not in values.functions or not np.any(values.at(rtt, np.array([1.0]))):
         raise UserError(f"family lop, posting {posting}: no {rtt} in this set, wanted {rtt}.a and so on")
-    steps = [(step, _each(step.sends, len(step.src)), _each(step.receives, len(step.dst))) for step in schedule.steps]
-    sizes = np.unique(np.concatenate([[1], *(column for _, *columns in steps for column in columns)]))
-    o_1, o_n = values.at(o, np.array([1.0])), values.at(o, sizes)
-    wire = sizes * np.maximum(values.at(rtt, sizes) - o_1 - o_n, 0.0) / 2  # n·L(n)
-    busy = sizes * o_n
+    counts = [(_counts(step.src), _counts(step.dst)) for step in schedule.steps]
+    n = np.unique(np.concatenate([[1], *(column for both in counts for column in both)]))
+    o_1, o_n = values.at(o, np.array([1.0])), values.at(o, n)
+    wire = n * np.maximum(values.at(rtt, n) - o_1 - o_n, 0.0) / 2  # n·L(n)
+    busy = n * o_n
     first = busy if posting == "list" else o_n
     work = schedule.work_seconds(values["gamma"])
     lead = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*lead, len(schedule.work.step)))
     done = np.zeros((*lead, schedule.ranks))
-    for step, out, back in steps:
+    for step, (out, back) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
-            out, back = np.searchsorted(sizes, out), np.searchsorted(sizes, back)
+            out, back = np.searchsorted(n, out), np.searchsorted(n, back)
             arrival = done[..., step.src] + first[..., out] + np.maximum(wire[..., out], wire[..., back])
-            senders, own = step.sends.ranks, _one_a_rank(step.sends, out)
-            done[..., senders] += busy[..., own]
+            done[..., step.sends.ranks] += busy[..., _one_a_rank(step.sends, out)]
             groups = step.receives
             if groups.order is not None:
                 arrival = np.maximum.reduceat(arrival[..., groups.order], groups.first, axis=-1)
@@ -103,26 +107,21 @@ def price(schedule, values):
     return done
 
 
-def _each(groups, rows: int) -> np.ndarray:
+def _counts(ranks: np.ndarray) -> np.ndarray:
     """For every row of a step, how many rows its rank has."""
-    counts = np.ones(rows, dtype=int)
-    if groups.order is not None:
-        many = groups.last - groups.first + 1
-        counts[groups.order] = np.repeat(many, many)
-    return counts
+    _, inverse, counts = np.unique(ranks, return_inverse=True, return_counts=True)
+    return counts[inverse]
 
 
-def _one_a_rank(groups, column: np.ndarray) -> np.ndarray:
+def _one_a_rank(groups: Groups, column: np.ndarray) -> np.ndarray:
     return column if groups.order is None else column[groups.order][groups.first]
 
 
-def doubts(schedule, values):
+def doubts(schedule: Schedule, values: Values) -> str:
     """More partners than were probed; two messages to one partner, which the paper excludes (section 4.3)."""
     known = values.settings.get("partners")
     for step in schedule.steps:
-        if not len(step.src):
-            continue
-        most = max(int(np.bincount(step.src).max()), int(np.bincount(step.dst).max()))
+        most = max(most_rows(step.sends), most_rows(step.receives))
         if known and most > int(known):
             return f"extrapolated: a rank with {most} messages in a step, probed up to {known}"
         pair = step.src * schedule.ranks + step.dst

@@ -1,6 +1,8 @@
 """mlognP: a message is a sum of transfers from buffer to buffer: between nodes a copy into the network's buffer, the
 network, and a copy out of it; within a node a copy into shared memory and a copy out.
 
+    T(m) = 2·o_mem(m) + o_net(m) + l_net between nodes, 2·o_mem(m) within one
+
 It has grown from lognP (Cameron, Sun 2003; Cameron, Ge, Sun 2007), whose o(m) is the cost of a contiguous transfer and
 l(m) what strided data add; a schedule's buffers are contiguous, so there is no l(m) here. Both copies cost the same:
 the one probed goes from cache to memory, as a sender has just written its message, and the network's buffers are many
@@ -9,17 +11,16 @@ in turn. Where copies take no time, as on simulated platforms, the network's tra
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.keys import Pair, parse
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import line_curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.regression import line
 from commodel.models.pricing.replay import Costs, finish_times
 
 COPY = "ctm"
-LABELS = ("message / B", "time / s")
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     """Where the ping-pong stays within a node, its half is two copies by definition, with all that the library adds to
     them; of a network it says nothing."""
     pingpong = observed.cases("pingpong")
@@ -27,35 +28,36 @@ def fit(observed):
     notes, unknown = {"l_net": "left at 0: part of o_net"}, {}
     copies = observed.cases("memcopy", path=COPY)
     copied, copy, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
-    if within := str(pingpong["pair"][0]).endswith(".same"):
+    within = Pair.parse(str(pingpong["pair"][0])).within
+    if within:
         copied, copy, title = size, half / 2, "a quarter of a round trip within a node"
         unknown["o_net"] = "taken as 0: no ping-pong between nodes was measured"
     a, b = line(copied, copy, 1 / np.maximum(copy[0], 1e-15) ** 2)
-    curves = (line_curve(title, LABELS, copied, copy, a, b, "o_mem(m)"),)
+    curves = (line_curve(title, copied, copy, a, b, "o_mem(m)"),)
     c = d = np.zeros_like(a)
     if not within:
         if a[0] + b[0] == 0:
             notes["o_mem"] = "copies took no time here: o_net holds everything"
         c, d = line(size, np.maximum(half - 2 * (a[:, None] + b[:, None] * size), 0), 1 / half[0] ** 2)
-        curves += (line_curve("half a round trip", LABELS, size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
+        curves += (line_curve("half a round trip", size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
     values = {"o_mem.a": a, "o_mem.b": b, "o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c)}
     values["gamma"] = local_work(observed)
     forms = {"o_mem": "linear", "o_net": "linear"}
-    return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, unknown=unknown, curves=curves)
+    return Fitted(values, (size.min(), size.max()), forms, notes, unknown, curves)
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     """The transfers of a message follow one another, and so do the messages of a rank."""
     apart = schedule.node[schedule.src] != schedule.node[schedule.dst]
     network = values.at("o_net", schedule.bytes) + values["l_net"]
     message = 2 * values.at("o_mem", schedule.bytes) + np.where(apart, network, 0)
-    costs = Costs(send=0.0, receive=0.0, wire=message, gap_out=message, gap_in=message)
+    costs = Costs(wire=message, gap_out=message, gap_in=message)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
 
-def doubts(schedule, values):
+def doubts(schedule: Schedule, values: Values) -> str:
     within = np.any(schedule.node[schedule.src] == schedule.node[schedule.dst])
-    free = all(not np.any(draws) for name, draws in values.numbers.items() if name.startswith("o_mem."))
+    free = not any(np.any(draws) for name, draws in values.numbers.items() if parse(name).parameter == "o_mem")
     return "messages within a node are free: no time of a copy is known" if within and free else ""
 
 

@@ -1,67 +1,65 @@
 """Parametrised LogP: overheads and gap are functions of the size, given by samples, and the latency is one number.
 
+    T(m) = L + g(m), the next message of a port g(m) later, with o_s(m), o_r(m) ≤ g(m)
+
 A message reaches its receiver L + g(m) after its start, its receiver's overhead within that; L is what g leaves of half
 the smallest round trip. So L + g(m) is the one-way time that the model gives a size, whatever was measured there: the
 fit says by how much it misses. LogP and LogGP take the overheads off their L, and have g outside of a lone message.
-By definition g(m) is no smaller than either overhead. An overhead probed as larger has waiting in it, and counts as g;
-where given samples say otherwise, the larger counts.
+An overhead probed as larger than g has waiting in it, and counts as g; where given samples say otherwise, the larger
+counts.
 """
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.keys import sample
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, sampled_curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds
 
-LABELS = ("message / B", "time / s")
 
-
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     trips = round_trips(observed)
-    values, notes, unknown = {}, {}, {}
+    values, notes, unknown, levelled = {}, {}, {}, {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
         # A rank that takes a message every g is not busy for longer with each: the rest of the time it waits for data.
         capped = np.minimum(draws, trips.spacing)
         samples = sampled(name, trips.size, capped)
         values |= samples
-        unknown |= moved(list(samples), capped[0], _columns(values, name, trips.size)[0])
+        levelled[name] = np.stack(list(samples.values()), axis=-1)
+        unknown |= moved(list(samples), capped[0], levelled[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE) * capped[0]
-        notes |= {
-            f"{name}.{int(size)}": f"measured {format_seconds(seconds)}: what is beyond the gap is waiting"
-            for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True)
-        }
-    o_s, o_r, g = (_columns(values, name, trips.size) for name in ("o_s", "o_r", "g"))
-    gap = np.maximum(g, np.maximum(o_s, o_r))
+        for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
+            notes[sample(name, size)] = f"measured {format_seconds(seconds)}: what is beyond the gap is waiting"
+    gap = _gap(**levelled)
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
     one_way = L[0] + gap[0]
     if missed := trips.misses(one_way):
         notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
     curves = (
-        curve("half a round trip", LABELS, trips.size, trips.one_way[0], one_way, "L + g(m)"),
-        sampled_curve("spacing of a burst", LABELS, trips.size, trips.spacing, gap[0]),
-        sampled_curve("send overhead", LABELS, trips.size, trips.o_s, o_s[0]),
-        sampled_curve("receive overhead", LABELS, trips.size, trips.o_r, o_r[0]),
+        curve("half a round trip", trips.size, trips.one_way[0], one_way, "L + g(m)"),
+        sampled_curve("spacing of a burst", trips.size, trips.spacing, gap[0]),
+        sampled_curve("send overhead", trips.size, trips.o_s, levelled["o_s"][0]),
+        sampled_curve("receive overhead", trips.size, trips.o_r, levelled["o_r"][0]),
     )
     values |= {"L": L, "gamma": local_work(observed)}
-    forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
     sizes = trips.size[0], trips.size[-1]
-    return Fitted(values, sizes, forms=forms, notes=notes, unknown=unknown, curves=curves)
+    return Fitted(values, sizes, dict.fromkeys(measured, "table"), notes, unknown, curves)
 
 
-def _columns(values, name, sizes):
-    return np.stack([values[f"{name}.{int(size)}"] for size in sizes], axis=-1)
+def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
+    """No smaller than either overhead, by definition."""
+    return np.maximum(g, np.maximum(o_s, o_r))
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
-    gap = np.maximum(g, np.maximum(o_s, o_r))
+    gap = _gap(o_s, o_r, g)
     wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes the first bytes while the last still leave
     costs = Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))

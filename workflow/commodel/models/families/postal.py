@@ -1,5 +1,7 @@
 """Postal: LogP with the gap as its unit of time and no overhead: a message is there λ units after its start.
 
+    T = λ·g, the next message of a port g later
+
 λ is at least 1. The paper counts a rank busy for the unit in which it sends or receives; here, as everywhere, a rank is
 busy for the overhead, which is 0, and its port for the unit. g is what bursts show, so it is the overhead where that is
 larger. Good for messages that take up to a tenth longer than the shortest.
@@ -7,33 +9,31 @@ larger. Good for messages that take up to a tenth longer than the shortest.
 
 import numpy as np
 
-from commodel.models.families import GAMMA, Family, Parameter, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.pricing.replay import Costs, finish_times
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
     g, shortest = round_trips(observed).spacing[:, 0], half[:, size.argmin()]
     lam = np.maximum(shortest / g, 1)
     good = size[half[0] <= 1.1 * shortest[0]].max()
-    fitted = np.full(len(size), lam[0] * g[0])
-    evidence = curve("half a round trip", ("message / B", "time / s"), size, half[0], fitted, "λ·g")
+    evidence = curve("half a round trip", size, half[0], np.full(len(size), lam[0] * g[0]), "λ·g")
     values = {"lam": lam, "g": g, "gamma": local_work(observed)}
     notes = {} if lam[0] > 1 else {"lam": "1 is the least: bursts are spaced as far apart as a message takes"}
     return Fitted(values, (0, good), notes=notes, curves=(evidence,))
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     g = values["g"]
-    costs = Costs(send=0.0, receive=0.0, wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
+    costs = Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
 
-def doubts(schedule, values):
+def doubts(schedule: Schedule, values: Values) -> str:
     return "λ below 1 counts as 1" if np.any(values["lam"] < 1) else ""
 
 

@@ -1,8 +1,10 @@
 """TAN: the time of a wave through a tree, with an overhead that grows with the number of messages a node handles.
 
-T_i = L + o(x+1) + g + max(T_child) for a node with x children, T_leaf = C (equation 1 of the paper). On a schedule, a
-rank's combine phase is the longest run of receives between two of its sends, and x the messages in it. L is the
-**average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
+    T_i = L + o(x+1) + g + max(T_child) for a node with x children, T_leaf = C      (equation 1 of the paper)
+    T = L + max_i o(x_i+1) + g between two waves of a long stream                   (equation 2)
+
+On a schedule, a rank's combine phase is the longest run of receives between two of its sends, and x the messages in it.
+L is the **average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
 """
 
 from collections.abc import Iterator
@@ -10,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.models.families import Family, Parameter
+from commodel.keys import key
+from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.curves import curve, line_curve
-from commodel.models.fitting.observed import Fitted
 from commodel.models.fitting.regression import choose_form, line, mean, shape_coefficients
-from commodel.models.pricing.functions import FORMS, evaluate
+from commodel.models.pricing.functions import FORMS, evaluate, text
 from commodel.records import Curve
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
@@ -25,14 +27,14 @@ class Chain:
     """The chain experiment: L from the ping-pong, C and the overhead of a level from heights."""
 
     packet: int
-    L: np.ndarray
-    C: np.ndarray
-    a: np.ndarray
+    L: Array
+    C: Array
+    a: Array
     unknown: dict[str, str]  # of C and a
     evidence: Curve
 
 
-def chain_experiment(observed) -> Chain:
+def chain_experiment(observed: Observed) -> Chain:
     """Half the round trip, less the latencies, halved again (a send and a receive a level), against height: the slope
     is the constant of o, an intercept above 0 is C. From medians: a mean of waves on a shared machine measures its
     other users."""
@@ -51,16 +53,16 @@ def chain_experiment(observed) -> Chain:
     for name, draws in (("C", C), ("a", a)):
         if draws[0] == 0:
             unknown.setdefault(name, "not told apart from 0: the round trip explains the whole chain")
-    evidence = line_curve("chain", ("height", "time / s"), height, overhead, C, a, "C + a·height")
+    evidence = line_curve("chain", height, overhead, C, a, "C + a·height", ("height", "time / s"))
     return Chain(packet, L, C, a, unknown, evidence)
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     """The paper's two experiments, section IV. N-to-1: time less one latency and one overhead, against x+1 as
     equation 1 evaluates it; the best shape by AICc."""
     chain = chain_experiment(observed)
-    L, C, a, packet = chain.L, chain.C, chain.a, chain.packet
-    notes, unknown = {}, {name.replace("a", "o.a"): reason for name, reason in chain.unknown.items()}
+    L, a, packet = chain.L, chain.a, chain.packet
+    unknown = {name.replace("a", "o.a"): reason for name, reason in chain.unknown.items()}
     fan = observed.cases("fan", direction="in", bytes=packet)
     handled = fan["n"] + 1.0
     contention = fan.seconds - (L + a)[:, None]
@@ -71,34 +73,25 @@ def fit(observed):
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
         a = a + np.maximum(mean(contention), 0)
     coefficients = shape_coefficients(form, handled, contention, weights)
-    values = {"L": L, "o.a": a, "g": np.zeros_like(L), "C": C}
-    values |= {f"o.{letter}": coefficients[:, i] for i, letter in enumerate(FORMS[form].coefficients)}
+    letters = FORMS[form].coefficients
+    o = {"o.a": a} | {key("o", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
 
-    estimates = {name: draws[0] for name, draws in values.items()}
-    fan_fit = estimates["L"] + evaluate(form, "o", estimates, handled)
-    n_to_1 = curve(
-        "N-to-1",
-        ("senders", "time / s"),
-        fan["n"],
-        fan.seconds[0],
-        fan_fit,
-        f"L + {FORMS[form].text}, x = senders + 1",
-        len(FORMS[form].coefficients) + 1,
-    )
-    notes["g"] = "left at 0: part of o, as in the paper"
+    fitted = L[0] + evaluate(form, "o", {name: draws[0] for name, draws in o.items()}, handled)
+    title = f"L + {text(form)}, x = senders + 1"
+    n_to_1 = curve("N-to-1", fan["n"], fan.seconds[0], fitted, title, len(letters) + 1, ("senders", "time / s"))
+    values = {"L": L, "o.a": a, "g": np.zeros_like(L), "C": chain.C} | o
+    notes = {"g": "left at 0: part of o, as in the paper"}
     curves = (chain.evidence, n_to_1)
-    settings = {"fan_in": int(fan["n"].max())}
-    return Fitted(values, (packet, packet), {"o": form}, notes, unknown, curves, settings)
+    return Fitted(values, (packet, packet), {"o": form}, notes, unknown, curves, {"fan_in": int(fan["n"].max())})
 
 
-def price(schedule, values):
+def price(schedule: Schedule, values: Values) -> Array:
     """Walks the steps: when each rank is ready, its phases closing when it sends, and at the end."""
     ready = np.broadcast_to(values["C"], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     latest = np.full_like(ready, -np.inf)  # of what came in since
     for step, (ranks, count) in zip((*schedule.steps, None), _phases(schedule), strict=True):
-        overhead = values.at("o", count + 1)
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
-        ready[..., ranks] = values["L"] + overhead + values["g"] + waited
+        ready[..., ranks] = values["L"] + values.at("o", count + 1) + values["g"] + waited
         latest[..., ranks] = -np.inf
         if step is None:
             break
@@ -109,17 +102,16 @@ def price(schedule, values):
     return ready
 
 
-def pipelined(schedule, values):
-    """Equation 2: the time between two waves of a long stream, whatever the height of the tree: the node that handles
-    the most messages in a combine phase sets the pace."""
+def pipelined(schedule: Schedule, values: Values) -> Array:
+    """The node that handles the most messages in a combine phase sets the pace, whatever the height of the tree."""
     return (values["L"] + values.at("o", np.array([_most(schedule) + 1.0])) + values["g"])[..., 0]
 
 
-def _phases(schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _phases(schedule: Schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For every step, and for the end, the ranks whose phase closes before it, and the messages in each phase."""
     count = np.zeros(schedule.ranks)
 
-    def close(ranks):
+    def close(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ranks = ranks[count[ranks] > 0]
         closed = ranks, count[ranks]
         count[ranks] = 0
@@ -132,12 +124,12 @@ def _phases(schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     yield close(np.arange(schedule.ranks))
 
 
-def _most(schedule) -> int:
+def _most(schedule: Schedule) -> int:
     """The most messages of a phase."""
     return max(int(count.max(initial=0)) for _, count in _phases(schedule))
 
 
-def doubts(schedule, values):
+def doubts(schedule: Schedule, values: Values) -> str:
     """More messages in a combine phase than were probed: what o is there was never seen."""
     known = values.settings.get("fan_in")
     if known and (most := _most(schedule)) > int(known):

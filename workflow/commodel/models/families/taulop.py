@@ -1,186 +1,161 @@
 """τ–Lop: transfers that go on at the same time share their channel, and pay for it.
 
-A message within a node takes o₀(m) + 2·L₀(m, τ), in and out of a shared buffer; between nodes o₁(m) + L₁(m, τ) with
-RDMA, or o₁(m) + 2·L₀(m, τ) + L₁(m, τ) where it is copied at both ends. τ counts the transfers of one step on the same
-channel into the same node (or, by a setting, on the same channel anywhere, as in the paper's SUMMA example). Sends of a
-rank in one step follow one another; steps add up. o_c is the whole time of the shortest message, not a processor's
-share of it as in LogP; what grows with the size is in L. Where messages of different length go on together (A2), the
-paper's T(m₂−m₁) reads as if the rest of the longer one paid an overhead and a latency of its own; here a message pays
-one of each, and its rest max(0, L(m₂, τ) − L(m₁, τ)).
+    T⁰(m) = o₀(m) + 2·L₀(m, τ) within a node, in and out of a shared buffer                (equation 1 of the paper)
+    T¹(m) = o₁(m) + 2·L₀(m, τ) + L₁(m, τ) between nodes, where it is copied at both ends   (equation 2)
+    T¹(m) = o₁(m) + L₁(m, τ) with RDMA                                                     (equation 3)
+
+τ counts the transfers of one step on the same channel into the same node (or, by a setting, on the same channel
+anywhere, as in the paper's SUMMA example). Sends of a rank in one step follow one another; steps add up. o_c is the
+whole time of the shortest message, not a processor's share of it as in LogP; what grows with the size is in L. Where
+messages of different length go on together (A2), the paper's T(m₂−m₁) reads as if the rest of the longer one paid an
+overhead and a latency of its own; here a message pays one of each, and its rest max(0, L(m₂, τ) − L(m₁, τ)).
+
 An exchange between two nodes counts 1 into each, because that is what τ = 1 was measured at: a ring of 2·τ processes
 dealt over two nodes has τ transfers into each, with as many coming back at the same time. So one that has the network
 to itself in one direction only may be cheaper than its price. The paper's SUMMA counts both directions together
 (`shared: channel`): tables for that have to be measured by that count.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from commodel.errors import UserError
-from commodel.models.families import Family, Parameter, local_work
+from commodel.keys import Pair, key
+from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import sampled_curve
-from commodel.models.fitting.observed import Fitted
+from commodel.models.fitting.observed import Cases, at_common
 from commodel.models.fitting.regression import moved, sampled
+from commodel.models.fitting.roundtrips import half_trip, pair_probes
 from commodel.models.pricing.concurrency import MEMORY, NETWORK, Terms, terms, total, transmissions
-from commodel.models.pricing.pairs import SAME, Pairs, function
-from commodel.patterns.schedule import Groups
-
-LABELS = ("message / B", "time / s")
+from commodel.models.pricing.pairs import Pairs, holding
+from commodel.models.pricing.supersteps import longest_work
 
 
-def fit(observed):
+def fit(observed: Observed) -> Fitted:
     """L_c(m, τ) from rings of τ transfers on a channel; within a node, where a ring has at least two, τ = 1 is half a
     round trip. More transfers at once never take less time (the model's own condition)."""
-    ring = observed.cases("ring")
+    rings = observed.cases("ring")
     values, forms, unknown, curves = {}, {}, {}, []
-    for pair in dict.fromkeys(ring["pair"]):
-        mine = ring.pick(ring["pair"] == pair)
-        kind, name = (MEMORY, pair.removesuffix(f".{SAME}")) if pair.endswith(f".{SAME}") else (NETWORK, pair)
-        times = _by_level(mine, 1 if kind == MEMORY else 2)
-        if kind == MEMORY:
-            times |= _alone(observed, pair)
-        sizes, times = _aligned(times)
-        o = times[min(times)][:, 0]
-        tail = f".{name}" if observed.types else ""
-        values |= {f"o_{kind}{tail}.a": o}
-        forms[f"o_{kind}{tail}"] = "constant"
-        transfer, share = 0.0, 2 if kind == MEMORY else 1
-        for level, seconds in times.items():
-            transfer = np.maximum(np.maximum(seconds - o[:, None], 0) / share, transfer)
-            knots = sampled(f"L_{kind}{tail}", sizes, transfer)
-            knots = {f"{key}x{level}": draws for key, draws in knots.items()}
-            values |= knots
-            priced = o[0] + share * np.array([draws[0] for draws in knots.values()])
-            unknown |= moved(list(knots), seconds[0], priced)
-            title = f"{'within' if kind == MEMORY else 'between'} nodes {name}, {level} at once"
-            curves.append(sampled_curve(title, LABELS, sizes, seconds, priced))
-        forms[f"L_{kind}{tail}"] = "table"
+    for name in dict.fromkeys(rings["pair"]):
+        pair = Pair.parse(name)
+        channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
+        where = _where(channel, pair)
+        times = _by_level(observed, rings.pick(rings["pair"] == name), pair)
+        sizes, o = times[min(times)]["bytes"], times[min(times)].seconds[:, 0]
+        overhead, transfers = (key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
+        values[key(overhead, "a")] = o
+        forms |= {overhead: "constant", transfers: "table"}
+        transfer = 0.0
+        for level, cases in times.items():
+            transfer = np.maximum(np.maximum(cases.seconds - o[:, None], 0) / share, transfer)
+            samples = sampled(transfers, sizes, transfer, level)
+            values |= samples
+            priced = o[0] + share * np.array([draws[0] for draws in samples.values()])
+            unknown |= moved(list(samples), cases.seconds[0], priced)
+            title = f"{'within' if pair.within else 'between'} nodes {where}, {level} at once"
+            curves.append(sampled_curve(title, sizes, cases.seconds, priced))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
-    sizes = ring["bytes"]
-    ends = sizes.min(), sizes.max()
+    ends = rings["bytes"].min(), rings["bytes"].max()
     return Fitted(values, ends, forms=forms, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
-def _by_level(ring, share):
-    """{τ: (sizes, seconds)}; in a ring over two nodes half of the ranks send into each."""
-    counts = sorted({int(count) for count in ring["procs"]})
-    rings = [ring.pick(ring["procs"] == procs) for procs in counts]
-    return {procs // share: (mine["bytes"], mine.seconds) for procs, mine in zip(counts, rings, strict=True)}
+def _where(channel: int, pair: Pair) -> str | Pair:
+    """What a channel's values are named after: within a node its type."""
+    return pair.one if channel == MEMORY else pair
 
 
-def _aligned(times):
-    """At the sizes that all levels have: a case may be missing, because none of its samples was valid."""
-    shared = sorted(set.intersection(*(set(sizes.tolist()) for sizes, _ in times.values())))
-    if not shared:
-        raise UserError("no measurements of probe 'ring' at sizes that all numbers of ranks have")
-    picks = {level: [sizes.tolist().index(size) for size in shared] for level, (sizes, _) in times.items()}
-    return np.array(shared), {level: seconds[:, picks[level]] for level, (_, seconds) in sorted(times.items())}
+def _by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
+    """Cases by τ, at the sizes that all levels have; in a ring over two nodes half of the ranks send into each."""
+    counts = sorted(set(rings["procs"].tolist()))
+    levels = {procs if pair.within else procs // 2: rings.pick(rings["procs"] == procs) for procs in counts}
+    if pair.within and (alone := _alone(observed, pair)):
+        levels[1] = alone
+    levels = dict(sorted(levels.items()))
+    return dict(zip(levels, at_common("bytes", *levels.values()), strict=True))
 
 
-def _alone(observed, pair):
-    """Half of the round trips within a node, at the sizes of the rings: τ = 1. An empty one takes as long as the
-    shortest where none was sent."""
-    probe = next((name for name in ("prtt", "pairprtt") if observed.has(name) and _has(observed, name, pair)), None)
-    if probe is None:
-        return {}
-    trip = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
-    sizes, half, least = trip["bytes"], trip.seconds / 2, trip["bytes"].argmin()
-    if sizes[least] > 0:
-        sizes, half = np.concatenate([[0], sizes]), np.concatenate([half[:, [least]], half], axis=1)
-    return {1: (sizes, half)}
+def _alone(observed: Observed, pair: Pair) -> Cases | None:
+    """Half of the round trips within a node: τ = 1. An empty one takes as long as the shortest where none was sent."""
+    if pair not in pair_probes(observed):
+        return None
+    sizes, half = half_trip(observed, pair)
+    if sizes[0] > 0:
+        sizes, half = np.concatenate([[0], sizes]), np.concatenate([half[:, :1], half], axis=1)
+    return Cases({"bytes": sizes}, half)
 
 
-def _has(observed, probe, pair):
-    return any(case.settings["pair"] == pair for case in observed.probes[probe])
-
-
-def price(schedule, values):
-    sizes = schedule.bytes if schedule.bytes.ndim > 1 else schedule.bytes[None, None]
-    costs = [_price_one(schedule, size[0], values) for size in sizes]
-    cost = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
-    cost = cost + _work(schedule, values)
+def price(schedule: Schedule, values: Values) -> Array:
+    pairs = Pairs(schedule, values.settings.get("types"))
+    sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
+    cost = np.stack([_transmitted(schedule, size, pairs, values) for size in sizes])
+    cost = (cost if schedule.bytes.ndim > 1 else cost[0]) + _work(schedule, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
 
 
-def _price_one(schedule, bytes, values):
-    pairs = Pairs(schedule, values.settings.get("types"))
+def _transmitted(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     cost = np.zeros(values.lead)
-    for found in expression(schedule, bytes, values.settings, pairs):
-        cost = cost + total(found, _seconds(found, pairs.labels, values))
+    for step_terms in expression(schedule, bytes, values.settings, pairs):
+        cost = cost + total(step_terms, _seconds(step_terms, pairs.pairs, values))
     return cost
 
 
-def expression(schedule, bytes, settings, pairs) -> list[Terms]:
+def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs) -> list[Terms]:
     """The terms of every step."""
     everywhere, join = settings.get("shared", "node") == "channel", settings.get("join", "no") == "yes"
-    channel = np.where(pairs.same, MEMORY, NETWORK)
+    channel = np.where(pairs.within, MEMORY, NETWORK)
     target = np.zeros(len(schedule.dst), dtype=int) if everywhere else schedule.node[schedule.dst]
-    found = []
+    steps = []
     for step in schedule.steps:
         rows = step.rows
         if rows.stop > rows.start:
             position, over, size, label, row = transmissions(step.src, channel[rows], bytes[rows], pairs.of[rows], join)
-            found.append(terms(position, over, target[rows][row], size, label))
-    return found
+            steps.append(terms(position, over, target[rows][row], size, label))
+    return steps
 
 
-def _seconds(found, labels, values):
+def _seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """How long each term lasts: few differ, so each is worked out once. Of several pairs of types the slowest counts.
     The overhead is in a group's first term, that of its longest message: the rest of a message is not sent anew, so
     that it lasts for what it adds to the transfer, L(m₂, τ) − L(m₁, τ)."""
-    whole = np.full(len(found.bytes), -1)
-    whole[found.group] = np.add.reduceat(found.bytes, found.group)
-    columns = np.stack([found.count, found.channel, found.bytes, found.done, found.label, whole])
-    kinds, which = np.unique(columns, axis=1, return_inverse=True)
+    whole = np.full(len(step_terms.bytes), -1)
+    whole[step_terms.group] = np.add.reduceat(step_terms.bytes, step_terms.group)
+    columns = [step_terms.count, step_terms.channel, step_terms.bytes, step_terms.done, step_terms.label, whole]
+    kinds, which = np.unique(np.stack(columns), axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
     for number, (count, channel, size, done, label, message) in enumerate(kinds.T):
-        several = [_lasts(values, channel, labels[one], size, done, count, message) for one in found.labels[label]]
+        going_on = (pairs[pair] for pair in step_terms.labels[label])
+        several = [_lasts(values, channel, pair, size, done, count, message) for pair in going_on]
         seconds[..., number] = np.max(several, axis=0)
     return seconds[..., which.ravel()]
 
 
-def _lasts(values, channel, label, size, done, count, message):
+def _lasts(values: Values, channel: int, pair: Pair, size: int, done: int, count: int, message: int) -> Array:
     """A term between nodes of one pair of types: its messages' first bytes with an overhead, or the rest of them."""
     if done < 0:
-        return _transfers(values, channel, label, size, count) + _overhead(values, channel, label, message)
-    begun = _transfers(values, channel, label, done, count)
-    return np.maximum(_transfers(values, channel, label, done + size, count) - begun, 0.0)
+        transferred = _transfers(values, channel, pair, size, count)
+        return transferred + _function(values, f"o_{channel}", _where(channel, pair), message)
+    begun = _transfers(values, channel, pair, done, count)
+    return np.maximum(_transfers(values, channel, pair, done + size, count) - begun, 0.0)
 
 
-def _overhead(values, channel, label, size):
-    where = label.removesuffix(f".{SAME}") if channel == MEMORY else label
-    found = values.at(function(values, f"o_{channel}", where), np.array([size]))
-    return np.broadcast_to(found, (*values.lead, 1))[..., 0]
-
-
-def _transfers(values, channel, label, size, count):
-    def transfer(kind, where):
-        return values.at(function(values, f"L_{kind}", where), np.array([size]), count)
-
+def _transfers(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
     if channel == MEMORY:
-        found = 2 * transfer(MEMORY, label.removesuffix(f".{SAME}"))
-    else:
-        found = transfer(NETWORK, label)
-        if values.settings.get("network", "rdma") == "copies":
-            one, _, two = label.partition(".")
-            found = found + transfer(MEMORY, one) + transfer(MEMORY, two)
-    return np.broadcast_to(found, (*values.lead, 1))[..., 0]
+        return 2 * _function(values, f"L_{MEMORY}", pair.one, size, count)
+    seconds = _function(values, f"L_{NETWORK}", pair, size, count)
+    if values.settings.get("network", "rdma") == "copies":
+        seconds = seconds + sum(_function(values, f"L_{MEMORY}", kind, size, count) for kind in pair.types)
+    return seconds
 
 
-def _work(schedule, values):
-    """The longest local work of a rank, step by step."""
-    work, cost = schedule.work, np.zeros(values.lead)
-    for step in schedule.steps:
-        rows = step.work
-        if rows.stop == rows.start:
-            continue
-        bytes = work.bytes[..., rows]
-        seconds = work.seconds[rows] + np.where(bytes > 0, values.at("gamma", bytes), 0.0)
-        groups = Groups(work.rank[rows])
-        if groups.order is not None:
-            seconds = np.add.reduceat(seconds[..., groups.order], groups.first, axis=-1)
-        cost = cost + seconds.max(axis=-1)
-    return cost
+def _function(values: Values, name: str, where: str | Pair, size: int, count: int | None = None) -> Array:
+    function = holding(values.functions.__contains__, name, where)
+    return np.broadcast_to(values.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+
+
+def _work(schedule: Schedule, values: Values) -> Array:
+    bytes = schedule.work.bytes
+    return longest_work(schedule, schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0))
 
 
 FAMILY = Family(

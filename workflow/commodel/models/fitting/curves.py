@@ -3,23 +3,27 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from commodel.models import Array
 from commodel.models.fitting.regression import aicc, line, rising
+from commodel.models.pricing.functions import TABLE, text
 from commodel.records import Curve
 from commodel.stats import r_squared
 
+SIZES = ("message / B", "time / s")  # labels of the axes of most
 ROUNDING = 1e-15  # seconds: below it is nothing but the rounding of exact simulations
 
 
 def curve(
     title: str,
-    labels: tuple[str, str],
-    x,
-    measured,
-    fitted,
+    x: ArrayLike,
+    measured: ArrayLike,
+    fitted: ArrayLike,
     form: str,
     terms: int = 1,
-    refit: Callable[[np.ndarray], np.ndarray] | None = None,
+    labels: tuple[str, str] = SIZES,
+    refit: Callable[[np.ndarray], Array] | None = None,
 ) -> Curve:
     """The evidence of one regression with `terms` coefficients, in SI units. `refit(keep)` fits the kept samples only
     and returns its values at all of them: from it comes the error at samples that a fit has not seen."""
@@ -39,20 +43,23 @@ def curve(
     return Curve(title, *labels, *points, form, r_squared(measured, fitted), float(aic), left_out)
 
 
-def line_curve(title: str, labels: tuple[str, str], x, y, a, b, form: str) -> Curve:
+def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZES) -> Curve:
     """The evidence of a straight line fitted with weights 1/y²."""
 
-    def refit(keep):
+    def refit(keep: np.ndarray) -> Array:
         first, slope = line(x[keep], y[:1, keep], 1 / np.maximum(y[0, keep], 1e-15) ** 2)
         return first[0] + slope[0] * x
 
-    return curve(title, labels, x, y[0], a[0] + b[0] * x, form, 2, refit)
+    return curve(title, x, y[0], a[0] + b[0] * x, form, 2, labels, refit)
 
 
-def sampled_curve(title: str, labels: tuple[str, str], x, y, priced) -> Curve:
+def sampled_curve(title: str, x: ArrayLike, y: Array, priced: Array) -> Curve:
     """The evidence of a function given by its samples: what was measured, and what prices take instead, which is the
     same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
     x = np.asarray(x, dtype=float)
-    form = "samples, linear in between"
     priced = np.where(np.isclose(priced, y[0], rtol=1e-12, atol=ROUNDING), y[0], priced)
-    return curve(title, labels, x, y[0], priced, form, 0, lambda keep: np.interp(x, x[keep], rising(y[:, keep])[0]))
+
+    def refit(keep: np.ndarray) -> Array:
+        return np.interp(x, x[keep], rising(y[:, keep])[0])
+
+    return curve(title, x, y[0], priced, text(TABLE), 0, refit=refit)

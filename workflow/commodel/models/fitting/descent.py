@@ -8,23 +8,24 @@ from collections.abc import Callable
 
 import numpy as np
 
+from commodel.models import Array
 from commodel.models.fitting.portable import products, solve
 
 STUCK = 1e3  # damping above which no step helps
 SMALL = 1e-300  # a divisor that is not 0
 
-Residuals = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Residuals = Callable[[np.ndarray, Array], Array]
 
 
 def descend(
     residuals: Residuals,
-    start: np.ndarray,
-    bounds: tuple[np.ndarray, np.ndarray],
+    start: Array,
+    bounds: tuple[Array, Array],
     iterations: int,
     move: float = 1e-5,
     longest: float = np.inf,
     rests: float = 1e-6,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """Where each row of `start` (rows, values) ends, and its sum of squares. `residuals(rows, theta)` is about the
     problems of these numbers; slopes are difference quotients over `move`, no value changes by more than `longest` at
     once, and a row whose last step gained less than `rests` of its sum is done."""
@@ -37,18 +38,20 @@ def descend(
             break
         change = _change(residuals, moving, theta[moving], residual[moving], damping[moving], move)
         tried = np.clip(theta[moving] + np.clip(change, -longest, longest), *bounds)
-        found = residuals(moving, tried)
-        gain = (loss[moving] - np.sum(found**2, axis=-1)) / np.maximum(loss[moving], SMALL)
+        trial = residuals(moving, tried)
+        gain = (loss[moving] - np.sum(trial**2, axis=-1)) / np.maximum(loss[moving], SMALL)
         better = gain > 0
         kept = moving[better]
-        theta[kept], residual[kept] = tried[better], found[better]
-        loss[kept] = np.sum(found[better] ** 2, axis=-1)
+        theta[kept], residual[kept] = tried[better], trial[better]
+        loss[kept] = np.sum(trial[better] ** 2, axis=-1)
         damping[moving] *= np.where(better, 0.2, 4.0)
         moving = moving[np.where(better, gain > rests, damping[moving] < STUCK)]
     return theta, loss
 
 
-def _change(residuals: Residuals, rows, theta, residual, damping, move) -> np.ndarray:
+def _change(
+    residuals: Residuals, rows: np.ndarray, theta: Array, residual: Array, damping: Array, move: float
+) -> Array:
     count = theta.shape[1]
     moved = (theta[:, None, :] + move * np.eye(count)).reshape(-1, count)
     there = residuals(np.repeat(rows, count), moved).reshape(len(rows), count, -1)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models import Array
 from commodel.records import Curve, Estimate
 from commodel.stats import resampled
 
 DRAWS = 200
+COUNTED = "counted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +22,7 @@ class CaseSamples:
     """All valid raw samples of one case of a probe."""
 
     settings: Mapping[str, object]
-    seconds: np.ndarray
+    seconds: Array
     passes: np.ndarray  # which pass each sample was taken in
     counts: np.ndarray | None = None  # of a probe that counts what arrives
 
@@ -30,7 +32,7 @@ class Cases:
     """Cases of one probe: their settings as columns, their times as (1 + draws, cases)."""
 
     columns: Mapping[str, np.ndarray]
-    seconds: np.ndarray
+    seconds: Array
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]
@@ -59,7 +61,7 @@ class Observed:
     probes: Mapping[str, Sequence[CaseSamples]]
     seed: int = 1
     types: Mapping[str, int] = field(default_factory=dict)  # nodes of each type, in order; empty: all are alike
-    _resampled: dict = field(default_factory=dict)
+    _resampled: dict[tuple[str, str], Array] = field(default_factory=dict)  # by probe and statistic
 
     @property
     def placement(self) -> dict[str, object]:
@@ -70,56 +72,44 @@ class Observed:
         return bool(self.probes.get(probe))
 
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
-        """The cases of a probe whose settings equal `where`. A case has the same draws however it is asked for."""
+        """The cases of a probe whose settings equal `where`. A case has the same draws however it is asked for. The
+        statistic COUNTED is the mean of a probe's counts, in place of a time."""
         if not self.has(probe):
             raise UserError(f"no measurements of probe '{probe}'")
-        rows = self._all(probe, statistic)
-        known = self.probes[probe]
-        kept = [
-            number
-            for number, case in enumerate(known)
-            if all(case.settings[name] == value for name, value in where.items())
-        ]
+        settings = [case.settings for case in self.probes[probe]]
+        kept = [number for number, own in enumerate(settings) if all(own[name] == where[name] for name in where)]
         if not kept:
             wanted = ", ".join(f"{name}={value}" for name, value in where.items())
             raise UserError(f"no measurements of probe '{probe}' with {wanted}")
-        columns = {name: np.array([known[number].settings[name] for number in kept]) for name in known[0].settings}
-        return Cases(columns, rows[kept].T)
+        columns = {name: np.array([settings[number][name] for number in kept]) for name in settings[0]}
+        return Cases(columns, self._all(probe, statistic)[kept].T)
 
     def without(self, probe: str, number: int, rows: int) -> "Observed":
         """The same without one case of a probe, and with the first `rows` of the draws only."""
         cases = list(self.probes[probe])
         del cases[number]
         kept = {
-            key: (np.delete(found, number, axis=0) if key[0] == probe else found)[:, :rows]
-            for key, found in self._resampled.items()
+            (name, statistic): (np.delete(draws, number, axis=0) if name == probe else draws)[:, :rows]
+            for (name, statistic), draws in self._resampled.items()
         }
         return Observed({**self.probes, probe: cases}, self.seed, self.types, kept)
 
-    def counts(self, probe: str) -> Cases:
-        """The same of a probe that counts: means of its counts in place of times."""
-        if not self.has(probe):
-            raise UserError(f"no measurements of probe '{probe}'")
-        known = self.probes[probe]
-        rng = np.random.default_rng([self.seed, sum(probe.encode())])
-        rows = [resampled(case.counts, case.passes, "mean", DRAWS, rng) for case in known]
-        columns = {name: np.array([case.settings[name] for case in known]) for name in known[0].settings}
-        return Cases(columns, np.array(rows).T)
-
-    def _all(self, probe: str, statistic: str) -> np.ndarray:
-        key = (probe, statistic)
-        if key not in self._resampled:
-            rng = np.random.default_rng([self.seed, sum(probe.encode())])
-            samples = ((case.seconds, case.passes) for case in self.probes[probe])
-            self._resampled[key] = np.array([resampled(*each, statistic, DRAWS, rng) for each in samples])
-        return self._resampled[key]
+    def _all(self, probe: str, statistic: str) -> Array:
+        if (probe, statistic) not in self._resampled:
+            rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
+            if statistic == COUNTED:
+                rows = [resampled(case.counts, case.passes, "mean", DRAWS, rng) for case in cases]
+            else:
+                rows = [resampled(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
+            self._resampled[probe, statistic] = np.array(rows)
+        return self._resampled[probe, statistic]
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """What a family's fit returns: draws by name, forms of functions, notes on doubtful values, and the evidence."""
 
-    values: Mapping[str, np.ndarray]
+    values: Mapping[str, Array]
     bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a price is an extrapolation
     forms: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -131,7 +121,7 @@ class Fitted:
 
 
 def estimate(
-    draws: np.ndarray, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
+    draws: Array, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
 ) -> Estimate:
     """The value of row 0 with the 95 % interval of the rows below it, or with a wider one that is known."""
     low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach

@@ -4,13 +4,21 @@ f(x) = a + b/(c + x) + d·(1 − exp(e·(x − f))), section 3 of the LoP paper;
 rest is linear, so that only these two are searched (variable projection): on one grid for all draws, which finds the
 best of the several minima, then by descent for each. Only a + d and d·exp(−e·f) are in the data: f is put
 at the smallest x measured, where a + b/(c + x) is then all of f(x). Bounds: b ≥ 0, c > −1, the last term does not fall.
+
+    >>> x = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    >>> fitted = fit_pipeline("o", x, (1 + 2 / (0.5 + x))[None], np.ones(5), "pipeline")
+    >>> {name: round(float(draws[0]), 6) for name, draws in fitted.values.items()}
+    {'o.a': 1.0, 'o.b': 2.0, 'o.c': 0.5}
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from commodel.keys import key
+from commodel.models import Array
 from commodel.models.fitting.descent import SMALL, descend
 from commodel.models.fitting.portable import exp, expm1, log, products
 from commodel.models.fitting.regression import mean, with_misfit
@@ -30,20 +38,17 @@ class Pipeline:
 
     name: str
     form: str
-    values: Mapping[str, np.ndarray]
+    values: Mapping[str, Array]
     notes: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
 
-    def at(self, x) -> np.ndarray:
+    def at(self, x: ArrayLike) -> Array:
         """(draws, x)."""
         columns = {name: draws[:, None] for name, draws in self.values.items()}
-        return np.broadcast_to(evaluate(self.form, self.name, columns, np.asarray(x, dtype=float)), self._shape(x))
-
-    def _shape(self, x) -> tuple[int, int]:
-        return len(next(iter(self.values.values()))), len(x)
+        return evaluate(self.form, self.name, columns, np.asarray(x, dtype=float))
 
 
-def fit_pipeline(name: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, form: str = "saturating") -> Pipeline:
+def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> Pipeline:
     """The function `name` through y (draws, cases) at x, in `form` or the nearest one that so many x can carry."""
     places = len(np.unique(x))
     asked, notes, unknown = form, {}, {}
@@ -52,21 +57,21 @@ def fit_pipeline(name: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, f
     if form != asked:
         notes[name] = f"{form}, not {asked}: measured at {places} number(s) only"
     if form == "constant":
-        return Pipeline(name, form, {f"{name}.a": mean(y, weights)}, notes, unknown)
+        return Pipeline(name, form, {key(name, "a"): mean(y, weights)}, notes, unknown)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
     best = search.fit(y[:1])
     misfit = y[0] - search.values_at(y[:1], best)[0]
     draws = with_misfit(y, misfit, weights, 5 if search.rises else 3)
     coefficients = search.coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
     if search.rises:
-        unknown = {f"{name}.{letter}": FREE for letter in "adf"}
-    return Pipeline(name, form, {f"{name}.{key}": column for key, column in coefficients.items()}, notes, unknown)
+        unknown = {key(name, letter): FREE for letter in "adf"}
+    return Pipeline(name, form, {key(name, letter): column for letter, column in coefficients.items()}, notes, unknown)
 
 
 class _Search:
     """Finds θ = (ln(c + x_min), e·(x_max − x_min)) of every row of y; only the first of a `pipeline`."""
 
-    def __init__(self, x: np.ndarray, weights: np.ndarray, rises: bool):
+    def __init__(self, x: Array, weights: Array, rises: bool) -> None:
         self.x, self.low, self.rises = x, x.min(), rises
         self.wide = x.max() - x.min()
         self.weights = weights / weights.sum()
@@ -74,7 +79,7 @@ class _Search:
         bend = log(np.array([least, 3 * x.max()]))
         self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
 
-    def features(self, theta: np.ndarray) -> np.ndarray:
+    def features(self, theta: Array) -> Array:
         """(…, 2, cases): 1 at x_min and falling; 0 at x_min and rising to 1."""
         bend = exp(theta[..., :1])
         falling = bend / (bend + self.x - self.low)
@@ -84,17 +89,17 @@ class _Search:
         rising = expm1(steep * (self.x - self.low) / self.wide) / expm1(steep)
         return np.stack([falling, rising], axis=-2)
 
-    def centred(self, columns: np.ndarray) -> np.ndarray:
+    def centred(self, columns: Array) -> Array:
         """Without the constant: a is eliminated."""
         return columns - self.average(columns)
 
-    def average(self, columns: np.ndarray) -> np.ndarray:
+    def average(self, columns: Array) -> Array:
         return np.sum(columns * self.weights, axis=-1, keepdims=True)
 
-    def fit(self, y: np.ndarray) -> np.ndarray:
+    def fit(self, y: Array) -> Array:
         """θ of every row: the best of the grid, then the nearest minimum."""
 
-        def residuals(rows, theta):
+        def residuals(rows: np.ndarray, theta: Array) -> Array:
             return self.residuals(y[rows], theta)
 
         theta, _ = descend(residuals, self.start(y), self.bounds, ITERATIONS)
@@ -103,7 +108,7 @@ class _Search:
             theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
         return theta
 
-    def start(self, y: np.ndarray) -> np.ndarray:
+    def start(self, y: Array) -> Array:
         grid = np.linspace(*self.bounds[:, 0], STARTS)[:, None]
         if self.rises:
             reach = np.arcsinh(2 * STEEPEST)
@@ -113,11 +118,11 @@ class _Search:
         gram = products(features * np.sqrt(self.weights))
         right = self.weights * self.centred(y)
         target = np.sum(features[:, :, None] * right, axis=-1)  # (grid, 2, rows)
-        found = _positive(gram[..., None], target)
-        explained = np.sum(found * target, axis=1)
+        pair = _positive(gram[..., None], target)
+        explained = np.sum(pair * target, axis=1)
         return grid[np.argmax(explained, axis=0)]
 
-    def linear(self, y: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def linear(self, y: Array, theta: Array) -> tuple[Array, Array]:
         """The two coefficients of every row, (rows, 2), and their features."""
         features = self.features(theta)
         middle = self.centred(features)
@@ -125,33 +130,33 @@ class _Search:
         target = np.sum(middle * (self.weights * self.centred(y))[:, None], axis=-1).T
         return _positive(gram[None], target[None])[0].T, features
 
-    def residuals(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        found, features = self.linear(y, theta)
-        return self.centred(y - _shape(found, features)) * np.sqrt(self.weights)
+    def residuals(self, y: Array, theta: Array) -> Array:
+        pair, features = self.linear(y, theta)
+        return self.centred(y - _shape(pair, features)) * np.sqrt(self.weights)
 
-    def values_at(self, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        found, features = self.linear(y, theta)
-        shape = _shape(found, features)
+    def values_at(self, y: Array, theta: Array) -> Array:
+        pair, features = self.linear(y, theta)
+        shape = _shape(pair, features)
         return shape + self.average(y - shape)
 
-    def coefficients(self, y: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
-        found, features = self.linear(y, theta)
-        constant = self.average(y - _shape(found, features))[:, 0]
+    def coefficients(self, y: Array, theta: Array) -> dict[str, Array]:
+        pair, features = self.linear(y, theta)
+        constant = self.average(y - _shape(pair, features))[:, 0]
         bend = exp(theta[:, 0])
-        b = found[:, 0] * bend
+        b = pair[:, 0] * bend
         values = {"a": constant, "b": b, "c": np.where(b == 0, 0.0, bend - self.low)}
         if self.rises:
             steep = theta[:, 1]
-            values |= {"d": -found[:, 1] / expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
+            values |= {"d": -pair[:, 1] / expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
         return values
 
 
-def _shape(found: np.ndarray, features: np.ndarray) -> np.ndarray:
+def _shape(pair: Array, features: Array) -> Array:
     """Σ coefficient·feature of every row, (rows, cases)."""
-    return np.sum(found[..., None] * features, axis=1)
+    return np.sum(pair[..., None] * features, axis=1)
 
 
-def _positive(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _positive(gram: Array, target: Array) -> Array:
     """Least squares of two coefficients, neither below 0: of the normal matrix (…, 2, 2, rows) and right-hand sides
     (…, 2, rows). Both free if that is allowed, else the one that explains more."""
     one, both, other = gram[..., 0, 0, :], gram[..., 0, 1, :], gram[..., 1, 1, :]

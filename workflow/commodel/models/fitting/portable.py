@@ -5,12 +5,14 @@ features, and a search that turns at kinks may end elsewhere for one bit.
 
 import numpy as np
 
+from commodel.models import Array
+
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
 EXP_TERMS, LOG_TERMS = 16, 11  # of the series: the next one is below half a last bit
 LARGEST = 700.0  # a logarithm whose exponential is still a number
 
 
-def exp(x: np.ndarray) -> np.ndarray:
+def exp(x: Array) -> Array:
     """e^x = 2^n·e^r with |r| ≤ ln 2/2, e^r by its Taylor series."""
     x = np.clip(x, -LARGEST, LARGEST)
     n = np.rint(x / (LN2_HIGH + LN2_LOW))
@@ -18,12 +20,12 @@ def exp(x: np.ndarray) -> np.ndarray:
     return np.ldexp(1 + r * _series(r), n.astype(int))
 
 
-def expm1(x: np.ndarray) -> np.ndarray:
+def expm1(x: Array) -> Array:
     """e^x − 1, without cancellation near 0."""
     return np.where(np.abs(x) < 0.5, x * _series(x), exp(x) - 1)
 
 
-def _series(r: np.ndarray) -> np.ndarray:
+def _series(r: Array) -> Array:
     """(e^r − 1)/r for a small r."""
     total = np.ones_like(r)
     for k in range(EXP_TERMS, 1, -1):
@@ -31,7 +33,7 @@ def _series(r: np.ndarray) -> np.ndarray:
     return total
 
 
-def log(y: np.ndarray) -> np.ndarray:
+def log(y: Array) -> Array:
     """ln y = n·ln 2 + ln m with √½ ≤ m < √2, ln m = 2·artanh s with s = (m−1)/(m+1)."""
     m, n = np.frexp(np.asarray(y, dtype=float))
     small = m < np.sqrt(0.5)
@@ -43,22 +45,22 @@ def log(y: np.ndarray) -> np.ndarray:
     return n * LN2_HIGH + (2 * s * total + n * LN2_LOW)
 
 
-def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Normal random numbers; of the rare large ones the C library's logarithm decides the last bit."""
     return np.round(rng.standard_normal(shape), 10)
 
 
-def products(columns: np.ndarray) -> np.ndarray:
+def products(columns: Array) -> Array:
     """Of columns (rows, values, cases) the scalar product of every two: (rows, values, values)."""
     count = columns.shape[1]
-    found = np.empty((len(columns), count, count))
+    scalars = np.empty((len(columns), count, count))
     for one in range(count):
         for two in range(one + 1):
-            found[:, one, two] = found[:, two, one] = np.sum(columns[:, one] * columns[:, two], axis=-1)
-    return found
+            scalars[:, one, two] = scalars[:, two, one] = np.sum(columns[:, one] * columns[:, two], axis=-1)
+    return scalars
 
 
-def solve(matrix: np.ndarray, target: np.ndarray) -> np.ndarray:
+def solve(matrix: Array, target: Array) -> Array:
     """x of matrix·x = target for symmetric positive definite matrices (rows, n, n) and targets (rows, n): Gauss, each
     unknown scaled to a diagonal of 1 first; such matrices need no pivoting."""
     scale = 1 / np.sqrt(np.diagonal(matrix, axis1=1, axis2=2))

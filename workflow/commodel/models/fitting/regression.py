@@ -6,11 +6,13 @@ is put on again with random factors (wild bootstrap). So noise-free data that do
 interval.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from commodel.keys import key, sample
+from commodel.models import Array
 from commodel.models.fitting.portable import exp, expm1, log, normals
 from commodel.models.pricing.functions import FORMS
 from commodel.stats import NEGLIGIBLE
@@ -22,13 +24,14 @@ BETTER = 1e-6  # by how much a later form or cut must lower AICc to be taken: ro
 MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 
-def sampled(name: str, sizes: Sequence[int], draws: np.ndarray) -> dict[str, np.ndarray]:
-    """A function given by samples: `draws` is (1 + draws, sizes). Where noise makes it fall, it is levelled."""
+def sampled(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
+    """A function given by samples, or a surface at one level: `draws` is (1 + draws, sizes). Where noise makes it fall,
+    it is levelled."""
     level = rising(draws)
-    return {f"{name}.{int(size)}": level[:, i] for i, size in enumerate(sizes)}
+    return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
-def moved(keys: Sequence[str], measured: np.ndarray, priced: np.ndarray) -> dict[str, str]:
+def moved(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]:
     """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
     be told apart from their neighbours."""
     return {
@@ -38,23 +41,23 @@ def moved(keys: Sequence[str], measured: np.ndarray, priced: np.ndarray) -> dict
     }
 
 
-def rising(y: np.ndarray) -> np.ndarray:
+def rising(y: Array) -> Array:
     """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
     counts by how sure it is: one that noise has spoilt must not pull down those before it."""
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
     rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # which is all that exact simulations vary by: it must not weigh
     least = max(rounding, 1e-12 * variance.max())
     weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
-    found = np.full_like(y, -np.inf)
+    level = np.full_like(y, -np.inf)
     for first in range(y.shape[1]):
         part = weights[first:]
         mean = np.cumsum(part * y[:, first:], axis=-1) / np.cumsum(part)
         lowest = np.minimum.accumulate(mean[:, ::-1], axis=-1)[:, ::-1]
-        found[:, first:] = np.maximum(found[:, first:], lowest)
-    return found
+        level[:, first:] = np.maximum(level[:, first:], lowest)
+    return level
 
 
-def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
     """Coefficients (draws, features) of y ≈ Σ coefficient·feature, the square of each case's residual weighed; every
     draw in one batched solve. Features are scaled first: bytes and constants differ by many orders of magnitude."""
     columns = np.stack([np.broadcast_to(feature, y.shape[1:]) for feature in features], axis=-1).astype(float)
@@ -66,7 +69,7 @@ def least_squares(features: Sequence[np.ndarray], y: np.ndarray, weights: np.nda
     return (with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
 
 
-def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: int) -> np.ndarray:
+def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
     """The draws of y with the part of the misfit put on that noise does not explain."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
@@ -82,15 +85,13 @@ def with_misfit(y: np.ndarray, misfit: np.ndarray, weights: np.ndarray, terms: i
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
-def mean(y: np.ndarray, weights: np.ndarray | float = 1.0) -> np.ndarray:
+def mean(y: Array, weights: Array | float = 1.0) -> Array:
     """Weighted mean over the cases, one for each draw: of costs, so that no draw is below 0, however large the misfit
     that is put on it."""
     return np.maximum(least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
 
 
-def line(
-    x: np.ndarray, y: np.ndarray, weights: np.ndarray, ceiling: np.ndarray | float = np.inf
-) -> tuple[np.ndarray, np.ndarray]:
+def line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) -> tuple[Array, Array]:
     """Intercept (0 to `ceiling`) and slope (0 or more). Where the best line leaves those bounds, the best one with its
     intercept on the bound, or the best constant, is the answer."""
     intercept, slope = least_squares([np.ones(len(x)), x], y, weights).T
@@ -101,9 +102,7 @@ def line(
     return np.where(flat, np.clip(mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
 
 
-def shape_coefficients(
-    form: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
-) -> np.ndarray:
+def shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: bool = False) -> Array:
     """Coefficients (draws, n) of a form's shape, without a constant term and none below 0, so that it never falls; with
     `constant` such a term before the others, and all of them free."""
     if form == "exponential":
@@ -112,32 +111,32 @@ def shape_coefficients(
     features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
     if not features:
         return np.empty((len(y), 0))
-    found = least_squares(features, y, weights)
+    coefficients = least_squares(features, y, weights)
     if constant:
-        return found
+        return coefficients
     if form == "quadratic":  # where one coefficient would be below 0, the best other one alone
         for kept, bounded in ((0, 1), (1, 0)):
-            alone = np.zeros_like(found)
+            alone = np.zeros_like(coefficients)
             alone[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
-            found = np.where(found[:, [bounded]] < 0, alone, found)
-    return np.maximum(found, 0)
+            coefficients = np.where(coefficients[:, [bounded]] < 0, alone, coefficients)
+    return np.maximum(coefficients, 0)
 
 
-def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _exponential(x: Array, y: Array, weights: Array) -> Array:
     """b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
-    def best_b(c: float, times: np.ndarray) -> float:
+    def best_b(c: float, times: Array) -> float:
         grown = expm1(c * x)
         return max(np.sum(weights * grown * times) / np.sum(weights * grown**2), 0.0)
 
-    def loss(log_c: float, times: np.ndarray) -> float:
+    def loss(log_c: float, times: Array) -> float:
         c = exp(log_c)
         return np.sum(weights * (times - best_b(c, times) * expm1(c * x)) ** 2)
 
-    def best(times: np.ndarray) -> tuple[float, float]:
-        found = minimize_scalar(loss, bounds=bounds, args=(times,), method="bounded", options={"xatol": 1e-9})
-        c = float(exp(found.x))
+    def best(times: Array) -> tuple[float, float]:
+        search = minimize_scalar(loss, bounds=bounds, args=(times,), method="bounded", options={"xatol": 1e-9})
+        c = float(exp(search.x))
         return best_b(c, times), c
 
     bounds = (log(1e-3 / x.max()), log(20.0 / x.max()))
@@ -147,7 +146,7 @@ def _exponential(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
 
 
 def choose_form(
-    forms: Sequence[str], x: np.ndarray, y: np.ndarray, weights: np.ndarray, constant: bool = False
+    forms: Sequence[str], x: Array, y: Array, weights: Array, constant: bool = False
 ) -> tuple[str, dict[str, float]]:
     """The form with the smallest AICc on row 0, of equal ones the first, and the AICc of each; `constant`: with a
     constant term of its own. A form with too many coefficients for the data is not considered."""
@@ -166,7 +165,7 @@ def choose_form(
     return next(form for form, score in scores.items() if score <= least), scores
 
 
-def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -> list[np.ndarray]:
+def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
     piece has at least three sizes; the change points count as parameters. Of equally good cuts the first is taken."""
     order = np.argsort(x, kind="stable")
@@ -185,7 +184,7 @@ def segments(x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3) -
     return chosen
 
 
-def _cuts(count: int, most: int):
+def _cuts(count: int, most: int) -> Iterator[tuple[int, ...]]:
     yield ()
     for cut in range(3, count - 2):
         yield (cut,)
@@ -202,13 +201,11 @@ def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
 
 
-def piecewise(
-    name: str, x: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int = 3
-) -> tuple[str, dict[str, np.ndarray]]:
+def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
     """A line through the cases, or several with the change points found: the form and its coefficients. A piece never
     begins below the end of the piece before it."""
     pieces = segments(x, y, weights, most)
-    values: dict[str, np.ndarray] = {}
+    values: dict[str, Array] = {}
     before = None
     for number, piece in enumerate(pieces):
         a, b = line(x[piece], y[:, piece], weights[piece])
@@ -216,7 +213,7 @@ def piecewise(
         if before is not None:
             edge = float(x[pieces[number - 1]].max())
             a = np.maximum(a, before[0] + before[1] * edge - b * edge)
-            values[f"{name}.x{number}"] = np.full(len(y), edge)
-        values |= {f"{name}.a{tail}": a, f"{name}.b{tail}": b}
+            values[key(name, f"x{number}")] = np.full(len(y), edge)
+        values |= {key(name, f"a{tail}"): a, key(name, f"b{tail}"): b}
         before = (a, b)
     return ("piecewise" if len(pieces) > 1 else "linear"), values

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commodel.keys import Pair
+from commodel.models import Array
 from commodel.models.fitting.observed import Observed, at_common
 from commodel.models.fitting.regression import line, mean
 from commodel.units import format_bytes
 
 BURST = 16
+KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late: all that is asked of a size
 NO_LATENCY = "not told apart from 0: the overheads alone take longer than half a round trip"
 SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
 MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
@@ -24,28 +27,28 @@ MISSES = 0.1  # of a one-way time: from there on a model that gives another one 
 class RoundTrips:
     """Columns over sizes; (1 + draws, sizes) where measured."""
 
-    size: np.ndarray
-    one_way: np.ndarray  # half a round trip, overheads included
-    overheads: np.ndarray  # of both ends together
-    o_s: np.ndarray
-    o_r: np.ndarray
-    spacing: np.ndarray  # between the messages of a burst
+    size: Array
+    one_way: Array  # half a round trip, overheads included
+    overheads: Array  # of both ends together
+    o_s: Array
+    o_r: Array
+    spacing: Array  # between the messages of a burst
 
     @property
-    def body(self) -> np.ndarray:
+    def body(self) -> Array:
         """Bytes beyond the first."""
         return np.maximum(self.size - 1, 0)
 
     @property
-    def short(self) -> np.ndarray:
+    def short(self) -> Array:
         return self.size <= max(SHORT, self.size.min())
 
     @property
-    def short_overheads(self) -> tuple[np.ndarray, np.ndarray]:
+    def short_overheads(self) -> tuple[Array, Array]:
         """LogGP's o_s and o_r, one for each draw."""
         return mean(self.o_s[:, self.short]), mean(self.o_r[:, self.short])
 
-    def misses(self, one_way: np.ndarray) -> str:
+    def misses(self, one_way: Array) -> str:
         """By how much a model's one-way times are off where they are off most; empty where that is not much."""
         missed = one_way / self.one_way[0] - 1
         worst = np.abs(missed).argmax()
@@ -53,42 +56,41 @@ class RoundTrips:
         return f"half a round trip is missed by {missed[worst]:+.0%} at {at}" if abs(missed[worst]) > MISSES else ""
 
 
-def pair_probes(observed: Observed) -> dict[str, str]:
+def pair_probes(observed: Observed) -> dict[Pair, str]:
     """The pairs of node types whose round trips were measured, and by which probe."""
-    observed.cases("prtt")  # a fit that needs pairs needs at least these
-    probes = [name for name in ("prtt", "pairprtt") if observed.has(name)]
-    return {str(case.settings["pair"]): name for name in reversed(probes) for case in observed.probes[name]}
-
-
-def half_trips(observed: Observed) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """For every pair the sizes and half of their round trips."""
-    found = {}
-    for pair, probe in pair_probes(observed).items():
-        cases = observed.cases(probe, pair=pair, n=1, delay=0, late=0)
-        order = np.argsort(cases["bytes"])
-        found[pair] = cases["bytes"][order].astype(float), cases.seconds[:, order] / 2
-    return found
-
-
-def round_trips(observed: Observed, pair: str = "") -> RoundTrips:
-    """Reads the four kinds of round trip, of one pair of node types if asked; sizes are those that all have."""
-    probe, where = (pair_probes(observed)[pair], {"pair": pair}) if pair else ("prtt", {})
-    kinds = {
-        "single": observed.cases(probe, **where, n=1, delay=0, late=0),
-        "burst": observed.cases(probe, **where, n=BURST, delay=0, late=0),
-        "spread": observed.cases(probe, **where, n=BURST, delay=1, late=0),
-        "late": observed.cases(probe, **where, n=1, delay=0, late=1),
+    return {
+        Pair.parse(str(case.settings["pair"])): probe
+        for probe in ("pairprtt", "prtt")
+        for case in observed.probes.get(probe, ())
     }
-    kinds = dict(zip(kinds, at_common("bytes", *kinds.values()), strict=True))
-    single = kinds["single"].seconds
-    o_s = np.maximum((kinds["spread"].seconds - single) / (BURST - 1), 0)
+
+
+def half_trip(observed: Observed, pair: Pair) -> tuple[Array, Array]:
+    """Sizes, and half of the round trip of each."""
+    cases = observed.cases(pair_probes(observed)[pair], pair=str(pair), n=1, delay=0, late=0)
+    order = np.argsort(cases["bytes"])
+    return cases["bytes"][order].astype(float), cases.seconds[:, order] / 2
+
+
+def pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
+    """The round trips of every pair of node types."""
+    observed.cases("prtt")  # a fit that needs pairs needs at least these
+    return {pair: round_trips(observed, pair) for pair in pair_probes(observed)}
+
+
+def round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
+    """Reads the four kinds of round trip, of one pair of node types if asked; sizes are those that all have."""
+    probe, where = (pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
+    cases = [observed.cases(probe, **where, n=n, delay=delay, late=late) for n, delay, late in KINDS]
+    single, burst, spread, late = at_common("bytes", *cases)
+    o_s = np.maximum((spread.seconds - single.seconds) / (BURST - 1), 0)
     return RoundTrips(
-        size=kinds["single"]["bytes"].astype(float),
-        one_way=single / 2,
-        overheads=kinds["late"].seconds,
+        size=single["bytes"].astype(float),
+        one_way=single.seconds / 2,
+        overheads=late.seconds,
         o_s=o_s,
-        o_r=np.maximum(kinds["late"].seconds - o_s, 0),
-        spacing=np.maximum((kinds["burst"].seconds - single) / (BURST - 1), 1e-12),
+        o_r=np.maximum(late.seconds - o_s, 0),
+        spacing=np.maximum((burst.seconds - single.seconds) / (BURST - 1), 1e-12),
     )
 
 
@@ -96,14 +98,14 @@ def round_trips(observed: Observed, pair: str = "") -> RoundTrips:
 class Network:
     """What LogGP says of the network, by its parameters' names, and what has to be said of that."""
 
-    L: np.ndarray
-    g: np.ndarray
-    G: np.ndarray
+    L: Array
+    g: Array
+    G: Array
     notes: dict[str, str]
     unknown: dict[str, str]
 
 
-def network(trips: RoundTrips, overhead: np.ndarray | float, travel: np.ndarray) -> Network:
+def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
     """L, g and G where a processor is busy for `overhead` with a message (estimates, for all sizes or for each) and
     `travel` is left of the one-way time without it. G comes from bursts where their spacing shows it."""
     body, notes, unknown = trips.body, {}, {}

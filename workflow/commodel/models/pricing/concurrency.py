@@ -5,12 +5,19 @@ on together for the shorter one's time (A2): T(m₁)‖T(m₂) = 2‖T(m₁) + T
 other: the longest counts (A3). A rank's transmissions over a channel may be joined into one of the summed size (A1).
 (Rico-Gallego, Lastovetsky, Díaz-Martín: Model-based estimation of the communication cost of hybrid data-parallel
 applications on heterogeneous clusters, 2017, section 3.)
+
+    >>> alike, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
+    >>> sums = terms(position=alike, channel=alike, target=alike, bytes=sizes, label=alike)
+    >>> [f"{n}‖T({m})" for n, m in zip(sums.count, sums.bytes)]
+    ['2‖T(40)', '1‖T(60)']
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+
+from commodel.models import Array
 
 MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 
@@ -29,7 +36,9 @@ class Terms:
     stage: np.ndarray  # first group of every stage
 
 
-def transmissions(src, channel, bytes, label, join: bool) -> tuple[np.ndarray, ...]:
+def transmissions(
+    src: np.ndarray, channel: np.ndarray, bytes: np.ndarray, label: np.ndarray, join: bool
+) -> tuple[np.ndarray, ...]:
     """Position of every transmission in its sender's order, and its channel, size, label and row. Joined: a sender has
     one a channel, where its first message over it stands."""
     order = np.argsort(src, kind="stable")
@@ -50,7 +59,7 @@ def transmissions(src, channel, bytes, label, join: bool) -> tuple[np.ndarray, .
     return tuple(np.array(column) for column in zip(*joined.values(), strict=True))
 
 
-def terms(position, channel, target, bytes, label) -> Terms:
+def terms(position: np.ndarray, channel: np.ndarray, target: np.ndarray, bytes: np.ndarray, label: np.ndarray) -> Terms:
     """The terms of transmissions: those of one position go on at the same time, concurrency counted by channel and
     target (A2 within, A3 between)."""
     order = np.lexsort((bytes, target, channel, position))
@@ -70,35 +79,26 @@ def terms(position, channel, target, bytes, label) -> Terms:
     return Terms(*columns, labels, starts[first], np.flatnonzero(new_stage[first]))
 
 
-def _going_on(label, first, lengths) -> tuple[np.ndarray, list[tuple[int, ...]]]:
+def _going_on(label: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
     """For every row the labels of the rows from it to the end of its group: a number, and what it stands for."""
     labels = [(number,) for number in range(label.max() + 1)]
-    known = {found: number for number, found in enumerate(labels)}
+    known = {members: number for number, members in enumerate(labels)}
     mixed = np.maximum.reduceat(label, first) != np.minimum.reduceat(label, first)
-    found = label.copy()
+    sets = label.copy()
     for start, length in zip(first[mixed], lengths[mixed], strict=True):
         going: set[int] = set()
         for row in range(start + length - 1, start - 1, -1):
             going.add(int(label[row]))
             name = tuple(sorted(going))
-            found[row] = known.setdefault(name, len(known))
-    return found, list(known)
+            sets[row] = known.setdefault(name, len(known))
+    return sets, list(known)
 
 
 def _changes(column: np.ndarray) -> np.ndarray:
     return np.concatenate([[True], column[1:] != column[:-1]])
 
 
-def total(found: Terms, seconds: np.ndarray) -> np.ndarray:
+def total(terms: Terms, seconds: Array) -> Array:
     """The cost of the terms, each lasting `seconds` (last axis): sums, maxima, sums."""
-    groups = np.add.reduceat(seconds, found.group, axis=-1)
-    return np.maximum.reduceat(groups, found.stage, axis=-1).sum(axis=-1)
-
-
-def collected(several: list[Terms]) -> dict[tuple[int, int], int]:
-    """Bytes by (count, channel) of a sum of terms, A1 applied across stages: `3‖T¹(35) + 2‖T¹(166) + …`."""
-    found: dict[tuple[int, int], int] = defaultdict(int)
-    for each in several:
-        for count, channel, size in zip(each.count, each.channel, each.bytes, strict=True):
-            found[int(count), int(channel)] += int(size)
-    return dict(found)
+    groups = np.add.reduceat(seconds, terms.group, axis=-1)
+    return np.maximum.reduceat(groups, terms.stage, axis=-1).sum(axis=-1)

@@ -1,7 +1,7 @@
 """Parameters that depend on something: forms with named coefficients, and functions given by samples.
 
-A coefficient of function `o` is called `o.a`, a sample `o.64` (at 64), a sample of a surface `o.64x3` (at 64, three at
-a time). Values broadcast over (draws, rows); arguments over (rows) or (sizes, 1, rows).
+A coefficient of function `o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows);
+arguments over (rows) or (sizes, 1, rows).
 """
 
 import re
@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
+from commodel.keys import key, parse, sample
+from commodel.models import Array
 
-KNOT = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
 PIECE = re.compile(r"[ab][0-9]{0,9}|x[1-9][0-9]{0,8}")
 PIECEWISE, TABLE = "piecewise", "table"
 
@@ -23,7 +25,7 @@ class Form:
     unit, x its argument's."""
 
     coefficients: tuple[str, ...]
-    shape: Callable[..., np.ndarray]
+    shape: Callable[..., Array]
     text: str
     units: tuple[str, ...]
 
@@ -52,34 +54,36 @@ def text(form: str) -> str:
     return "samples, linear in between" if form == TABLE else FORMS[form].text
 
 
-def takes(form: str, letter: str) -> bool:
-    """Whether a function of this form has a coefficient, or a sample, of that name."""
+def takes(form: str, name: str) -> bool:
+    """Whether a function of this form has the value called so: one of its coefficients, or a sample."""
+    _, _, part = parsed = parse(name)
     if form == TABLE:
-        return KNOT.fullmatch(letter) is not None
+        return parsed.sample is not None
     if form == PIECEWISE:
-        return PIECE.fullmatch(letter) is not None
-    return letter == "a" or letter in FORMS[form].coefficients
+        return PIECE.fullmatch(part) is not None
+    return part == "a" or part in FORMS[form].coefficients
 
 
-def evaluate(form: str, name: str, values: Mapping[str, np.ndarray], x) -> np.ndarray:
+def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) -> Array:
     """The function called `name` at `x`; its coefficients or samples are found in `values`."""
+    x = np.asarray(x)
     if form == TABLE:
-        return Samples(name, values).at(np.asarray(x))
+        return Samples(name, values).at(x)
     if form == PIECEWISE:
-        return _piecewise(name, values, np.asarray(x))
-    shape = FORMS[form]
-    return values[f"{name}.a"] + shape.shape(x, *(values[f"{name}.{letter}"] for letter in shape.coefficients))
+        return _piecewise(name, values, x)
+    coefficients = (values[key(name, letter)] for letter in FORMS[form].coefficients)
+    return values[key(name, "a")] + FORMS[form].shape(x, *coefficients)
 
 
-def _piecewise(name: str, values: Mapping[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+def _piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
     """Up to and including an edge the piece before it holds."""
-    found = values[f"{name}.a"] + values.get(f"{name}.b", 0.0) * x
+    result = values[key(name, "a")] + values.get(key(name, "b"), 0.0) * x
     number = 1
-    while f"{name}.x{number}" in values:
-        piece = values[f"{name}.a{number}"] + values.get(f"{name}.b{number}", 0.0) * x
-        found = np.where(x > values[f"{name}.x{number}"], piece, found)
+    while (edge := key(name, f"x{number}")) in values:
+        piece = values[key(name, f"a{number}")] + values.get(key(name, f"b{number}"), 0.0) * x
+        result = np.where(x > values[edge], piece, result)
         number += 1
-    return found
+    return result
 
 
 class Samples:
@@ -87,40 +91,33 @@ class Samples:
     between the last two. A surface is linear between its levels too; beyond the highest, each of so many at once takes
     its share: in proportion."""
 
-    def __init__(self, name: str, values: Mapping[str, np.ndarray]):
-        found = [KNOT.fullmatch(key[len(name) + 1 :]) for key in values if key.startswith(f"{name}.")]
-        places = sorted({int(match[1]) for match in found if match})
-        self.levels = sorted({int(match[2]) for match in found if match and match[2]})
+    def __init__(self, name: str, values: Mapping[str, Array]) -> None:
+        known = [parsed.sample for parsed in map(parse, values) if parsed.function == name and parsed.sample]
+        places = sorted({place for place, _ in known})
+        self.levels = sorted({level for _, level in known if level is not None})
         if not places:
             raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
         self.places = np.array(places, dtype=float)
         try:
             self.columns = [
-                np.concatenate([values[f"{name}.{place}{end}"] for place in places], axis=-1)  # (draws, places)
-                for end in ([f"x{level}" for level in self.levels] or [""])
+                np.concatenate([values[sample(name, place, level)] for place in places], axis=-1)  # (draws, places)
+                for level in self.levels or [None]
             ]
         except KeyError as missing:
             raise UserError(f"found no sample {missing.args[0]}, wanted one at every size") from None
 
-    def at(self, x: np.ndarray, level=None) -> np.ndarray:
+    def at(self, x: Array, level: ArrayLike | None = None) -> Array:
         if not self.levels:
             return self._between(self.columns[0], x) * (1 if level is None else level)
-        levels = self.levels
         level = np.broadcast_to(1 if level is None else level, x.shape)
-        inside = np.clip(level, levels[0], levels[-1])
-        found = 0.0
-        for number, column in enumerate(self.columns):
-            low = levels[max(number - 1, 0)]
-            high = levels[min(number + 1, len(levels) - 1)]
-            here = levels[number]
-            share = np.where(inside == here, 1.0, 0.0)
-            share = np.where((inside > low) & (inside < here), (inside - low) / max(here - low, 1), share)
-            share = np.where((inside > here) & (inside < high), (high - inside) / max(high - here, 1), share)
+        total = 0.0
+        for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
+            share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at all others
             if share.any():
-                found = found + share * self._between(column, x)
-        return found * np.maximum(level / levels[-1], 1.0)
+                total = total + share * self._between(column, x)
+        return total * np.maximum(level / self.levels[-1], 1.0)
 
-    def _between(self, column: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _between(self, column: Array, x: Array) -> Array:
         places = self.places
         if len(places) == 1:
             return column + 0.0 * x
@@ -131,21 +128,22 @@ class Samples:
         return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
 
 
-def _take(column: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _take(column: Array, index: np.ndarray) -> Array:
     """(draws, places) at (rows) or (sizes, 1, rows): (draws, rows) or (sizes, draws, rows)."""
-    found = column[..., index]
-    return found if index.ndim <= 1 else np.moveaxis(found[..., 0, :], 0, 1)
+    taken = column[..., index]
+    return taken if index.ndim <= 1 else np.moveaxis(taken[..., 0, :], 0, 1)
 
 
-def coefficient_unit(form: str, letters: str, unit: str, argument: str) -> str:
-    """The unit of a coefficient, e.g. of `b` of a line; `argument` is the unit of x, empty where x only counts."""
-    if form == TABLE or letters == "a":
+def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
+    """The unit of a function's value, e.g. of `o.b` of a line; `argument` is the unit of x, empty where x only
+    counts."""
+    part = parse(name).part
+    if form == TABLE or part == "a":
         return unit
     if form == PIECEWISE:
-        pattern = {"b": "u/x", "x": "x"}.get(letters[:1], "u")
+        pattern = {"b": "u/x", "x": "x"}.get(part[:1], "u")
     else:
-        names = dict(zip(FORMS[form].coefficients, FORMS[form].units, strict=True))
-        pattern = names.get(letters, "u")
+        pattern = dict(zip(FORMS[form].coefficients, FORMS[form].units, strict=True)).get(part, "u")
     if not argument:
         pattern = {"u/x": "u", "u/x²": "u", "u·x": "u", "x": "1", "1/x": "1"}.get(pattern, pattern)
-    return pattern.replace("x", argument).replace("u", unit) if pattern != "u" else unit
+    return pattern.replace("x", argument).replace("u", unit)

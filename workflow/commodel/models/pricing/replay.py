@@ -4,29 +4,34 @@ A message costs its sender `send`, travels `wire` after that, and costs its rece
 start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
 never waits for the gap: the port does, while the processor goes on. A message that has to ask first (rendezvous) sends
 a request; when it has come and the receiver has entered the step, the answer goes back, and then the data leave.
+
+    >>> flat = Schedule.of(3, step=0, src=0, dst=[1, 2], bytes=8)  # the second send starts 4 after the first
+    >>> finish_times(flat, Costs(send=1.0, wire=10.0, receive=2.0, gap_out=4.0), work_seconds=np.zeros(0))
+    array([ 5., 13., 17.])
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from commodel.models import Array
 from commodel.patterns.schedule import Groups, Schedule, Step
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds per message; arrays that broadcast over (draws, rows), or (sizes, draws, rows)."""
+    """Seconds per message; numbers, or arrays that broadcast over (draws, rows), or (sizes, draws, rows)."""
 
-    send: np.ndarray
-    receive: np.ndarray
-    wire: np.ndarray
-    gap_out: np.ndarray
-    gap_in: np.ndarray
-    request: np.ndarray | None = None  # how long a request travels; NaN where a message does not ask. None: none asks
-    answer: np.ndarray | None = None  # from then until the data may leave
+    send: Array | float = 0.0
+    receive: Array | float = 0.0
+    wire: Array | float = 0.0
+    gap_out: Array | float = 0.0
+    gap_in: Array | float = 0.0
+    request: Array | None = None  # how long a request travels; NaN where a message does not ask. None: none asks
+    answer: Array | None = None  # from then until the data may leave
 
 
-def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> np.ndarray:
+def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
     asks = costs.request is not None
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
@@ -54,7 +59,7 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: np.ndarray) -> 
     return done
 
 
-def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray]:
+def _send(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> tuple[Array, Array]:
     """Posts the sends of a step: when each has left its sender, and when all of a sender's have. Moves `done` to the
     end of the posting, from where the sender can receive, and `out_free` to the next start."""
     groups, ranks = step.sends, step.sends.ranks
@@ -77,7 +82,7 @@ def _send(step: Step, done, out_free, cost, gap) -> tuple[np.ndarray, np.ndarray
     return left, np.maximum.reduceat(start + cost, first, axis=-1)  # a costly one may leave after the last
 
 
-def _asked(step: Step, left, entered, request, answer) -> tuple[np.ndarray, np.ndarray]:
+def _asked(step: Step, left: Array, entered: Array, request: Array, answer: Array) -> tuple[Array, Array]:
     """Where a message asks first, it leaves when the answer is back; its sender is done with the step no sooner."""
     leaves = np.where(np.isnan(request), left, np.maximum(left + request, entered) + answer)
     groups = step.sends
@@ -86,7 +91,7 @@ def _asked(step: Step, left, entered, request, answer) -> tuple[np.ndarray, np.n
     return leaves, np.maximum.reduceat(leaves[..., groups.order], groups.first, axis=-1)
 
 
-def _receive(groups: Groups, arrival, done, last_in, cost, gap) -> None:
+def _receive(groups: Groups, arrival: Array, done: Array, last_in: Array, cost: Array, gap: Array) -> None:
     """Takes the messages of a step in the order in which they arrive."""
     ranks = groups.ranks
     if groups.order is None:
@@ -106,7 +111,7 @@ def _receive(groups: Groups, arrival, done, last_in, cost, gap) -> None:
     done[..., ranks] = begin[..., groups.last] + cost[..., groups.last]
 
 
-def _by_arrival(groups: Groups, arrival: np.ndarray) -> np.ndarray:
+def _by_arrival(groups: Groups, arrival: Array) -> Array:
     """Row numbers sorted by receiver, and by arrival within a receiver (ties: row order), for every draw."""
     by_rank = np.broadcast_to(groups.order, arrival.shape)
     order = np.argsort(np.take_along_axis(arrival, by_rank, axis=-1), axis=-1, kind="stable")
@@ -116,19 +121,19 @@ def _by_arrival(groups: Groups, arrival: np.ndarray) -> np.ndarray:
     return np.take_along_axis(by_rank, order, axis=-1)
 
 
-def _sum_before(groups: Groups, cost: np.ndarray) -> np.ndarray:
+def _sum_before(groups: Groups, cost: Array) -> Array:
     """For every row of a group the sum of the rows before it in that group."""
     total = np.cumsum(cost, axis=-1) - cost
     return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
 
 
-def _sum_up_to(groups: Groups, spacing: np.ndarray) -> np.ndarray:
+def _sum_up_to(groups: Groups, spacing: Array) -> Array:
     """As `_sum_before`, where `spacing[i]` stands between rows i and i+1; what stands between groups is dropped."""
     total = np.concatenate([np.zeros((*spacing.shape[:-1], 1)), np.cumsum(spacing, axis=-1)], axis=-1)
     return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
 
 
-def _no_earlier_than(groups: Groups, wanted: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def _no_earlier_than(groups: Groups, wanted: Array, offset: Array) -> Array:
     """The recurrence t[i] = max(wanted[i], t[i-1] + offset[i] - offset[i-1]) within each group, without a loop over
     rows: subtracting the offset turns it into a running maximum, taken in log2(longest group) passes."""
     slack = wanted - offset

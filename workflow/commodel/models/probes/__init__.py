@@ -4,16 +4,17 @@ native/probes/, but for a probe that only plays a schedule: the player plays it.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
+from commodel.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
-SAME = "same"  # in the name of a pair: both ranks on one node of that type
 
-Settings = Mapping[str, object]
+Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,11 @@ class Site:
 
     def members(self) -> dict[str, range]:
         """The nodes of each type."""
-        found, first = {}, 0
+        members, first = {}, 0
         for name, count in (self.types or {"node": self.nodes}).items():
-            found[name] = range(first, first + count)
+            members[name] = range(first, first + count)
             first += count
-        return found
+        return members
 
     def type_of(self, node: int) -> str:
         return next(name for name, nodes in self.members().items() if node in nodes)
@@ -51,19 +52,22 @@ class Place:
     pair: str = ""  # types of the two nodes, or the type and `same`
 
 
+Plan = Iterable[tuple[Place, Settings]]  # the cases of a probe
+
+
 def spread(site: Site, ranks: int) -> Place:
     """Over as many nodes as there are. Two ranks are a pair."""
-    place = Place(ranks, f"block:{-(-ranks // site.nodes)}")
-    if ranks != 2:
-        return place
-    return Place(2, place.layout, (), f"{site.type_of(0)}.{SAME if site.nodes == 1 else site.type_of(1)}")
+    pair = str(Pair(site.type_of(0), SAME if site.nodes == 1 else site.type_of(1))) if ranks == 2 else ""
+    return Place(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
 def together(site: Site, ranks: int) -> list[Place]:
     """All on one node, once for each type of node."""
     if ranks > site.cores:
         return []
-    return [Place(ranks, f"block:{ranks}", (nodes[0],), f"{name}.{SAME}") for name, nodes in site.members().items()]
+    return [
+        Place(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME))) for name, nodes in site.members().items()
+    ]
 
 
 def across(site: Site, each: int = 1) -> list[Place]:
@@ -74,7 +78,7 @@ def across(site: Site, each: int = 1) -> list[Place]:
         return []
     pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
-    return [Place(2 * each, f"cyclic:{each}", tuple(nodes), f"{one}.{two}") for one, two, nodes in pairs]
+    return [Place(2 * each, f"cyclic:{each}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Probe:
     name: str
     title: str
     columns: tuple[str, ...]
-    plan: Callable[[Site, list[int]], Iterable[tuple[Place, Settings]]]
+    plan: Callable[[Site, list[int]], Plan]
     program: str = ""  # where another probe's program measures it, or the player
     optional: bool = False  # some platforms have no case for it
     pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it

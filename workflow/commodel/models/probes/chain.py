@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Probe, spread, up_to
-from commodel.patterns.schedule import Schedule
+from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, spread, up_to
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     place = spread(site, min(site.ranks, 33))
     return [(place, {"height": height, "bytes": PACKET}) for height in up_to(place.ranks - 1)]
 
 
-def pattern(case):
+def pattern(case: Settings) -> Schedule:
     height = case["height"]
     down, up = np.arange(height), np.arange(height, 0, -1)
     src, dst = np.concatenate([down, up]), np.concatenate([down + 1, up - 1])

@@ -2,19 +2,18 @@
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Probe, spread, up_to
-from commodel.patterns.schedule import Schedule
+from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, spread, up_to
 
 COLUMNS = ("direction", "how", "n", "bytes", "answer")
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     place = spread(site, min(site.ranks, 129))
     about = {"how": "isend", "bytes": PACKET, "answer": 0}
     return [(place, {"direction": way, "n": n, **about}) for way in ("in", "out") for n in up_to(place.ranks - 1)]
 
 
-def pattern(case):
+def pattern(case: Settings) -> Schedule | None:
     """Lists and puts are no messages of a schedule."""
     n, others = case["n"], np.arange(1, case["n"] + 1)
     if case["how"] != "isend":

@@ -2,21 +2,20 @@
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Probe, spread
-from commodel.patterns.schedule import Schedule
+from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, spread
 
 MESSAGES = (0, 1, 2, 4, 8)
 RANKS = 64
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     most = min(site.ranks, RANKS)
     for procs in sorted({1 << power for power in range(1, most.bit_length())} | {most}):
         place = spread(site, procs)
         yield from ((place, {"procs": procs, "h": h, "bytes": PACKET}) for h in MESSAGES)
 
 
-def pattern(case):
+def pattern(case: Settings) -> Schedule | None:
     """One superstep; the waiting is not in a schedule, so only a model with supersteps can price it."""
     procs, h = case["procs"], case["h"]
     if not h:

@@ -1,13 +1,13 @@
 """Full round trip of one message between two ranks on different nodes. Not halved here: families halve it."""
 
-from commodel.models.probes import PACKET, Probe, round_trip, spread
+from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, round_trip, spread
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     return [(spread(site, 2), {"bytes": size}) for size in sorted({*sizes, PACKET})]
 
 
-def pattern(case):
+def pattern(case: Settings) -> Schedule:
     return round_trip(case["bytes"], case["bytes"])
 
 

@@ -1,21 +1,20 @@
 """Parametrised round trips: n messages out, one back, with delays between the sends or before the receive."""
 
-from commodel.models.fitting.roundtrips import BURST
-from commodel.models.probes import Probe, round_trip, spread
+from commodel.models.fitting.roundtrips import KINDS
+from commodel.models.probes import Plan, Probe, Schedule, Settings, Site, round_trip, spread
 
 COLUMNS = ("n", "delay", "late", "bytes")
-KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late
 
 
-def settings(sizes):
+def settings(sizes: list[int]) -> list[Settings]:
     return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in KINDS for size in sizes]
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     return [(spread(site, 2), about) for about in settings(sizes)]
 
 
-def pattern(case):
+def pattern(case: Settings) -> Schedule | None:
     """Delays are in no schedule."""
     plain = case["n"] == 1 and not case["delay"] and not case["late"]
     return round_trip(case["bytes"], case["bytes"]) if plain else None

@@ -3,18 +3,17 @@ dealt over two nodes so that every message crosses the network. Node types squar
 
 import numpy as np
 
-from commodel.models.probes import PLAYER, Probe, across, together, up_to
-from commodel.patterns.schedule import Schedule
+from commodel.models.probes import PLAYER, Plan, Probe, Schedule, Settings, Site, across, together, up_to
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     rings = [place for count in up_to(site.cores) if count > 1 for place in together(site, count)]
     rings += [place for count in up_to(site.cores) for place in across(site, count)]
     for place in rings:
         yield from ((place, {"procs": place.ranks, "bytes": size}) for size in sorted({0, *sizes}))
 
 
-def pattern(case):
+def pattern(case: Settings) -> Schedule:
     ranks = np.arange(case["procs"])
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
 

@@ -1,11 +1,12 @@
 """A message from one rank to one or two others, and an empty answer from each: what LMO tells a processor's part from
 the network's by. On every type of node in turn."""
 
-from commodel.models.probes import Place, Probe, across
+from commodel.keys import SAME, Pair
+from commodel.models.probes import Place, Plan, Probe, Site, across
 from commodel.models.probes.fan import COLUMNS, pattern
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     about = {"direction": "round", "how": "isend", "answer": 0}
     for first, nodes in site.members().items():
         for place in triplets(site, first, nodes):
@@ -13,15 +14,15 @@ def plan(site, sizes):
                 yield from ((place, {"n": n, "bytes": size, **about}) for size in sorted({0, *sizes}))
 
 
-def triplets(site, first, nodes):
+def triplets(site: Site, first: str, nodes: range) -> list[Place]:
     """Three ranks whose root sits on a node of the type: three nodes where there are, else one."""
     if len(nodes) >= 3:
-        return [Place(3, "block:1", tuple(nodes[:3]), f"{first}.{first}")]
+        return [Place(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
-        return [Place(3, "block:3", (nodes[0],), f"{first}.same")]
+        return [Place(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
     others = [node for node in range(site.nodes) if node not in nodes][:2]
     if len(others) == 2 and across(site):
-        return [Place(3, "block:1", (nodes[0], *others), f"{first}.{site.type_of(others[0])}")]
+        return [Place(3, "block:1", (nodes[0], *others), str(Pair(first, site.type_of(others[0]))))]
     return []
 
 

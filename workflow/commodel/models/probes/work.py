@@ -1,9 +1,9 @@
 """Local reduction of a vector: no message at all. Simulated platforms take no time for it, and say 0."""
 
-from commodel.models.probes import PACKET, Probe, spread
+from commodel.models.probes import PACKET, Plan, Probe, Site, spread
 
 
-def plan(site, sizes):
+def plan(site: Site, sizes: list[int]) -> Plan:
     return [(spread(site, 2), {"bytes": size}) for size in sorted({*(s for s in sizes if s >= 64), PACKET})]
 
 

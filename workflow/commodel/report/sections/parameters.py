@@ -4,7 +4,8 @@ from, and what each family says and ignores."""
 import math
 from collections.abc import Mapping, Sequence
 
-from commodel.models.pricing.functions import FORM_NAMES, KNOT, text
+from commodel.keys import parse
+from commodel.models.pricing.functions import FORM_NAMES, text
 from commodel.records import Estimate, ParameterSet
 from commodel.report.frames import PLATFORM
 from commodel.report.sections.evidence import flat, ordered, rows
@@ -39,34 +40,32 @@ NOTE = (
 
 def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
     scalars, samples, sources = [], [], []
-    for fitted_set in ordered(sets):
+    for fitted in ordered(sets):
         head = {
-            "platform": fitted_set.platform,
-            "simulated": simulation(fitted_set.simulated),
-            "family": fitted_set.family,
+            "platform": fitted.platform,
+            "simulated": simulation(fitted.simulated),
+            "family": fitted.family,
         }
-        for name, estimate in fitted_set.values.items():
-            function, _, last = name.rpartition(".")
-            known = named(fitted_set, definitions, name, function) | shown(estimate)
-            if function and (place := KNOT.fullmatch(last)):
-                level = int(place[2]) if place[2] else None
-                samples.append(head | known | {"name": function, "at": int(place[1]), "level": level})
+        for name, estimate in fitted.values.items():
+            known = named(fitted, definitions, name) | shown(estimate)
+            if sample := parse(name).sample:
+                samples.append(head | known | {"name": parse(name).function, "at": sample[0], "level": sample[1]})
             else:
                 scalars.append(head | known | {"name": name})
-        for name, reason in fitted_set.missing.items():
+        for name, reason in fitted.missing.items():
             absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
-            scalars.append(head | named(fitted_set, definitions, name, "") | absent | {"name": name})
-        ends = fitted_set.bytes_range
+            scalars.append(head | named(fitted, definitions, name) | absent | {"name": name})
+        ends = fitted.bytes_range
         sources.append(
             head
             | {
-                "source": fitted_set.source,
+                "source": fitted.source,
                 "range": f"{format_bytes(int(ends[0]))} … {format_bytes(int(ends[1]))}" if ends else "",
-                "values": len(fitted_set.values),
-                "left_out": 100 * fitted_set.left_out.get("error", math.nan),
-                "cases": fitted_set.left_out.get("cases", 0),
-                "unknown": sum(not estimate.known for estimate in fitted_set.values.values()),
-                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(fitted_set.provenance).items()),
+                "values": len(fitted.values),
+                "left_out": 100 * fitted.left_out.get("error", math.nan),
+                "cases": fitted.left_out.get("cases", 0),
+                "unknown": sum(not estimate.known for estimate in fitted.values.values()),
+                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(fitted.provenance).items()),
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
@@ -103,13 +102,11 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
     return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
 
 
-def named(fitted_set: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str, function: str) -> dict:
+def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """What a value is: the form of its function and the meaning of its parameter, found by its longest known name."""
-    names = [name, function, name.partition(".")[0]]
-    form = next((fitted_set.forms[key] for key in names if key in fitted_set.forms), "")
-    meaning = next(
-        (definitions[fitted_set.family, key] for key in names if (fitted_set.family, key) in definitions), ""
-    )
+    names = [name, parse(name).function, parse(name).parameter]
+    form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
+    meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
     return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 

@@ -1,0 +1,56 @@
+"""A family with values for all of its parameters: the one place that asks a family what a pattern costs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from commodel.models import Array
+from commodel.models.families import Family, complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule
+from commodel.records import ParameterSet
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Its values are complete and checked. What the family works out of their samples stays with them."""
+
+    entry: Family
+    values: Values
+
+    @classmethod
+    def of(cls, entry: Family, values: Values) -> "Model":
+        return cls(entry, complete(entry, values))
+
+    @classmethod
+    def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":
+        """Of the values of a set, and of so many of its draws, of None all."""
+        return cls.of(family(parameters.family), Values.of(parameters, draws))
+
+    @property
+    def rows(self) -> int:
+        """The estimate and its draws."""
+        return self.values.lead[0]
+
+    @property
+    def estimate(self) -> "Model":
+        return self.some(0, 1)
+
+    def cost(self, pattern: Schedule) -> Array:
+        """(rows,), or (sizes, rows) of a stack; without the sizes where they do not matter."""
+        return pattern.cost(self.entry.price(pattern, self.values))
+
+    def period(self, pattern: Schedule) -> Array:
+        """The same of the time between two waves, for a family that has an equation for it."""
+        return self.entry.pipelined(pattern, self.values)
+
+    def some(self, start: int, stop: int) -> "Model":
+        """Of some of the rows, the same object whenever they are asked for."""
+        if (start, stop) == (0, self.rows):
+            return self
+        if (start, stop) not in self._blocks:
+            self._blocks[start, stop] = Model(self.entry, self.values.some(start, stop))
+        return self._blocks[start, stop]
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int], "Model"]:
+        return {}
