@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.table import compare, selection, summarize
+from commodel.compare.table import clearly_faster, compare, selection, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
@@ -242,3 +242,19 @@ def test_fan_ins_builds_few_schedules(monkeypatch):
     monkeypatch.setattr("commodel.patterns.build.fan_in", lambda pattern: built.append(pattern) or busiest(pattern))
     fan_ins([point for size in range(1, 200) for point in catalogue(4, size)])
     assert len(built) == 2 * len(catalogue(4, 1))
+
+
+@pytest.mark.parametrize(
+    ("second", "clear"),
+    [
+        ((1.05, 1.02, 1.10), True),
+        ((1.05, 1.005, 1.10), False),  # the intervals overlap
+        ((1.015, 1.0145, 1.0155), True),
+        ((1.009, 1.0085, 1.0095), False),  # apart, and no reason to prefer anything
+    ],
+)
+def test_clearly_faster_is_beyond_doubt_and_by_enough_to_matter(second, clear):
+    names = ("measured", "measured_low", "measured_high")
+    first, second = dict(zip(names, (1.0, 0.99, 1.008), strict=True)), dict(zip(names, second, strict=True))
+    assert clearly_faster(first, second) == clear
+    assert not clearly_faster(second, first)

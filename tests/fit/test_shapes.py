@@ -57,7 +57,10 @@ def test_fan_in_is_that_of_each_by_itself():
 def test_a_family_blind_to_size_sees_the_smallest_of_each():
     linear = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16)]
     points = [ALGORITHM[1], *TREE, *linear]  # the smallest of the tree is smaller than that of the algorithm
-    assert fit_measured(points, obvious(LOGGP, points), "logp", "here").provenance["points"] == 5
+    found = fit_measured(points, obvious(LOGGP, points), "logp", "here")
+    assert found.provenance["points"] == 5
+    smallest = [ALGORITHM[1], TREE[0], *linear]
+    assert found.values == fit_measured(smallest, obvious(LOGGP, smallest), "logp", "here").values
 
 
 def test_held_out_points_of_both_have_errors_of_their_own():

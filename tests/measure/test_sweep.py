@@ -29,28 +29,59 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
     assert _not_the_cases_fault(tmp_path / "log", 2, "b")
 
 
-@pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
-def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(tmp_path, monkeypatch, number, given_up):
-    """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
-    rig = SimpleNamespace(folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None, settings=lambda user: {}))
-    rig.hosts_of = lambda start: []
-    rig.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
-    rig.log = lambda start: tmp_path / "log"
-    for path in map(rig.pass_folder, range(2)):
+@pytest.fixture
+def rig(tmp_path):
+    """Two passes in a folder, whose programs are started by nobody."""
+    made = SimpleNamespace(
+        folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None, settings=lambda user: {})
+    )
+    made.hosts_of = lambda start: []
+    made.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
+    made.log = lambda start: tmp_path / "log"
+    for path in map(made.pass_folder, range(2)):
         path.mkdir()
+    return made
+
+
+@pytest.fixture
+def swept(rig, monkeypatch):
+    """swept(cases, number, dies): sweeps them in a pass with a program that `dies` each time in one of those left,
+    after it has measured what comes before that one. Returns those left at each start."""
+
+    def run(cases, number, dies):
+        left = []
+
+        def start(argv, log, watch, settings):
+            here = left[-1].ids
+            victim = dies(here)
+            for case in here[: here.index(victim)]:
+                (rig.pass_folder(number) / f"{case}.csv").touch()
+            (rig.pass_folder(number) / ".now").write_text(victim)
+            log.write_text("player.c:80: it died\n")
+            return 1, ""
+
+        monkeypatch.setattr(subject, "run", start)
+        monkeypatch.setattr(subject, "prepare", lambda rig, start, number: left.append(start) or ())
+        every = Start("player", 2, "block:2", (), tuple({"id": case} for case in cases))
+        this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
+        assert sweep(this, every, number)
+        return left
+
+    return run
+
+
+@pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
+def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(rig, swept, number, given_up):
+    """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
     for case in "de" if number else "":
         (rig.pass_folder(0) / f"{case}.csv").touch()
-    left = []
-
-    def dies(argv, log, watch, settings):
-        (rig.pass_folder(number) / ".now").write_text(left[-1].ids[0])
-        log.write_text("player.c:80: it died\n")
-        return 1, ""
-
-    monkeypatch.setattr(subject, "run", dies)
-    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: left.append(start) or ())
-    start = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abcde"))
-    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
-    assert sweep(this, start, number)
-    assert finished(tmp_path)[1] == given_up
+    left = swept("abcde", number, lambda left: left[0])
+    assert finished(rig.folder)[1] == given_up
     assert len(left) == 3
+
+
+def test_failures_with_a_case_done_between_them_give_up_no_other(rig, swept):
+    left = swept("abcdefghij", 0, lambda left: left[1])
+    assert finished(rig.folder)[1] == set("bdfhj")
+    assert finished(rig.pass_folder(0))[0] == set("acegi")
+    assert len(left) == 5

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.fitting.regression import sampled
+from commodel.models.fitting.regression import sampled, with_misfit
 
 
 def levelled(draws):
@@ -43,3 +43,13 @@ def test_a_spoilt_sample_does_not_pull_down_the_sure_ones():
     draws = np.array([3.0, 3.0, 1.0]) + np.array([0.01, 0.01, 2.0]) * rng.standard_normal((201, 3))
     draws[0] = 3, 3, 1
     np.testing.assert_allclose(levelled(draws)[0], 3, rtol=1e-3)
+
+
+def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
+    """Ten cases off by 1, with a noise of 0.5, and two coefficients: noise explains 10·0.5²·8/10 of a sum of squares
+    of 10. The other 0.8 of it is put on as if there were 8 cases."""
+    noise = np.random.default_rng(1).standard_normal((4000, 10))
+    y = np.vstack([np.zeros(10), 0.5 * noise])
+    found = with_misfit(y, np.ones(10), np.ones(10), 2)
+    assert np.all(found[0] == y[0])
+    np.testing.assert_allclose(np.mean((found - y)[1:] ** 2), 0.8 * 10 / 8, rtol=0.05)

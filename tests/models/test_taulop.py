@@ -75,6 +75,11 @@ def test_iteration_80_of_summa():
     assert cost[0] == pytest.approx(35 + 166 + 81 + 2 * (116 + 18))
 
 
+def test_two_of_one_length_leave_nothing_to_send_alone():
+    pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 40]).placed([0, 0, 1, 1])
+    assert collected(expression(pattern, pattern.bytes, PAPER, Pairs(pattern, None))) == {(2, NETWORK): 40}
+
+
 def test_two_of_different_length_share_the_channel_for_the_shorter_ones_time():
     """A2: T(40)‖T(100) = 2‖T(40) + T(60), the 60 being the rest of a message that has paid its overhead."""
     pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 100]).placed([0, 0, 1, 1])

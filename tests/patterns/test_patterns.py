@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, algorithm
+from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, algorithm
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import OPERATIONS
 from commodel.patterns.phases import phase, sequence
@@ -40,6 +40,21 @@ def test_each_rank_gets_exactly_what_it_must(operation, choice, data):
     ranks = data.draw(st.integers(2, 9 if operation == "alltoall" else 33), label="ranks")
     size = 0 if operation == "barrier" else data.draw(st.integers(0, 3 * ranks), label="bytes")
     Replay(schedule(point(operation, choice, ranks=ranks, bytes=size)), OPERATIONS[operation], size).check()
+
+
+SEGMENTED = sorted(
+    (entry.operation, entry.choice)
+    for entry in ENTRIES.values()
+    if isinstance(entry, Algorithm) and "SEGMENT" in entry.argument
+)
+
+
+@pytest.mark.parametrize(("operation", "choice"), SEGMENTED)
+@given(ranks=st.integers(2, 6), segment=st.integers(1, 7), size=st.integers(0, 80))
+@settings(max_examples=15, deadline=None)
+def test_segments_that_do_not_divide_the_data_carry_each_byte_once(operation, choice, ranks, segment, size):
+    pattern = schedule(point(operation, f"{choice}:{segment}", ranks=ranks, bytes=size))
+    Replay(pattern, OPERATIONS[operation], size).check()
 
 
 @pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if OPERATIONS[name[0]].reduces])

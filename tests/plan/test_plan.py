@@ -1,5 +1,6 @@
 """What a matrix comes down to: the MPI library beside every group of alternatives, layouts as alternatives."""
 
+import shutil
 from itertools import groupby
 
 import pytest
@@ -14,11 +15,13 @@ from commodel.patterns.operations import OPERATIONS
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.make import make_plan
+from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from commodel.records import LIBRARY
 from tests.patterns.catalogue import TREES
 
 PLATFORM = "title: some nodes\nlauncher: slurm\nnodes: 32\ncores: 16\n"
+SIMULATED = "launcher: simgrid\nnodes: 64\ncores: 1\nsimgrid: {file: loggp-64.xml}\n"
 SETTING = Setting("big", 32, 16)
 HOCKNEY = values_given("hockney", ["alpha=10us", "beta=2ns"])
 
@@ -27,10 +30,11 @@ HOCKNEY = values_given("hockney", ["alpha=10us", "beta=2ns"])
 def planned(tmp_path):
     """planned(matrix): the plan of an experiment with this matrix, and what else is given."""
 
-    def plan(matrix, more=""):
+    def plan(matrix, more="", platform=PLATFORM):
         for folder in ("platforms", "experiments"):
             (tmp_path / "params" / folder).mkdir(parents=True, exist_ok=True)
-        (tmp_path / "params/platforms/big.yaml").write_text(PLATFORM)
+        (tmp_path / "params/platforms/big.yaml").write_text(platform)
+        shutil.copy(ROOT / "tests/workflow/loggp-64.xml", tmp_path / "params/platforms")
         text = f"platform: big\nfamilies: [hockney]\n{more}\nmatrix:\n{matrix}\n"
         (tmp_path / "params/experiments/e.yaml").write_text(text)
         return make_plan("e", tmp_path)
@@ -210,6 +214,16 @@ def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(p
         assert batch.minutes <= 12
     assert len({batch.name for batch in parts}) == len(parts)
     assert split(planned, "{budget: 12 min}") == parts
+
+
+def test_simulated_points_share_a_batch_up_to_the_next_power_of_two(planned):
+    matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [2, 3, 4, 5, 8, 9], bytes: 8}"
+    real, simulated = (
+        [{point.nodes for point in batch.points} for batch in planned(matrix, "", platform).batches if batch.points]
+        for platform in (PLATFORM, SIMULATED)
+    )
+    assert real == [{2}, {3}, {4}, {5}, {8}, {9}]
+    assert simulated == [{2}, {3, 4}, {5, 8}, {9}]
 
 
 def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):

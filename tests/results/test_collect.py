@@ -107,6 +107,16 @@ def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_don
         assert not (path.parent / "done").exists()
 
 
+def test_a_summary_is_of_the_valid_samples():
+    about = {"id": "c", "batch": "b", "kind": "point", "platform": "here", "simulated": False, "name": "bcast"}
+    rows = [about | {"pass": 1, "seconds": number * 1e-6, "skew": 0.0, "valid": True} for number in range(1, 22)]
+    rows.append(rows[0] | {"seconds": 1.0, "valid": False})
+    (found,) = summarize_raw(pd.DataFrame(rows).assign(stop="samples")).to_dict("records")
+    assert (found["samples"], found["invalid"], found["passes"], found["stop"]) == (21, 1, 1, "samples")
+    micro = {"min": 1, "median": 11, "mean": 11, "p95": 20, "max": 21}
+    assert {name: found[name] * 1e6 for name in micro} == pytest.approx(micro)
+
+
 def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
     path = raw / "first" / f"{POINTS[1].id}.csv"
     late = path.replace(path.with_suffix(rawfiles.LATE_SUFFIX))

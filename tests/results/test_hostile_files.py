@@ -51,6 +51,10 @@ FOUND = {
         "parameters",
         b"family: hockney\nbytes_range: [1]\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
+    "a range of bytes that ends before it begins": (
+        "parameters",
+        b"family: hockney\nbytes_range: [9, 1]\nparameters: {alpha.a: 1, beta.a: 1}",
+    ),
     "ranks that are a word": ("parameters", b"family: bsp\nsettings: {ranks: x}\nparameters: {g: 1, l.a: 1}"),
     "a word without end": ("import skampi", b'begin result "MPI_Bcast"\n' + b"x" * 1_000_000 + b"\n"),
     "blanks without end": ("import osu", b"# OSU MPI Bcast Latency Test\n# lat (us)" + b" " * 1_000_000 + b"\n"),
