@@ -77,7 +77,7 @@ def _split(ranks: np.ndarray, rows: np.ndarray, count: int) -> list[np.ndarray]:
     return np.split(rows[order], np.searchsorted(ranks[order], np.arange(1, count)))
 
 
-def _of_rank(schedule: Schedule, rank: int, rows, work, calc) -> Iterator[str]:
+def _of_rank(schedule: Schedule, rank: int, rows: np.ndarray, work: np.ndarray, calc: np.ndarray) -> Iterator[str]:
     before: list[str] = []
     number = 0
     for step in np.union1d(schedule.step[rows], schedule.work.step[work]):
