@@ -10,6 +10,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.families import family
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
@@ -50,12 +51,12 @@ def pricer(
     """What prices a stack of schedules with these parameters, which are read and completed once. `pipelined`: the time
     between two waves. `draws`: at most so many of them for the interval. What the parameters cannot price is a
     UserError, or if not strict a price without a number whose status says why."""
+    if pipelined and family(parameters.family).pipelined is None:
+        raise UserError(f"family {parameters.family} says nothing about a stream of waves")
     if not parameters.values and not strict:
         reason = next(iter(parameters.missing.values()), "no values")
         return lambda pattern: Prices.none(len(pattern.bytes), f"not fitted: {reason}")
     model = Model.of_set(parameters, draws)
-    if pipelined and model.entry.pipelined is None:
-        raise UserError(f"family {model.entry.name} says nothing about a stream of waves")
     cost = Model.period if pipelined else Model.cost
 
     def price(pattern: Schedule) -> Prices:

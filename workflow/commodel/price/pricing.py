@@ -43,14 +43,5 @@ def price(
         except UserError as error:
             priced = dict.fromkeys(sets, Prices.none(len(sizes), f"not priced: {error.message}"))
         for name, prices in priced.items():
-            yield {
-                **names,
-                "ranks": point.ranks,
-                "bytes": sizes,
-                "family": sets[name].family,
-                "parameters": name,
-                "seconds": prices.seconds,
-                "low": prices.low,
-                "high": prices.high,
-                "status": prices.status,
-            }
+            which = {"ranks": point.ranks, "bytes": sizes, "family": sets[name].family, "parameters": name}
+            yield names | which | vars(prices)

@@ -12,6 +12,7 @@ trip when all overheads are taken off.
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.keys import key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.observed import COUNTED, at_common
@@ -39,7 +40,7 @@ def fit(observed: Observed) -> Fitted:
         forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(seconds[0], 1e-9) ** 2, most=2)
         values.update(pieces)
         if forms[name] == "linear":
-            curves.append(line_curve(title, size, seconds, pieces[f"{name}.a"], pieces[f"{name}.b"], "a + b·m"))
+            curves.append(line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m"))
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", trips.size[short], trips.spacing[:, short], "gap between sends")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from commodel.keys import key
+from commodel.keys import key, parse
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import piecewise
@@ -22,14 +22,16 @@ def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
     form, line = piecewise("T", size, half, 1 / half[0] ** 2)
-    values, notes, pieces = {}, {}, 0
-    while key("T", f"a{pieces or ''}") in line:
-        tail = f"{pieces or ''}"
-        values |= {f"alpha.a{tail}": line[f"T.a{tail}"], f"beta.a{tail}": line[f"T.b{tail}"]}
-        if pieces:
-            values |= {f"alpha.x{tail}": line[f"T.x{tail}"], f"beta.x{tail}": line[f"T.x{tail}"]}
-            notes[f"alpha.x{tail}"] = "found in the data; the change lies between this size and the next one probed"
-        pieces += 1
+    values, notes = {}, {}
+    edges = [parse(name).part[1:] for name in line if parse(name).part.startswith("x")]
+    for number in ("", *edges):
+        values[key("alpha", f"a{number}")] = line[key("T", f"a{number}")]
+        values[key("beta", f"a{number}")] = line[key("T", f"b{number}")]
+        if number:
+            edge = key("alpha", f"x{number}")
+            values[edge] = values[key("beta", f"x{number}")] = line[key("T", f"x{number}")]
+            notes[edge] = "found in the data; the change lies between this size and the next one probed"
+    pieces = 1 + len(edges)
     forms = dict.fromkeys(("alpha", "beta"), "piecewise" if pieces > 1 else "constant")
 
     def estimated(form: str, line: Mapping[str, Array]) -> Array:

@@ -16,13 +16,11 @@ from commodel.models.fitting.roundtrips import pair_trips
 from commodel.models.pricing.pairs import of_channel
 from commodel.models.pricing.replay import finish_times
 
-CHANNELS = {"within": True, "between": False}
-
 
 def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
     trips = pair_trips(observed)
-    for channel, within in CHANNELS.items():
+    for channel, within in (("within", True), ("between", False)):
         several = []
         for pair, seen in trips.items():
             if pair.within != within:

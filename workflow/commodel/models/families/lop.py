@@ -17,6 +17,8 @@ again: the price of a round trip then is the one measured, and without overheads
 are fitted apart; a bootstrap of a minimum knows nothing of what is below it, so intervals of rtt_min are too narrow.
 """
 
+from functools import partial
+
 import numpy as np
 
 from commodel.errors import UserError
@@ -130,13 +132,8 @@ def doubts(schedule: Schedule, values: Values) -> str:
     return ""
 
 
-def _rtt(name: str, meaning: str) -> Parameter:
-    return Parameter(name, "s", meaning, argument="p", default=0.0, form="saturating")
-
-
-def _overhead(name: str, meaning: str) -> Parameter:
-    return Parameter(name, "s", meaning, argument="p", default=0.0, form="pipeline")
-
+FUNCTION = partial(Parameter, unit="s", argument="p", default=0.0)
+RTT, OVERHEAD = partial(FUNCTION, form="saturating"), partial(FUNCTION, form="pipeline")
 
 FAMILY = Family(
     name="lop",
@@ -145,14 +142,14 @@ FAMILY = Family(
     "PARS 2005",
     equation="T_1:n = o(n) + n·L(n), L(n) = (rtt(n) − o(1) − o(n))/2",
     parameters=(
-        _rtt("rtt", "round trip to p partners and back, per message"),
-        _overhead("o_s", "time to post one of p sends"),
-        _overhead("o_r", "time to post one of p receives; they are posted in advance, so that it costs nothing"),
-        _rtt("rtt_list", "round trip per message, sends posted as a list"),
-        _overhead("o_list", "time to post one of a list of p sends"),
-        _rtt("rtt_put", "round trip per message, put into the partner's memory"),
-        _overhead("o_put", "time to post one of p puts"),
-        _rtt("rtt_min", "smallest round trip per message"),
+        RTT("rtt", meaning="round trip to p partners and back, per message"),
+        OVERHEAD("o_s", meaning="time to post one of p sends"),
+        OVERHEAD("o_r", meaning="time to post one of p receives; they are posted in advance, so that it costs nothing"),
+        RTT("rtt_list", meaning="round trip per message, sends posted as a list"),
+        OVERHEAD("o_list", meaning="time to post one of a list of p sends"),
+        RTT("rtt_put", meaning="round trip per message, put into the partner's memory"),
+        OVERHEAD("o_put", meaning="time to post one of p puts"),
+        RTT("rtt_min", meaning="smallest round trip per message"),
         GAMMA,
     ),
     probes=("round", "post", "work"),

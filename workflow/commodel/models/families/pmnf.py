@@ -17,7 +17,7 @@ seen other patterns than it prices. `fit_points` gives it collectives.
 """
 
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import combinations, product, zip_longest
 
 import numpy as np
 
@@ -58,15 +58,13 @@ def _regressed(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     columns = _columns(chosen, ranks, size)
     coefficients = _coefficients(columns, y)
     text = " + ".join(["c0", *(_written(number, term) for number, term in enumerate(chosen, 1))])
-    values = {"c0": coefficients[:, 0]}
+    values = {f"c{number}": np.zeros(len(y)) for number in range(1 + MOST)}
+    values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
-    for number in range(1, MOST + 1):
-        known = number <= len(chosen)
-        values[f"c{number}"] = coefficients[:, number] if known else np.zeros(len(y))
-        powers = chosen[number - 1] if known else (0.0, 0.0, 0.0)
+    for number, powers in zip_longest(range(1, MOST + 1), chosen, fillvalue=(0.0, 0.0, 0.0)):
         values |= {f"{letter}{number}": np.full(len(y), power) for letter, power in zip("ijk", powers, strict=True)}
         doubts = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
-        if known and alike > 1:
+        if any(powers) and alike > 1:
             doubts.append(f"these data cannot tell {alike - 1} other choice(s) of terms from this one")
         if doubts:
             notes[f"c{number}"] = "; ".join(doubts)

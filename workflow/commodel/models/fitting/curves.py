@@ -58,8 +58,6 @@ def sampled_curve(title: str, x: ArrayLike, y: Array, priced: Array) -> Curve:
     same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
     x = np.asarray(x, dtype=float)
     priced = np.where(np.isclose(priced, y[0], rtol=1e-12, atol=ROUNDING), y[0], priced)
-
-    def refit(keep: np.ndarray) -> Array:
-        return np.interp(x, x[keep], rising(y[:, keep])[0])
-
-    return curve(title, x, y[0], priced, text(TABLE), 0, refit=refit)
+    return curve(
+        title, x, y[0], priced, text(TABLE), 0, refit=lambda keep: np.interp(x, x[keep], rising(y[:, keep])[0])
+    )

@@ -68,13 +68,10 @@ class Observed:
         """What a set of parameters by type has to know: which nodes are of which."""
         return {"types": dict(self.types)} if self.types else {}
 
-    def has(self, probe: str) -> bool:
-        return bool(self.probes.get(probe))
-
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
         """The cases of a probe whose settings equal `where`. A case has the same draws however it is asked for. The
         statistic COUNTED is the mean of a probe's counts, in place of a time."""
-        if not self.has(probe):
+        if not self.probes.get(probe):
             raise UserError(f"no measurements of probe '{probe}'")
         settings = [case.settings for case in self.probes[probe]]
         kept = [number for number, own in enumerate(settings) if all(own[name] == where[name] for name in where)]

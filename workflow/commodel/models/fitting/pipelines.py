@@ -98,11 +98,8 @@ class _Search:
 
     def fit(self, y: Array) -> Array:
         """θ of every row: the best of the grid, then the nearest minimum."""
-
-        def residuals(rows: np.ndarray, theta: Array) -> Array:
-            return self.residuals(y[rows], theta)
-
-        theta, _ = descend(residuals, self.start(y), self.bounds, ITERATIONS)
+        start = self.start(y)
+        theta, _ = descend(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
         if self.rises:
             steep = theta[:, 1]
             theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)

@@ -4,7 +4,7 @@ L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity
 capacity is searched.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,21 +18,23 @@ def fit_sharing(
     """For every draw of `left` (draws, cases) the capacity, and L_0, L_p and L_m (draws, 3), none below 0; and what the
     first row comes to at each case. The capacity is infinite where none explains more than no limit does."""
 
-    def terms(capacity: float) -> Array:
-        return np.stack([np.ones(len(size)), ranks, size * np.maximum(1, throughput / capacity)])
+    def terms(capacity: float) -> list[Array]:
+        return [np.ones(len(size)), ranks, size * np.maximum(1, throughput / capacity)]
 
-    def misfits(candidates: Array, rows: slice) -> Array:
+    root = np.sqrt(weights / weights.max())
+
+    def misfits(candidates: Sequence[float], rows: slice) -> Array:
         """(candidates, rows)"""
-        root, sums = np.sqrt(weights / weights.max()), []
+        sums = []
         for candidate in candidates:
-            columns = terms(candidate).T * root[:, None]
+            columns = np.stack(terms(candidate), axis=-1) * root[:, None]
             scale = np.abs(columns).max(axis=0)
             solver = np.linalg.pinv(columns / scale, rcond=ALIKE)
             rest = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
             sums.append(np.sum(rest**2, axis=-1))
         return np.array(sums)
 
-    capacity = _searched(misfits, throughput, 1e-12 * np.sum(left[0] ** 2 * weights / weights.max()), len(left))
+    capacity = _searched(misfits, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))
     L = np.empty((len(left), 3))
     for value in np.unique(capacity):
         # Row 0 goes along: what a line misses is put on its draws again.
@@ -40,15 +42,17 @@ def fit_sharing(
         L[rows[1:]] = least_squares(terms(value), left[rows], weights)[1:]
     L[0] = least_squares(terms(capacity[0]), left[:1], weights)
     L = np.maximum(L, 0)
-    return capacity, L, L[0] @ terms(capacity[0])
+    return capacity, L, sum(value * term for value, term in zip(L[0], terms(capacity[0]), strict=True))
 
 
-def _searched(misfits: Callable[[Array, slice], Array], throughput: Array, nothing: float, draws: int) -> Array:
+def _searched(
+    misfits: Callable[[Sequence[float], slice], Array], throughput: Array, nothing: float, draws: int
+) -> Array:
     """The capacity with the smallest misfit: of row 0 exactly, of the draws on a fine grid around it."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
     def misfit(log: float) -> float:
-        return misfits(np.exp([log]), slice(1))[0, 0]
+        return misfits([np.exp(log)], slice(1))[0, 0]
 
     coarse = np.geomspace(throughput[throughput > 0].min(), throughput.max(), 40)
     scores = misfits(coarse, slice(1))[:, 0]

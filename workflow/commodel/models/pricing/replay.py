@@ -106,7 +106,8 @@ def _receive(groups: Groups, arrival: Array, done: Array, last_in: Array, cost: 
         arrival[..., first], np.maximum(done[..., ranks], last_in[..., ranks] + gap[..., first])
     )
     spacing = np.maximum(gap[..., 1:], cost[..., :-1])  # between a receive and the one before it
-    begin = _no_earlier_than(groups, arrival, _sum_up_to(groups, spacing))
+    until = np.concatenate([np.zeros((*spacing.shape[:-1], 1)), np.cumsum(spacing, axis=-1)], axis=-1)
+    begin = _no_earlier_than(groups, arrival, _from_first(groups, until))
     last_in[..., ranks] = begin[..., groups.last]
     done[..., ranks] = begin[..., groups.last] + cost[..., groups.last]
 
@@ -123,13 +124,11 @@ def _by_arrival(groups: Groups, arrival: Array) -> Array:
 
 def _sum_before(groups: Groups, cost: Array) -> Array:
     """For every row of a group the sum of the rows before it in that group."""
-    total = np.cumsum(cost, axis=-1) - cost
-    return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
+    return _from_first(groups, np.cumsum(cost, axis=-1) - cost)
 
 
-def _sum_up_to(groups: Groups, spacing: Array) -> Array:
-    """As `_sum_before`, where `spacing[i]` stands between rows i and i+1; what stands between groups is dropped."""
-    total = np.concatenate([np.zeros((*spacing.shape[:-1], 1)), np.cumsum(spacing, axis=-1)], axis=-1)
+def _from_first(groups: Groups, total: Array) -> Array:
+    """A running total over all rows, counted anew from the first row of every group."""
     return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
 
 

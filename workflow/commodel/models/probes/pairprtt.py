@@ -11,12 +11,5 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     return [(place, about) for place in places for about in settings(sizes)]
 
 
-PROBE = Probe(
-    "pairprtt",
-    "parametrised round trips by pair of types",
-    COLUMNS,
-    plan,
-    program="prtt",
-    optional=True,
-    pattern=pattern,
-)
+TITLE = "parametrised round trips by pair of types"
+PROBE = Probe("pairprtt", TITLE, COLUMNS, plan, program="prtt", optional=True, pattern=pattern)
