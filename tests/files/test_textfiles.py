@@ -60,7 +60,7 @@ def test_a_mark_and_windows_ends_are_no_content(tmp_path):
         lambda path: read_bytes(path, MAX_FILE, ""),
         read_json,
         read_parameters,
-        read_table,
+        lambda path: read_table(path, ()),
         lambda path: read_rows(path, ()),
         lambda path: tree(f"file:{path}"),
     ],

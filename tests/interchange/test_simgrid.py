@@ -3,6 +3,7 @@
 import pytest
 
 from commodel.errors import UserError
+from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
 from commodel.interchange.simgrid import network, write
 from commodel.models.families import given
@@ -42,7 +43,7 @@ def test_patterns_on_the_platform_take_what_the_set_says(tmp_path, simgrid_progr
     project = Project(tmp_path)
     write(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
     project.experiment("exported", EXPERIMENT)
-    measured = read_table(project.compare("exported") / "comparison.csv")
+    measured = read_table(project.compare("exported") / "comparison.csv", COMPARISON)
     assert len(measured) == 20
     for row in measured.itertuples():
         wanted = point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes)

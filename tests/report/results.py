@@ -48,7 +48,9 @@ def write_results(folder: Path, inputs: dict) -> Path:
     plan = replace(plan, experiment="trees", title=inputs["title"])
     write_json(folder / "plan.json", plan.as_json())
     write_table(folder / "comparison.csv", comparison)
-    write_table(folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree"))
+    write_table(
+        folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree", low=raw["min"], high=raw["max"])
+    )
     write_table(folder / "distributions.csv", inputs["distributions"])
     for each in sets:
         write_parameters(folder / "fitted" / each.platform / f"{each.family}.yaml", replace(each, draws={}, curves=()))

@@ -6,8 +6,8 @@ import pytest
 from tests.reading import sentences
 
 from commodel.compare.table import summarize
+from commodel.files.columns import UNMEASURED, names
 from commodel.report import build
-from commodel.results.unmeasured import COLUMNS
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
 
@@ -25,7 +25,7 @@ def without(comparison, statuses):
         frame.loc[mine, "measurement"] = f"not measured: {status}"
         about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["choice"], "block"]
         lines.append([*about, point["ranks"], 16, 0, point["bytes"], status, f"why {status} = {len(lines)}"])
-    return whole, frame, pd.DataFrame(lines, columns=COLUMNS)
+    return whole, frame, pd.DataFrame(lines, columns=names(UNMEASURED))
 
 
 def test_gaps_are_counted_and_listed(comparison):
@@ -75,7 +75,7 @@ def test_points_with_some_of_their_passes_are_told(comparison):
 @pytest.mark.parametrize("number", [1, 2])
 def test_probe_cases_without_samples_are_told(comparison, number):
     probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, "timeout", "hung"]
-    gaps = pd.DataFrame([probe] * number, columns=COLUMNS)
+    gaps = pd.DataFrame([probe] * number, columns=names(UNMEASURED))
     report = build(comparison, experiment="probes", unmeasured=gaps)
     words = {1: "1 probe case was", 2: "2 probe cases were"}[number]
     expected = f"{words} not measured: {number} timeout (pingpong {number}); the fits saw the others only."

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
+from commodel.files.columns import COMPARISON, SUMMARY
 from commodel.files.tables import read_table, write_table
 from commodel.report import build, stored, write_xlsx
 from commodel.report.html.page import page_html
@@ -39,12 +40,15 @@ def links_on(page):
     return set(found)
 
 
+TABLES = {"comparison.csv": COMPARISON, "summary.csv": SUMMARY}
+
+
 @pytest.fixture
 def project(folder, tmp_path):
     """A project with results/trees, where every raw file that a table names lies."""
     results = Path(shutil.move(folder, tmp_path / "project/results/trees"))
-    for name in ("comparison.csv", "summary.csv"):
-        for text in read_table(results / name, ("raw",))["raw"]:
+    for name, schema in TABLES.items():
+        for text in read_table(results / name, schema)["raw"]:
             if text:
                 (results / text).write_text(f"samples of {text}")
     return tmp_path / "project"
@@ -92,8 +96,8 @@ def test_folders_outside_of_the_project_are_nobody_s_matter(project, tmp_path):
 
 
 def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
-    for name in ("comparison.csv", "summary.csv"):
-        table = read_table(project / "results/trees" / name, ("raw", "batch"))
+    for name, schema in TABLES.items():
+        table = read_table(project / "results/trees" / name, schema)
         table["raw"] = table["raw"].str.replace("ether16-1n-0", "n001")
         table["batch"] = table["batch"].str.replace("ether16-1n-0", "n001")
         write_table(project / "results/trees" / name, table)

@@ -8,7 +8,7 @@ import pytest
 from commodel.advice import Job, advise
 from commodel.advice.candidates import trees
 from commodel.advice.evidence import Evidence, setting
-from commodel.compare.table import TEXT
+from commodel.files.columns import COMPARISON
 from commodel.files.sets import read_parameters
 from commodel.files.tables import read_table
 from commodel.patterns.trees.topologies import tree
@@ -37,7 +37,7 @@ def measured(project):
     results = project.compare("trees")
     sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
     where = setting(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
-    return Evidence(sets, where, read_table(results / "comparison.csv", TEXT)), candidates
+    return Evidence(sets, where, read_table(results / "comparison.csv", COMPARISON)), candidates
 
 
 def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured):

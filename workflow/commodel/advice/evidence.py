@@ -9,12 +9,18 @@ import pandas as pd
 
 from commodel.advice.ground import Evidence
 from commodel.errors import UserError
-from commodel.files.columns import COMPARISON
+from commodel.files.columns import COMPARISON, needed
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.families import read_set
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
+
+JUDGED = needed(  # what families are judged by
+    COMPARISON,
+    "point platform operation algorithm choice layout ranks leaves bytes group simulated"
+    " family predicted status measured measured_low measured_high mu held_out",
+)
 
 
 def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
@@ -58,7 +64,7 @@ def held_out(results: Results, platform: str) -> pd.DataFrame:
     table = results.table("comparison")
     if not table.exists():
         return pd.DataFrame()
-    rows = read_table(table, COMPARISON)
+    rows = read_table(table, JUDGED)
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 
 
