@@ -78,3 +78,11 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     assert (result.exit_code, begun) == (7, ["run"]), result.output
     with held(Path("results", name), "it"):
         pass
+
+
+def test_an_experiment_may_lie_anywhere(project):
+    Path("elsewhere").mkdir()
+    Path("params/experiments/on-local.yaml").rename("elsewhere/mine.yaml")
+    result = CliRunner().invoke(main, ["plan", "elsewhere/mine.yaml", "--write"])
+    assert result.exit_code == 0, result.output
+    assert Path("results/mine/inputs/experiments/mine.yaml").read_text() == EXPERIMENT.replace("PLATFORM", "local")

@@ -138,7 +138,7 @@ class Project:
         os.chdir(self.folder)
         try:
             plan = make_plan("mine", Path())
-            write_plan(plan, Path())
+            write_plan(plan, "mine", Path())
             return plan
         finally:
             os.chdir(here)

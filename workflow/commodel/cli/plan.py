@@ -33,7 +33,7 @@ def plan(experiment: str, only: str | None, style: str, out: Path | None, write:
 
     made = make_plan(experiment, Path.cwd(), only)
     if write:
-        write_plan(made, Path.cwd())
+        write_plan(made, experiment, Path.cwd())
     if style == "table":
         click.echo(table(batch_rows(made)))
         click.echo("\n" + "\n".join(totals(made)))

@@ -60,7 +60,7 @@ def run(
     with hold(folder, RUN) as stream:  # the workflow shares it, and holds the folder also without this process
         campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
         _require_jobs(campaign, profile)
-        write_plan(campaign.plan, Path.cwd())
+        write_plan(campaign.plan, experiment, Path.cwd())
         again = [f"{forget_failures(campaign)} cases that were given up are tried again"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)

@@ -147,13 +147,14 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
                 raise experiment.error(place_of(block, path, error.key), error.found) from None
 
 
-def write_plan(plan: Plan, root: Path) -> None:
+def write_plan(plan: Plan, name: str, root: Path) -> None:
     """Writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch, whose age
-    tells the workflow that a batch has new points, and the files that the plan was made from."""
+    tells the workflow that a batch has new points, and the files that the plan was made from. `name` is what the
+    experiment was called by, perhaps a path."""
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= inputs(plan, root, results)
+    files |= inputs(plan, find("experiment", name, root), root, results)
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
@@ -162,9 +163,8 @@ def write_plan(plan: Plan, root: Path) -> None:
         path.unlink()  # of a platform that the experiment no longer has
 
 
-def inputs(plan: Plan, root: Path, results: Results) -> dict[SafePath, str]:
+def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
     """The experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
-    experiment = find("experiment", plan.experiment, root)
     sources = {results.input("experiments", experiment.name): experiment}
     for name in plan.platforms:
         file = find("platform", name, root)

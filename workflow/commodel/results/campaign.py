@@ -60,7 +60,7 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
     plan = make_plan(experiment, Path.cwd(), only)
-    write_plan(plan, Path.cwd())
+    write_plan(plan, experiment, Path.cwd())
     return Campaign(plan, folder, stream)
 
 
