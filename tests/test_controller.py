@@ -36,9 +36,11 @@ def command(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("complaints", [(KILLED,), (STOPPED, KILLED), ("something passing",)])
-def test_a_question_is_asked_again_until_it_is_answered(command, complaints):
+@pytest.mark.parametrize(("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)])
+def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lines, capsys):
     assert ask(command(*complaints)) == "n[1-2]\n"
+    log = capsys.readouterr().err  # one line, however often it is asked
+    assert log.count("it is asked again for up to 15 minutes: ") == log.count("\n") == lines
 
 
 def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):

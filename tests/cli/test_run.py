@@ -49,6 +49,7 @@ def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(p
     assert result.exit_code == 2, result.output
     said = "platform 'lab' is measured inside Slurm jobs, which no profile hands in; "
     assert result.stderr == f"commodel: {said}wanted: commodel run on-lab --profile slurm\n"
+    assert not Path("results/on-lab/plan.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,11 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     assert (result.exit_code, begun) == (7, ["run"]), result.output
     with held(Path("results", name), "it"):
         pass
+
+
+def test_an_experiment_may_lie_anywhere(project):
+    Path("elsewhere").mkdir()
+    Path("params/experiments/on-local.yaml").rename("elsewhere/mine.yaml")
+    result = CliRunner().invoke(main, ["plan", "elsewhere/mine.yaml", "--write"])
+    assert result.exit_code == 0, result.output
+    assert Path("results/mine/inputs/experiments/mine.yaml").read_text() == EXPERIMENT.replace("PLATFORM", "local")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from commodel.build import build
-from commodel.plan import refresh
+from commodel.plan import make_plan, write_plan
 from commodel.records import Batch, Plan
 from commodel.toolchain import ROOT
 from tests.processes import kill
@@ -125,7 +125,9 @@ class Project:
         here = Path.cwd()
         os.chdir(self.folder)
         try:
-            return refresh("mine", Path())
+            plan = make_plan("mine", Path())
+            write_plan(plan, "mine", Path())
+            return plan
         finally:
             os.chdir(here)
 

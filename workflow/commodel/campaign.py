@@ -10,7 +10,7 @@ from typing import TextIO
 from commodel.config import find
 from commodel.errors import UserError
 from commodel.holding import handed_down, hold
-from commodel.plan import load_plan, refresh
+from commodel.plan import load_plan, make_plan, write_plan
 from commodel.records import Batch, Plan
 from commodel.results import Results
 from commodel.safepaths import AnyPath, SafePath
@@ -58,7 +58,9 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
         stream = handed_down(folder) or hold(folder, RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
-    return Campaign(refresh(experiment, Path.cwd(), only), folder, stream)
+    plan = make_plan(experiment, Path.cwd(), only)
+    write_plan(plan, experiment, Path.cwd())
+    return Campaign(plan, folder, stream)
 
 
 def forget_failures(campaign: Campaign) -> int:

@@ -5,6 +5,7 @@ Jobs that run go on without it, so nothing that only waits for an answer may fai
 
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,18 +21,23 @@ ANSWER = 30.0  # seconds for one command; those of Slurm give up sooner
 OUTAGE = 900.0  # seconds: a controller that is updated or moved is away for minutes
 HICCUP = 5.0  # seconds in which any other refusal may be a passing one
 AGAIN = 2.0  # seconds between two questions
+WAITING = "commodel: Slurm's controller does not answer; it is asked again for up to {:.0f} minutes: {}"
 
 
 def ask(program: str | Path, *arguments: str) -> str:
-    """What a command of Slurm prints. One that fails is asked again: for long where the controller is away, for a
-    moment whatever it says."""
-    began = time.monotonic()
+    """What a command of Slurm prints. One that fails is asked again: for long where the controller is away, and the log
+    says so; for a moment whatever it says."""
+    began, announced = time.monotonic(), False
     while True:
         output, complaint = answer(program, *arguments)
         if not complaint:
             return output
-        if time.monotonic() - began >= (OUTAGE if AWAY.search(complaint) else HICCUP):
+        away = bool(AWAY.search(complaint))
+        if time.monotonic() - began >= (OUTAGE if away else HICCUP):
             raise UserError(f"Slurm does not tell what this job was given: {complaint}")
+        if away and not announced:
+            print(WAITING.format(OUTAGE / 60, complaint), file=sys.stderr, flush=True)
+            announced = True
         heed_stop()
         time.sleep(AGAIN)
 

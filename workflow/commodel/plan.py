@@ -147,10 +147,10 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
                 raise experiment.error(place_of(block, path, error.key), error.found) from None
 
 
-def refresh(name: str, root: Path, only: str | None = None) -> Plan:
-    """Plans, and writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch,
-    whose age tells the workflow that a batch has new points, and the files that the plan was made from."""
-    plan = make_plan(name, root, only)
+def write_plan(plan: Plan, name: str, root: Path) -> None:
+    """Writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch, whose age
+    tells the workflow that a batch has new points, and the files that the plan was made from. `name` is what the
+    experiment was called by, perhaps a path."""
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
@@ -161,7 +161,6 @@ def refresh(name: str, root: Path, only: str | None = None) -> Plan:
             write_text(path, text)
     for path in set(results.inputs()) - set(files):
         path.unlink()  # of a platform that the experiment no longer has
-    return plan
 
 
 def inputs(plan: Plan, experiment: Path, results: Results) -> dict[SafePath, str]:

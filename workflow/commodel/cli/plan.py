@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import show, table
-from commodel.plan import make_plan, refresh
+from commodel.plan import make_plan, write_plan
 from commodel.planview import batch_rows, point_rows, totals, write_plan_workbook
 
 
@@ -30,7 +30,9 @@ def plan(experiment: str, only: str | None, style: str, out: Path | None, write:
     EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the
     batches; json, csv and xlsx hold every point.
     """
-    made = (refresh if write else make_plan)(experiment, Path.cwd(), only)
+    made = make_plan(experiment, Path.cwd(), only)
+    if write:
+        write_plan(made, experiment, Path.cwd())
     if style == "table":
         click.echo(table(batch_rows(made)))
         click.echo("\n" + "\n".join(totals(made)))

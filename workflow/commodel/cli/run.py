@@ -16,7 +16,7 @@ from commodel.compare import TEXT
 from commodel.config import find
 from commodel.errors import UserError
 from commodel.holding import hold
-from commodel.plan import launcher_of, make_plan, refresh
+from commodel.plan import launcher_of, make_plan, write_plan
 from commodel.planview import totals
 from commodel.results import Results
 from commodel.tables import read_table
@@ -52,8 +52,9 @@ def run(
         _tell(totals(make_plan(experiment, Path.cwd(), only)), quiet)
         raise SystemExit(wait([*asked, "--dry-run"]))
     with hold(folder, RUN) as stream:  # the workflow shares it, and holds the folder also without this process
-        campaign = Campaign(refresh(experiment, Path.cwd(), only), folder, stream)
+        campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
         _require_jobs(campaign, profile)
+        write_plan(campaign.plan, experiment, Path.cwd())
         again = [f"{forget_failures(campaign)} cases that were given up are tried again"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)
