@@ -84,6 +84,25 @@ def _start(prefix, build, folder, program, cases, out, options):
     return Result(done.returncode, folder / out, done.stderr, done.stdout)
 
 
+@pytest.fixture(scope="session")
+def relinked(mpi_programs, tmp_path_factory):
+    """relinked(file, programs): a folder of these programs with a C file of ours linked in, between them and MPI."""
+
+    def link(file, programs):
+        folder = tmp_path_factory.mktemp("relinked")
+        between, compiler = folder / f"{file}.o", find("mpicc")
+        flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
+        subprocess.run([compiler, *flags, "-c", HERE / file, "-o", between], check=True)
+        objects = set((mpi_programs / "obj").glob("*/*.o"))
+        mains = {path for path in objects if (mpi_programs / path.stem).exists()}
+        for own in mains:
+            if own.stem in programs:
+                subprocess.run([compiler, between, own, *(objects - mains), "-o", folder / own.stem], check=True)
+        return folder
+
+    return link
+
+
 @pytest.fixture
 def start(tmp_path):
     """start(ranks, build, program, cases, *options): on this machine, where more than two ranks would fight for two
