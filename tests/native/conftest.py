@@ -104,6 +104,25 @@ def smpi_build(tmp_path_factory):
     return _build("smpicc", tmp_path_factory.mktemp("smpi"))
 
 
+@pytest.fixture(scope="session")
+def relinked(mpi_build, tmp_path_factory):
+    """relinked(file, programs): a folder of these programs with a C file of ours linked in, between them and MPI."""
+
+    def link(file, programs):
+        folder = tmp_path_factory.mktemp("relinked")
+        between, compiler = folder / f"{file}.o", find("mpicc")
+        flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
+        subprocess.run([compiler, *flags, "-c", HERE / file, "-o", between], check=True)
+        objects = set((mpi_build / "obj").glob("*/*.o"))
+        mains = {path for path in objects if (mpi_build / path.stem).exists()}
+        for own in mains:
+            if own.stem in programs:
+                subprocess.run([compiler, between, own, *(objects - mains), "-o", folder / own.stem], check=True)
+        return folder
+
+    return link
+
+
 @pytest.fixture
 def start(tmp_path):
     """start(ranks, build, program, cases, *options): on this machine, where more than two ranks would fight for two

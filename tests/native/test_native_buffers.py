@@ -1,12 +1,9 @@
 """Every program sends from one buffer and receives into another, on pages that are there: seen by its MPI calls."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-
-from commodel.toolchain import find
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"
@@ -49,18 +46,9 @@ FEW = ("--max-samples", 6, "--min-samples", 6, "--max-seconds", 0.2)
 
 
 @pytest.fixture(scope="module")
-def watched(mpi_build, tmp_path_factory):
+def watched(relinked):
     """The folder of all programs, each with the watch linked into it."""
-    folder = tmp_path_factory.mktemp("watched")
-    watch = folder / "message_buffers.o"
-    compiler = find("mpicc")
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
-    subprocess.run([compiler, *flags, "-c", HERE / "message_buffers.c", "-o", watch], check=True)
-    parts = [path for path in (mpi_build / "obj").glob("*/*.o") if path.stem not in {*CASES, *NO_MESSAGES}]
-    for program in CASES:
-        (own,) = (mpi_build / "obj").glob(f"*/{program}.o")
-        subprocess.run([compiler, watch, own, *parts, "-o", folder / program], check=True)
-    return folder
+    return relinked("message_buffers.c", CASES)
 
 
 def test_no_program_is_forgotten():

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from commodel.toolchain import find
-
 HERE = Path(__file__).parent
 CASES = "id,pairs,bytes\none,1,8\ntwo,1,1024\nthree,1,65536"
 LONG = ("--precision", 1e-6, "--max-samples", 10_000_000, "--max-seconds", 0.6)  # so that a jump falls into a case
@@ -59,13 +57,10 @@ def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, syn
     sane(in_jumps(sync, after, JUMP_RANK=str(rank)), sync)
 
 
-def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(real, tmp_path, monkeypatch):
+def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinked, start):
     """A window is many times as long as a pass then. 2,000 samples were taken before the time was first looked at."""
-    shim = tmp_path / "slow_receives.so"
-    command = [find("mpicc"), "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", shim, HERE / "slow_receives.c"]
-    subprocess.run(command, check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(shim))
     options = ("--sync", "window", "--min-samples", 2000, "--max-samples", 4000, "--max-seconds", 0.5)
-    result = real(2, "library", "id,operation,bytes\none,allreduce,8", *options)
+    slow = relinked("slow_receives.c", ["library"])
+    result = start(2, slow, "library", "id,operation,bytes\none,allreduce,8", *options)
     assert result.code == 0, result.err
     assert 1 <= len(result.rows("one")) <= 0.5 / 0.005

@@ -193,7 +193,8 @@ static int next_chunk(const Measurement *m, const Samples *samples)
   return n < 1 ? 1 : (int)n;
 }
 
-/* Leaves the length of one pass on rank 0 and, for windows, their length on every rank. */
+/* Leaves what a sample is likely to cost: as long as a pass or, if samples start at windows, as a window, which is far
+ * longer where clocks are known badly. */
 static void warm_up(Measurement *m)
 {
   Alignment *a = m->alignment;
@@ -212,12 +213,11 @@ static void warm_up(Measurement *m)
   }
   MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
   double longest = agree_on_time(&m->entered, &m->jumped);
-  m->estimate = all = all < longest ? all : longest;
+  if (all > longest) all = longest;
   a->slack = least_slack;
   a->window = window_length(a, all);
   a->lead = least_lead;
-  /* Where clocks are known badly a window is far longer than a pass, and 1,000 of them would take minutes. */
-  if (m->aligned && m->aligned->starts_at_window) m->estimate = a->window;
+  m->estimate = m->aligned && m->aligned->starts_at_window ? a->window : all;
 }
 
 void measure_case(const Program *program, const Case *c, const Options *options, Alignment *alignment,
