@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from commodel.compare.scoring import Errors, picks, summary
 from commodel.compare.vote import trusts
-from commodel.records import LIBRARY, PriceStatus
+from commodel.price.status import PriceStatus
+from commodel.records import LIBRARY
 
 CELL = st.tuples(
     st.sampled_from(("one", "two", "three")),

@@ -15,12 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.bench.pricing import show
 from tests.models.test_contract import fitted_set
 
-from commodel.files.streams import piece, schema, write_stream
+from commodel.files.columns import PRICES
+from commodel.files.streams import arrow, piece, write_stream
 from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.pricelist import shapes
-from commodel.price.pricing import COLUMNS, price
+from commodel.price.pricing import price
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take
@@ -47,7 +48,7 @@ def matrix(folder: Path) -> list[Shape]:
 
 
 def priced(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:
-    types = schema(COLUMNS)
+    types = arrow(PRICES)
     start, used = time.perf_counter(), time.process_time()
     rows = write_stream(out, types, (piece(columns, types) for columns in price(chosen, sets)))
     spent, used = time.perf_counter() - start, time.process_time() - used

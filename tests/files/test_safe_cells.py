@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.streams import piece, schema, write_stream
+from commodel.files.columns import PRICES, names
+from commodel.files.streams import arrow, piece, write_stream
 from commodel.files.tables import write_table
-from commodel.price.pricing import COLUMNS
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1")
 
@@ -32,8 +32,8 @@ def test_a_table(tmp_path):
 
 
 def test_a_stream(tmp_path):
-    types = schema(COLUMNS)
-    row = dict.fromkeys(COLUMNS, "=cmd()") | {name: [-1.5] for name in ("seconds", "low", "high")}
+    types = arrow(PRICES)
+    row = dict.fromkeys(names(PRICES), "=cmd()") | {name: [-1.5] for name in ("seconds", "low", "high")}
     write_stream(tmp_path / "t.csv", types, [piece(row | {"ranks": 2, "bytes": 8}, types)])
     (found,) = cells(tmp_path / "t.csv")
     assert found["parameters"] == "'=cmd()"

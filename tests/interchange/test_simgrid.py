@@ -7,9 +7,9 @@ from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
 from commodel.interchange.simgrid import network, write
 from commodel.models.families import given
+from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
 from commodel.price.predict import predict
-from commodel.records import Estimate, ParameterSet
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 

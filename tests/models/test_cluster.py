@@ -10,9 +10,9 @@ from commodel.models.families import complete, family
 from commodel.models.families.cluster import doubts, latency
 from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import fewest, most, transfer_ratio, window
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
-from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import costs
 
 US = 1e-6

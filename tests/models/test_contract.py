@@ -17,10 +17,10 @@ from commodel.models.fitting.observed import Observed, estimate
 from commodel.models.pricing.functions import FORMS, TABLE
 from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.price.predict import predict
-from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import catalogue, point
 

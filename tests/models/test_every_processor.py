@@ -14,7 +14,7 @@ from commodel.fit.probes import as_parameters
 from commodel.models.families import family, family_names
 from commodel.models.fitting import portable
 from commodel.models.fitting.observed import Observed
-from commodel.records import ParameterSet
+from commodel.parameters import ParameterSet
 from tests.models.synthetic import observed, truth
 from tests.models.test_pointfit import machine, measured, points
 

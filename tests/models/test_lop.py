@@ -11,9 +11,9 @@ from commodel.models.families import family
 from commodel.models.fitting.pipelines import fit_pipeline
 from commodel.models.pricing.functions import evaluate
 from commodel.models.probes import Site
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
-from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import costs, observed, truth
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
 from tests.patterns.catalogue import point

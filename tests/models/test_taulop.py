@@ -16,9 +16,9 @@ from commodel.models.families.taulop import expression
 from commodel.models.pricing.concurrency import MEMORY, NETWORK, Terms
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.values import Values
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict
-from commodel.records import Estimate, ParameterSet
 from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import point
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.streams import piece, read_stream, schema, write_stream
+from commodel.files.columns import PRICES, Field
+from commodel.files.streams import arrow, piece, read_stream, write_stream
 from commodel.models.families import family, family_names
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
@@ -18,14 +19,14 @@ from commodel.plan.config import load_experiment
 from commodel.plan.pricelist import part, shapes, weight
 from commodel.price.predict import predict
 from commodel.price.prices import CELLS, FEWEST
-from commodel.price.pricing import COLUMNS, price
+from commodel.price.pricing import price
 from tests.models.synthetic import costs
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import TREES, point
 
 WAYS = ["bcast linear", "bcast binomial:64", "bcast chain:100", "gather binomial", "allreduce ring", "barrier linear"]
 HEAD = "platform: nowhere\nmatrix:\n"
-TYPES = schema(COLUMNS)
+TYPES = arrow(PRICES)
 
 
 @lru_cache
@@ -118,7 +119,7 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
 
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
     monkeypatch.setattr("commodel.files.streams.GROUP", 7)
-    types = schema({"name": str, "count": int, "seconds": float})
+    types = arrow((Field("name", str), Field("count", int), Field("seconds", float)))
     table = piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
     for suffix in ("parquet", "csv"):
         for number, cuts in enumerate(([0, 20], [0, 1, 6, 7, 8, 20], range(21))):
@@ -132,9 +133,9 @@ def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
 
 def test_a_stream_that_breaks_leaves_nothing(tmp_path):
     def broken():
-        yield piece({"name": ["a"]}, schema({"name": str}))
+        yield piece({"name": ["a"]}, arrow((Field("name", str),)))
         raise UserError("enough")
 
     with pytest.raises(UserError, match="enough"):
-        write_stream(tmp_path / "x.parquet", schema({"name": str}), broken())
+        write_stream(tmp_path / "x.parquet", arrow((Field("name", str),)), broken())
     assert not list(tmp_path.iterdir())

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from commodel.models.families import given
+from commodel.parameters import Curve
 from commodel.price.predict import predict
 from commodel.price.reach import typical_error
-from commodel.records import Curve
 from tests.patterns.catalogue import point
 
 LOGGP = given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.records import Curve, Estimate, ParameterSet
+from commodel.parameters import Curve, Estimate, ParameterSet
 
 
 def make_parameters():

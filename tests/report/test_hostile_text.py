@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commodel.records import Curve, Estimate, ParameterSet
+from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.report import build, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.report.sections.origins import RESULTS

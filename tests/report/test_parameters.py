@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.records import Estimate, ParameterSet
+from commodel.parameters import Estimate, ParameterSet
 from commodel.report import build, charts, write_xlsx
 from commodel.report.sections.parameters import UNITS
 from commodel.report.shape import about, finite

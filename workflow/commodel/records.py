@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from typing import Annotated, Literal
 
 from annotated_types import Interval, Predicate
@@ -203,89 +202,3 @@ class Plan:
 
     def as_json(self) -> dict:
         return json.loads(json.dumps(asdict(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """One number with its unit and its 95 % interval (both ends equal the value where it is given as exact)."""
-
-    value: Finite
-    unit: str
-    low: float
-    high: float
-    note: str = ""
-    known: bool = True  # False: the data cannot tell this parameter apart; the note says from what
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """What a fit looked at and what it found, for charts and for anyone who doubts it."""
-
-    title: str
-    x_label: str
-    y_label: str
-    x: tuple[Finite, ...]
-    measured: tuple[Finite, ...]
-    fitted: tuple[Finite, ...]
-    form: str
-    r2: float = float("nan")
-    aic: float = float("nan")  # corrected for few data; smaller is better, comparable within one curve's data only
-    left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
-
-
-def in_file(field_name: str) -> str:
-    """What a file of parameters calls a field."""
-    return "parameters" if field_name == "values" else field_name
-
-
-@dataclass(frozen=True)
-class ParameterSet:
-    """Values of one family on one platform. A coefficient of a function is named `o.a`, a sample of it `o.64`; `forms`
-    names its form. `settings` is what is not a number: which variant, which nodes are of which type."""
-
-    __pydantic_config__ = {"extra": "forbid", "alias_generator": in_file}  # noqa: RUF012
-
-    family: str
-    platform: str
-    source: str
-    values: Mapping[str, Estimate]
-    forms: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
-    simulated: bool = False
-    left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
-    bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a price is an extrapolation
-    curves: tuple[Curve, ...] = ()
-    draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
-    provenance: Mapping[str, object] = field(default_factory=dict)
-
-
-class PriceStatus(Enum):
-    """How far a price is to be trusted, or why there is none. Tables have it as text, with the reason after a colon; a
-    family may have a doubt of its own, in words of its own."""
-
-    OK = "ok"
-    EXTRAPOLATED = "extrapolated"
-    BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
-    NOT_PRICED = "not priced"
-    NOT_FITTED = "not fitted"
-    LIBRARY = "library"  # what the MPI library does by itself is measured only
-
-    def because(self, reason: str) -> str:
-        return f"{self.value}: {reason}"
-
-    def of(self, text: str) -> bool:
-        """Whether a text is this status, whatever its reason."""
-        return text.partition(":")[0] == self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """A price with its interval. `status` is the text of a `PriceStatus`."""
-
-    family: str
-    point: Point
-    seconds: float
-    low: float
-    high: float
-    status: str = PriceStatus.OK.value

@@ -17,11 +17,12 @@ from commodel.advice.panel import ask
 from commodel.advice.windows import gather_bounds
 from commodel.compare.vote import Trust, ballot, front, trusts
 from commodel.errors import UserError
+from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
 from commodel.price.model import Model
-from commodel.records import ParameterSet, Point
+from commodel.records import Point
 from commodel.units import format_bytes
 
 

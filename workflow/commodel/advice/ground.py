@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.vote import FEWEST
+from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
-from commodel.records import LIBRARY, ParameterSet, Point
+from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 

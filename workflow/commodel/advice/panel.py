@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from commodel.advice.waves import Stream
-from commodel.compare.vote import BLIND
 from commodel.errors import UserError
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
 from commodel.price.reach import SURE, doubts, widening
-from commodel.records import ParameterSet
+from commodel.price.status import PriceStatus
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
@@ -31,7 +31,8 @@ class Panel:
     def doubts(self) -> list[str]:
         """What anyone doubts, by candidate; empty where nobody does."""
         by_candidate = zip(*self.doubted.values(), strict=True)
-        return ["; ".join(dict.fromkeys(text for text in texts if text != "ok")) for texts in by_candidate]
+        fine = PriceStatus.OK.value
+        return ["; ".join(dict.fromkeys(text for text in texts if text != fine)) for texts in by_candidate]
 
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
@@ -88,7 +89,7 @@ class Member:
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         alone = stack([pattern])
         (doubt,) = doubts(self.model.estimate, self.parameters, alone)
-        if doubt.startswith(BLIND):
+        if PriceStatus.BLIND.of(doubt):
             raise UserError(doubt)
         cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
         if not (np.isfinite(cost).all() and cost[0] > 0):

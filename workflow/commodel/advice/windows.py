@@ -3,8 +3,8 @@
 import numpy as np
 
 from commodel.models.pricing.window import fewest, most, window
+from commodel.parameters import ParameterSet
 from commodel.price.model import Model
-from commodel.records import ParameterSet
 
 
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:

@@ -14,7 +14,7 @@ from commodel.units import parse_count
 
 if TYPE_CHECKING:
     from commodel.interchange import Format
-    from commodel.records import ParameterSet
+    from commodel.parameters import ParameterSet
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 TABLE = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table (CSV) to write.")

@@ -14,7 +14,8 @@ from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from commodel.files.paths import AnyPath
-    from commodel.records import ParameterSet, Prediction
+    from commodel.parameters import ParameterSet
+    from commodel.price.predict import Prediction
 
 
 @click.command()

@@ -26,7 +26,8 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     """
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
-    from commodel.files.streams import check_suffix, piece, schema, write_stream
+    from commodel.files.columns import PRICES
+    from commodel.files.streams import arrow, check_suffix, piece, write_stream
     from commodel.models.families import read_set
     from commodel.patterns.points import Setting
     from commodel.plan.config import find, load_experiment, load_platform
@@ -52,7 +53,7 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     wanted = shapes(load_experiment(path), setting)
     chosen = part_of(wanted, *fraction) if fraction else wanted
     sets = {str(file): read_set(file) for file in params}
-    types = schema(pricing.COLUMNS)
+    types = arrow(PRICES)
     rows = write_stream(out, types, (piece(columns, types) for columns in pricing.price(chosen, sets, draws)))
     click.echo(f"{out}: {rows:,} prices of {sum(len(shape.sizes) for shape in chosen):,} points", err=True)
 

@@ -13,9 +13,10 @@ from commodel.errors import UserError
 from commodel.files import expressions
 from commodel.fit.collectives import fit_measured
 from commodel.fit.pointtable import Measured
+from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
 from commodel.price.predict import predict
-from commodel.records import ParameterSet, Point
+from commodel.records import Point
 from commodel.units import format_bytes
 
 NAMES = ("operation", "algorithm", "topology", "kind", "choice", "layout", "ranks", "bytes")

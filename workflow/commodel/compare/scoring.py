@@ -10,7 +10,8 @@ import pandas as pd
 
 from commodel.compare.table import clearly_faster
 from commodel.compare.vote import FEWEST, weights
-from commodel.records import LIBRARY, PriceStatus
+from commodel.price.status import PriceStatus
+from commodel.records import LIBRARY
 
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
 COLUMNS += ("measured", "fastest", "library", "regret", "right")

@@ -7,7 +7,8 @@ import pandas as pd
 
 from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
-from commodel.records import LIBRARY, Plan, PriceStatus
+from commodel.price.status import PriceStatus
+from commodel.records import LIBRARY, Plan
 from commodel.results.collect import summary_of
 from commodel.results.rawfiles import raw_name
 from commodel.stats import NEGLIGIBLE

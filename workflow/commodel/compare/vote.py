@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.records import PriceStatus
+from commodel.price.status import PriceStatus
 from commodel.stats import NEGLIGIBLE
 
 FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
 SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
-BLIND = PriceStatus.BLIND.value
 SURE = 1.96  # standard deviations
 
 

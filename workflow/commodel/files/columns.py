@@ -88,6 +88,14 @@ PREDICTIONS = (
     *_fields(str, "status"),
     *_fields(bool, "held_out", optional=True),  # False where the family's own fit has seen the point
 )
+PRICES = (  # of a matrix without an experiment; a text is missing where it does not apply
+    *_fields(str, "operation algorithm topology layout"),
+    *_fields(int, "ranks"),
+    *_fields(int, "bytes", unit="B"),
+    *_fields(str, "family parameters"),
+    *_fields(float, "seconds low high", unit="s", blank=True),
+    *_fields(str, "status"),
+)
 COMPARISON = (
     *_fields(str, "point platform operation algorithm topology choice layout"),
     *_fields(int, "ranks leaves"),

@@ -12,7 +12,7 @@ from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
 from commodel.files.typed import record_of
 from commodel.files.yaml import read as read_yaml
-from commodel.records import Curve, Estimate, ParameterSet
+from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.units import parse_count
 
 FORM = TypeAdapter(ParameterSet)

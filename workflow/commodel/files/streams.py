@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from commodel.errors import UserError
 from commodel.files.atomic import whole
 from commodel.files.cells import guarded
+from commodel.files.columns import Schema
 from commodel.files.text import open_file
 
 GROUP = 100_000  # rows
@@ -21,8 +22,8 @@ TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 SUFFIXES = (".parquet", ".csv")
 
 
-def schema(columns: Mapping[str, type]) -> pa.Schema:
-    return pa.schema([(name, TYPES[kind]) for name, kind in columns.items()])
+def arrow(schema: Schema) -> pa.Schema:
+    return pa.schema([(field.name, TYPES[field.type]) for field in schema])
 
 
 def piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:

@@ -33,8 +33,9 @@ from commodel.models.fitting.curves import curve
 from commodel.models.fitting.descent import SMALL
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.portable import exp, log, normals, products, solve
+from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule, shapes, stacked
-from commodel.records import ParameterSet, Point
+from commodel.records import Point
 
 GAMMA_GUESS = 1e-10
 STARTS = 40  # first guesses that are improved

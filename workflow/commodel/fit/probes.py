@@ -12,7 +12,8 @@ from commodel.keys import parse
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
 from commodel.models.probes import probe
-from commodel.records import ParameterSet, Plan
+from commodel.parameters import ParameterSet
+from commodel.records import Plan
 
 TINY = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart

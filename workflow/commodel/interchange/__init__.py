@@ -16,10 +16,11 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.project import check_inside
 from commodel.files.text import MIB, read_lines
+from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import algorithm
 from commodel.patterns.layouts import Defaults, full
 from commodel.patterns.operations import OPERATIONS
-from commodel.records import LIBRARY, ParameterSet
+from commodel.records import LIBRARY
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
 MAX_FILE = 256 * MIB

@@ -13,8 +13,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.interchange import Format
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.records import ParameterSet
 
 UNITS = {"ns": 1e9, "ps": 1e12}
 LARGEST = 2**31 - 1  # of the simulator's arguments

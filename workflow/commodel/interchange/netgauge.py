@@ -11,7 +11,7 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.interchange import Format, Given, placed_lines
-from commodel.records import Estimate, ParameterSet
+from commodel.parameters import Estimate, ParameterSet
 
 COLUMNS = ("s", "n", "PRTT(1,0,s)", "PRTT(n,0,s)", "PRTT(n,PRTT(1,0,s),s)", "L", "o_s", "o_r", "g", "G", "lsqu")
 WANTED = ("s", "L", "o_s", "o_r", "g", "G")

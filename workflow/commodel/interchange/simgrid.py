@@ -14,7 +14,8 @@ import yaml
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.interchange import Format
-from commodel.records import ParameterSet
+from commodel.keys import key
+from commodel.parameters import ParameterSet
 
 FAST = 1e15  # B/s: no time
 NEVER = 1_000_000_000
@@ -61,11 +62,13 @@ def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
     if set(parameters.forms.values()) - {"constant", "piecewise"}:
         raise UserError("only a Hockney set with constant or piecewise α and β can be simulated")
     pieces = []
-    for tail in ("", *sorted((name.removeprefix("alpha.x") for name in values if name.startswith("alpha.x")), key=int)):
-        edge = values[f"alpha.x{tail}"] if tail else 0
-        if edge != (values.get(f"beta.x{tail}", edge) if tail else 0):
+    changes = (name.removeprefix("alpha.x") for name in values if name.startswith("alpha.x"))
+    for tail in ("", *sorted(changes, key=int)):
+        edge = values[key("alpha", "x" + tail)] if tail else 0
+        if edge != (values.get(key("beta", "x" + tail), edge) if tail else 0):
             raise UserError("α and β of the set change at different sizes, which SMPI has no overhead for")
-        intercept, slope = values[f"alpha.a{tail}"], values.get(f"beta.a{tail}", values["beta.a"])
+        intercept = values[key("alpha", "a" + tail)]
+        slope = values.get(key("beta", "a" + tail), values["beta.a"])
         pieces.append(f"{edge:.0f}:{intercept:.9g}:{slope:.9g}")
     return Network(0.0, ";".join(pieces), "0:0:0")
 

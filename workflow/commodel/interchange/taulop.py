@@ -9,7 +9,7 @@ from pathlib import Path
 from commodel.errors import UserError, suggest
 from commodel.interchange import Format, lines
 from commodel.keys import parse, sample
-from commodel.records import Estimate, ParameterSet
+from commodel.parameters import Estimate, ParameterSet
 from commodel.units import MAX_BYTES
 
 MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"

@@ -6,10 +6,11 @@ A measurement's is from the platform's size; what follows it costs a core so muc
 from collections.abc import Iterable
 
 from commodel.errors import UserError
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, builder, unplaced
 from commodel.platforms.launchers import launcher
 from commodel.price.model import Model
-from commodel.records import Case, Estimate, Measure, ParameterSet, Plan, Point
+from commodel.records import Case, Measure, Plan, Point
 
 START = 2.0  # seconds to start a batch: the driver and its programs
 UNSURE = 3.0  # an estimate may be off by so much

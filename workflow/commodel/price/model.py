@@ -6,8 +6,8 @@ from functools import cached_property
 from commodel.models import Array
 from commodel.models.families import Family, complete, family
 from commodel.models.pricing.values import Values
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.records import ParameterSet
 
 
 @dataclass(frozen=True, eq=False)

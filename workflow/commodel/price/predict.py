@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from commodel.parameters import ParameterSet
 from commodel.patterns.build import stacked
 from commodel.price.prices import TOGETHER, pricer
-from commodel.records import ParameterSet, Point, Prediction
+from commodel.price.status import PriceStatus
+from commodel.records import Point
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A price with its interval. `status` is the text of a `PriceStatus`."""
+
+    family: str
+    point: Point
+    seconds: float
+    low: float
+    high: float
+    status: str = PriceStatus.OK.value
 
 
 def predict(

@@ -11,10 +11,11 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import family
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
-from commodel.records import ParameterSet
+from commodel.price.status import PriceStatus
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST = 20  # draws
@@ -55,7 +56,7 @@ def pricer(
         raise UserError(f"family {parameters.family} says nothing about a stream of waves")
     if not parameters.values and not strict:
         reason = next(iter(parameters.missing.values()), "no values")
-        return lambda pattern: Prices.none(len(pattern.bytes), f"not fitted: {reason}")
+        return lambda pattern: Prices.none(len(pattern.bytes), PriceStatus.NOT_FITTED.because(reason))
     model = Model.of_set(parameters, draws)
     cost = Model.period if pipelined else Model.cost
 
@@ -67,14 +68,14 @@ def pricer(
         except UserError as error:
             if strict:
                 raise
-            return Prices.none(len(pattern.bytes), f"not priced: {error.message}")
+            return Prices.none(len(pattern.bytes), PriceStatus.NOT_PRICED.because(error.message))
         times = np.stack([seconds, low / wider, high * wider])
         if parameters.draws and draws == 0:
             times[1:] = nan  # there is an interval, but nobody asked
         wrong = ~np.isfinite(seconds) | (seconds < 0)
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):
-            status[number] = "not priced: " + ("below 0" if seconds[number] < 0 else "no number")
+            status[number] = PriceStatus.NOT_PRICED.because("below 0" if seconds[number] < 0 else "no number")
         return Prices(*times, status)
 
     return price

@@ -5,24 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, stacks
 from commodel.price.prices import TOGETHER, Prices, pricer
-from commodel.records import ParameterSet
-
-COLUMNS = {  # of a price, and what it is; texts may be missing where they do not apply
-    "operation": str,
-    "algorithm": str,
-    "topology": str,
-    "layout": str,
-    "ranks": int,
-    "bytes": int,
-    "family": str,
-    "parameters": str,
-    "seconds": float,
-    "low": float,
-    "high": float,
-    "status": str,
-}
+from commodel.price.status import PriceStatus
 
 
 def price(
@@ -41,7 +27,7 @@ def price(
                 for name, price_stack in pricers.items():
                     priced[name].put(places, price_stack(pattern))
         except UserError as error:
-            priced = dict.fromkeys(sets, Prices.none(len(sizes), f"not priced: {error.message}"))
+            priced = dict.fromkeys(sets, Prices.none(len(sizes), PriceStatus.NOT_PRICED.because(error.message)))
         for name, prices in priced.items():
             which = {"ranks": point.ranks, "bytes": sizes, "family": sets[name].family, "parameters": name}
             yield names | which | vars(prices)

@@ -10,13 +10,15 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.families import Family
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
-from commodel.records import ParameterSet
+from commodel.price.status import PriceStatus
 from commodel.units import format_bytes
 
 SURE = 1.96  # standard deviations
 SHORT = 64
+OK = PriceStatus.OK.value
 
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
@@ -24,7 +26,7 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
     if not parameters.bytes_range or not pattern.bytes.size:
-        return [text or "ok" for text in texts]
+        return [text or OK for text in texts]
     ends = zip(*(sizes.tolist() for sizes in _extremes(pattern)), strict=True)
     return [text or _reach(model.entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
 
@@ -36,18 +38,19 @@ def _extremes(pattern: Schedule) -> tuple[Array, Array]:
 
 def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
     low, high = parameters.bytes_range
+    beyond = PriceStatus.EXTRAPOLATED.because
     if not entry.uses_bytes:
         if low <= smallest and largest <= high:
-            return "ok"
-        return f"blind to size: holds for {format_bytes(int(low))} to {format_bytes(int(high))}"
+            return OK
+        return PriceStatus.BLIND.because(f"holds for {format_bytes(int(low))} to {format_bytes(int(high))}")
     if largest > high:
-        return f"extrapolated: messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}"
+        return beyond(f"messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}")
     if smallest < low > SHORT:
-        return f"extrapolated: messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}"
+        return beyond(f"messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}")
     known = parameters.settings.get("ranks")
     if known and ranks > int(known):
-        return f"extrapolated: {ranks} ranks, probed up to {known}"
-    return "ok"
+        return beyond(f"{ranks} ranks, probed up to {known}")
+    return OK
 
 
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:

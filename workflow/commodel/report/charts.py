@@ -9,7 +9,7 @@ import pandas as pd
 from commodel.compare.ranking import best_family, distinct, ranked
 from commodel.compare.recommend import JOB
 from commodel.compare.table import is_library
-from commodel.records import Curve, ParameterSet
+from commodel.parameters import Curve, ParameterSet
 from commodel.report.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
 

@@ -7,7 +7,7 @@ import pandas as pd
 from commodel.compare.ranking import ahead
 from commodel.compare.recommend import favoured
 from commodel.compare.table import is_library
-from commodel.records import ParameterSet
+from commodel.parameters import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, leaves, prepare, scaled
 from commodel.report.sections import (

@@ -16,8 +16,8 @@ from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.pricing.functions import FORM_NAMES, FORMS, PIECEWISE, TABLE, coefficient_unit, takes, text
 from commodel.models.pricing.values import Values
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.records import Estimate, ParameterSet
 from commodel.registry import discover, lookup
 from commodel.units import parse_bytes, parse_number, parse_seconds
 

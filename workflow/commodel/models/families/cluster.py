@@ -21,8 +21,8 @@ from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.models.pricing.window import transfer_ratio
+from commodel.parameters import Curve
 from commodel.patterns.schedule import KINDS
-from commodel.records import Curve
 
 PACKET = 1500.0
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}

@@ -15,7 +15,7 @@ from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import Network, RoundTrips, network, pair_trips
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.replay import finish_times
-from commodel.records import Curve
+from commodel.parameters import Curve
 
 Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 

@@ -17,7 +17,7 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.regression import choose_form, line, mean, shape_coefficients
 from commodel.models.pricing.functions import FORMS, evaluate, text
-from commodel.records import Curve
+from commodel.parameters import Curve
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from commodel.models import Array
 from commodel.models.fitting.regression import aicc, line, rising
 from commodel.models.pricing.functions import TABLE, text
-from commodel.records import Curve
+from commodel.parameters import Curve
 from commodel.stats import r_squared
 
 SIZES = ("message / B", "time / s")  # labels of the axes of most

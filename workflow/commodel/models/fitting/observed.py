@@ -10,7 +10,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.records import Curve, Estimate
+from commodel.parameters import Curve, Estimate
 from commodel.stats import resampled
 
 DRAWS = 200

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from commodel.keys import parse
 from commodel.models import Array
 from commodel.models.pricing.functions import TABLE, Samples, evaluate
-from commodel.records import ParameterSet
+from commodel.parameters import ParameterSet
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from commodel.records import ParameterSet
+from commodel.parameters import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import PLATFORM, SAMPLES
 from commodel.report.shape import MICRO, Column, Section, plain, show, table

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from commodel.keys import parse
 from commodel.models.pricing.functions import FORM_NAMES, text
-from commodel.records import Estimate, ParameterSet
+from commodel.parameters import Estimate, ParameterSet
 from commodel.report.frames import PLATFORM
 from commodel.report.sections.evidence import flat, ordered, rows
 from commodel.report.shape import MICRO, Column, Section, Table, about, plain, table

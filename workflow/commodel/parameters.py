@@ -1,0 +1,61 @@
+"""The values of one family on one platform, with what is known of them: read from files, fitted, and priced with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from commodel.records import Finite
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One number with its unit and its 95 % interval (both ends equal the value where it is given as exact)."""
+
+    value: Finite
+    unit: str
+    low: float
+    high: float
+    note: str = ""
+    known: bool = True  # False: the data cannot tell this parameter apart; the note says from what
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a fit looked at and what it found, for charts and for anyone who doubts it."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x: tuple[Finite, ...]
+    measured: tuple[Finite, ...]
+    fitted: tuple[Finite, ...]
+    form: str
+    r2: float = float("nan")
+    aic: float = float("nan")  # corrected for few data; smaller is better, comparable within one curve's data only
+    left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
+
+
+def in_file(field_name: str) -> str:
+    """What a file of parameters calls a field."""
+    return "parameters" if field_name == "values" else field_name
+
+
+@dataclass(frozen=True)
+class ParameterSet:
+    """Values of one family on one platform. A coefficient of a function is named `o.a`, a sample of it `o.64`; `forms`
+    names its form. `settings` is what is not a number: which variant, which nodes are of which type."""
+
+    __pydantic_config__ = {"extra": "forbid", "alias_generator": in_file}  # noqa: RUF012
+
+    family: str
+    platform: str
+    source: str
+    values: Mapping[str, Estimate]
+    forms: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
+    simulated: bool = False
+    left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
+    bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a price is an extrapolation
+    curves: tuple[Curve, ...] = ()
+    draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
+    provenance: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,22 @@
+"""What a price is worth, in a word."""
+
+from enum import Enum
+
+
+class PriceStatus(Enum):
+    """How far a price is to be trusted, or why there is none. Tables have it as text, with the reason after a colon; a
+    family may have a doubt of its own, in words of its own."""
+
+    OK = "ok"
+    EXTRAPOLATED = "extrapolated"
+    BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
+    NOT_PRICED = "not priced"
+    NOT_FITTED = "not fitted"
+    LIBRARY = "library"  # what the MPI library does by itself is measured only
+
+    def because(self, reason: str) -> str:
+        return f"{self.value}: {reason}"
+
+    def of(self, text: str) -> bool:
+        """Whether a text is this status, whatever its reason."""
+        return text.partition(":")[0] == self.value
