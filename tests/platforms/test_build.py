@@ -147,3 +147,18 @@ def test_what_another_compiler_under_the_same_path_has_compiled_is_compiled_anew
         (chosen / "mpicc").symlink_to(compilers / name)
         built.append((build(tmp_path, "mpi") / "player").stat().st_mtime_ns)
     assert built[0] == built[1] < built[2]
+
+
+def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
+    """A program that is no longer among the sources is not found any more; the others stay. No compiler is needed for
+    that: this one makes empty files."""
+    compiler = mpi("own") / "mpicc"
+    compiler.write_text('#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2"; shift; done\n')
+    compiler.chmod(0o755)
+    on_path(compiler.parent, *os.environ["PATH"].split(os.pathsep))
+    folder = build(tmp_path, "mpi")
+    for old in ("obj/probes/ring.o", "obj/probes/ring.d", "ring"):
+        (folder / old).write_text("")
+    build(tmp_path, "mpi")
+    assert not [path for path in folder.rglob("*") if path.stem == "ring"]
+    assert (folder / "player").exists() and (folder / "obj" / "harness" / "text.o").exists()
