@@ -161,4 +161,5 @@ def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
         (folder / old).write_text("")
     build(tmp_path, "mpi")
     assert not [path for path in folder.rglob("*") if path.stem == "ring"]
-    assert (folder / "player").exists() and (folder / "obj" / "harness" / "text.o").exists()
+    assert (folder / "player").exists()
+    assert (folder / "obj" / "harness" / "text.o").exists()
