@@ -46,19 +46,22 @@ BROKEN_CASES = {
 }
 
 BROKEN_SCHEDULES = {
-    "header": (["step,kind"], ":1", "step,kind,rank,peer,bytes,seconds,runs"),
-    "kind": (["0,sned,0,1,8,,"], ":2", "found 'sned'"),
-    "rank": (["0,send,0,1,8,,", "0,send,x,1,8,,"], ":3", "column rank"),
-    "peer": (["0,send,0,,8,,"], ":2", "column peer"),
-    "itself": (["0,send,1,1,8,,"], ":2", "column peer"),
-    "bytes": (["0,send,0,1,3000000000,,"], ":2", "2147483647"),
-    "seconds": (["0,compute,0,,,-1,"], ":2", "column seconds"),
-    "unsorted": (["1,send,0,1,8,,", "0,send,0,1,8,,"], ":3", "sorted by step"),
+    "header": (["step,kind"], ":1", "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"),
+    "kind": (["0,,sned,0,1,,,8,,"], ":2", "found 'sned'"),
+    "rank": (["0,,send,0,1,,,8,,", "0,,send,x,1,,,8,,"], ":3", "column rank"),
+    "peer": (["0,,send,0,,,,8,,"], ":2", "column peer"),
+    "itself": (["0,,send,1,1,,,8,,"], ":2", "column peer"),
+    "bytes": (["0,,send,0,1,,,3000000000,,"], ":2", "2147483647"),
+    "seconds": (["0,,compute,0,,,,,-1,"], ":2", "column seconds"),
+    "unsorted": (["1,,send,0,1,,,8,,", "0,,send,0,1,,,8,,"], ":3", "sorted by step"),
     "fields": (["0,send,0,1"], ":2", "found 4 fields"),
-    "runs": (["0,send,0,1,8,,4"], ":2", "column runs"),
-    "run length": (["0,send,0,1,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
-    "run address": (["0,send,0,1,8,,-4+8"], ":2", "column runs"),
-    "too many ranks": (["0,send,0,7,8,,"], "cases.csv:2", "at least 8 ranks"),
+    "runs": (["0,,send,0,1,,,8,,4"], ":2", "column runs"),
+    "run length": (["0,,send,0,1,,,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
+    "run address": (["0,,send,0,1,,,8,,-4+8"], ":2", "column runs"),
+    "wait": (["3,2,send,0,1,,,8,,"], ":2", "column wait: found '2', wanted no step before"),
+    "peer step": (["3,,send,0,1,x,,8,,"], ":2", "column peer_step"),
+    "peer wait": (["3,,send,0,1,5,4,8,,"], ":2", "column peer_wait: found '4', wanted no step before"),
+    "too many ranks": (["0,,send,0,7,,,8,,"], "cases.csv:2", "at least 8 ranks"),
 }
 
 
@@ -82,7 +85,7 @@ def test_broken_case_file(real, tmp_path, name, write_schedule):
 @pytest.mark.parametrize("name", BROKEN_SCHEDULES)
 def test_broken_schedule(real, tmp_path, name):
     lines, place, reason = BROKEN_SCHEDULES[name]
-    header = [] if name == "header" else ["step,kind,rank,peer,bytes,seconds,runs"]
+    header = [] if name == "header" else ["step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"]
     (tmp_path / "schedule.csv").write_text("\n".join(header + lines) + "\n")
     cases = tmp_path / "cases.csv"
     cases.write_text("id,schedule,finish\na,schedule.csv,all\n")

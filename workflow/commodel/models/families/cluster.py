@@ -179,7 +179,7 @@ def _losses(schedule: Schedule, bytes: np.ndarray, values: Values) -> str:
     for step in schedule.steps:
         if not len(step.dst):
             continue
-        packets = np.maximum(np.ceil(bytes[step.rows] / float(packet[0, 0])), 1)
+        packets = np.maximum(np.ceil(bytes[step.taken] / float(packet[0, 0])), 1)
         load = np.bincount(step.dst, weights=packets)
         busiest = int(load.argmax())
         senders = int(np.count_nonzero(step.dst == busiest))

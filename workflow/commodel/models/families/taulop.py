@@ -107,7 +107,7 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
     target = np.zeros(len(schedule.dst), dtype=int) if everywhere else schedule.node[schedule.dst]
     steps = []
     for step in schedule.steps:
-        rows = step.rows
+        rows = step.sent
         if rows.stop > rows.start:
             position, over, size, label, row = transmissions(step.src, channel[rows], bytes[rows], pairs.of[rows], join)
             steps.append(terms(position, over, target[rows][row], size, label))
