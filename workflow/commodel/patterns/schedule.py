@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from commodel.errors import UserError
 
 MAX_ROWS = 50_000_000
+MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 KINDS = ("reduce", "copy", "compute")  # of local work; the index is what the column holds
 
 
@@ -136,6 +137,11 @@ class Schedule:
 
     def placed(self, node: np.ndarray) -> "Schedule":
         return replace(self, node=np.asarray(node))
+
+    @cached_property
+    def channel(self) -> np.ndarray:
+        """Which way each message takes, by where its ranks sit."""
+        return np.where(self.node[self.src] == self.node[self.dst], MEMORY, NETWORK)
 
     @property
     def src_wait(self) -> np.ndarray:

@@ -26,9 +26,10 @@ from commodel.models.fitting.curves import sampled_curve
 from commodel.models.fitting.observed import Cases, at_common
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.roundtrips import half_trip, pair_probes
-from commodel.models.pricing.concurrency import MEMORY, NETWORK, Terms, terms, total, transmissions
+from commodel.models.pricing.concurrency import Terms, terms, total, transmissions
 from commodel.models.pricing.pairs import Pairs, holding
 from commodel.models.pricing.supersteps import longest_work
+from commodel.patterns.schedule import MEMORY, NETWORK
 
 
 def fit(observed: Observed) -> Fitted:
@@ -103,7 +104,7 @@ def _transmitted(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Va
 def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs) -> list[Terms]:
     """The terms of every step."""
     everywhere, join = settings.get("shared", "node") == "channel", settings.get("join", "no") == "yes"
-    channel = np.where(pairs.within, MEMORY, NETWORK)
+    channel = schedule.channel
     target = np.zeros(len(schedule.dst), dtype=int) if everywhere else schedule.node[schedule.dst]
     steps = []
     for step in schedule.steps:
