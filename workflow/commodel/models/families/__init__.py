@@ -14,7 +14,7 @@ from commodel.keys import key, parse
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
-from commodel.models.pricing.functions import FORM_NAMES, FORMS, PIECEWISE, TABLE, coefficient_unit, takes, text
+from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -114,9 +114,9 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
     for function, form in forms.items():
         if form not in FORM_NAMES:
             raise UserError(f"family {entry.name}, form of {function}: found '{form}'; {suggest(form, FORM_NAMES)}")
-        for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
+        for letter in needed(form, function, names):
             if key(function, letter) not in names:
-                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {FORMS[form].text}")
+                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {text(form)}")
     for name in names:
         function = parse(name).function
         form = forms.get(function, "constant")
