@@ -7,7 +7,13 @@ A packet costs its sender O_s(m), the next may follow g_s(m) later, the network 
 receiver spends O_r(m) on taking it in and U_r on handing it over; packets reach it g_r(m) apart at least. What a rank
 receives keeps it from sending (equation 2). A long message is a train of packets. L is what is left of half a round
 trip when all overheads are taken off.
+
+A receiver's buffer holds B_L packets; what finds it full (equations 3 and 4) is sent again after a time-out, which the
+paper speaks of without a number: TCP's begins anew with every acknowledgement (RFC 6298), so that it passes once the
+buffer has emptied.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,12 +25,14 @@ from commodel.models.fitting.observed import COUNTED, at_common
 from commodel.models.fitting.regression import least_squares, mean, piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
+from commodel.models.pricing.overflow import Overflow, departures, may_overflow, overflow
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.models.pricing.window import transfer_ratio
 from commodel.parameters import Curve
 from commodel.patterns.schedule import KINDS
+from commodel.units import format_seconds
 
 PACKET = 1500.0
+TIMEOUT = 0.2  # s: TCP_RTO_MIN of Linux, since its version 2.0 at least; RFC 6298 would have a second
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY = ("L_0", "L_p", "L_m")
 
@@ -68,7 +76,8 @@ def fit(observed: Observed) -> Fitted:
             missing[name] = "not observable: a copy takes no time there"
     values["gamma"] = local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET)
-    notes = {"packet": "taken from Ethernet, not measured"}
+    values["timeout"] = np.full(len(values["U_r"]), TIMEOUT)
+    notes = {"packet": "taken from Ethernet, not measured", "timeout": "taken from Linux, not measured"}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
@@ -121,10 +130,18 @@ def _buffer(observed: Observed) -> tuple[Array, str]:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    packet = values["packet"]
-    size = np.maximum(schedule.bytes, 0)
-    full = np.maximum(np.ceil(size / packet) - 1, 0)  # packets before the last
-    rest = size - full * packet
+    costs, work = _costs(schedule, values), _work(schedule, values)
+    if (dropped := _dropped(schedule, values, costs, work)) is not None:
+        rows, found = dropped
+        wire = np.array(np.broadcast_to(costs.wire, (*found.again.shape[:-1], len(schedule.src))))
+        wire[..., rows] += values["timeout"] * found.again
+        costs = replace(costs, wire=wire)
+    return finish_times(schedule, costs, work)
+
+
+def _costs(schedule: Schedule, values: Values) -> Costs:
+    """Of every message without losses."""
+    packet, (rest, full) = values["packet"], _packets(schedule, values)
 
     def both(name: str) -> tuple[Array, Array]:
         return values.at(name, rest), values.at(name, packet)
@@ -137,14 +154,36 @@ def price(schedule: Schedule, values: Values) -> Array:
     before = O_s_full + latency(values, packet, schedule.ranks, g_s_full) + taken
     before = before + (full - 1) * np.maximum(g_s_full, taken)
     there = np.where(full > 0, np.maximum(last, before), last)
-    costs = Costs(
+    return Costs(
         send=busy,
         receive=O_r + U_r,
         wire=there - busy,
         gap_out=busy,
         gap_in=full * np.maximum(g_r_full, taken) + g_r,
     )
-    return finish_times(schedule, costs, _work(schedule, values))
+
+
+def _packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
+    """Of every message the bytes of its last packet, and how many full ones go before it."""
+    size = np.maximum(schedule.bytes, 0)
+    full = np.maximum(np.ceil(size / values["packet"]) - 1, 0)
+    return size - full * values["packet"], full
+
+
+def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
+    """The messages that a receiver's buffer may be too small for, and what becomes of them; None where there are none,
+    or where nobody knows the buffer."""
+    if "B_L" not in values or not len(schedule.src):
+        return None
+    rest, full = _packets(schedule, values)
+    packets = full + 1
+    service = (full * values.at("g_r", values["packet"]) + values.at("g_r", rest)) / packets
+    rows = may_overflow(schedule.dst, costs.gap_out, packets, service, values["B_L"])
+    if not len(rows):
+        return None
+    leaves = departures(schedule, costs, work, rows)
+    columns = (column[..., rows] for column in (costs.gap_out, packets, service))
+    return rows, overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
 
 
 def latency(values: Values, size: Array, ranks: int, g_s: Array) -> Array:
@@ -163,28 +202,35 @@ def _work(schedule: Schedule, values: Values) -> Array:
     return np.where(work.kind == KINDS.index("copy"), work.seconds + copied, reduced)
 
 
-def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Where a receiver's buffer cannot hold what comes in, packets are lost, and the price says nothing about that."""
+def through(schedule: Schedule, values: Values) -> tuple[Array, Array] | None:
+    """For each size of a stack (or the one there is) the share of the packets that gets through the first time where
+    most are lost, and how often some have to be sent again; None where nobody knows the buffer."""
     if "B_L" not in values:
+        return None
+    sizes = schedule.bytes.shape[:-2]
+    dropped = _dropped(schedule, values, _costs(schedule, values), _work(schedule, values))
+    if dropped is None:
+        return np.ones(sizes), np.zeros(sizes)
+    found = dropped[1]
+    whole = (*sizes, *found.through.shape[-1:])
+    share, again = np.broadcast_to(found.through, whole), np.broadcast_to(found.again.max(axis=-1), whole)
+    return share[..., 0], again[..., 0]
+
+
+def doubts(schedule: Schedule, values: Values) -> str | list[str]:
+    """Where a receiver's buffer cannot hold what comes in, packets are lost; how long that takes rests on a time-out
+    that is the same for everyone."""
+    found = through(schedule, values)
+    if found is None:
         return ""
-    if schedule.bytes.ndim > 1:
-        return [_losses(schedule, size[0], values) for size in schedule.bytes]
-    return _losses(schedule, schedule.bytes, values)
-
-
-def _losses(schedule: Schedule, bytes: np.ndarray, values: Values) -> str:
-    packet = values["packet"]
-    g_s, g_r = (float(values.at(name, packet)[0, 0]) for name in ("g_s", "g_r"))
-    worst = 1.0
-    for step in schedule.steps:
-        if not len(step.dst):
-            continue
-        packets = np.maximum(np.ceil(bytes[step.rows] / float(packet[0, 0])), 1)
-        load = np.bincount(step.dst, weights=packets)
-        busiest = int(load.argmax())
-        senders = int(np.count_nonzero(step.dst == busiest))
-        worst = min(worst, transfer_ratio(senders, int(load[busiest]), g_s, g_r, float(values["B_L"][0, 0])))
-    return "" if worst == 1 else f"loses packets: {100 * worst:.0f} % get through where most come together"
+    texts = [
+        f"loses packets: {100 * share:.0f} % get through where most come together, the rest after "
+        f"{again:.0f} time-out{'' if again == 1 else 's'} of {format_seconds(float(values['timeout'][0, 0]))}"
+        if again
+        else ""
+        for share, again in zip(*map(np.ravel, found), strict=True)
+    ]
+    return texts if schedule.bytes.ndim > 1 else texts[0]
 
 
 FAMILY = Family(
@@ -203,6 +249,7 @@ FAMILY = Family(
         Parameter("L_m", "s/B", "further latency per byte"),
         Parameter("capacity", "B/s", "throughput of the whole network, shared by all pairs", optional=True),
         Parameter("B_L", "1", "packets that the network can hold for one receiver", optional=True),
+        Parameter("timeout", "s", "until what is lost is sent again; Linux's least, TCP_RTO_MIN", default=TIMEOUT),
         Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET),
         Parameter("M_ctc", "s", "copy within a cache", "m", optional=True),
         Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True),
@@ -214,5 +261,6 @@ FAMILY = Family(
     price=price,
     independent=True,
     doubts=doubts,
-    ignores="which nodes ranks share; what lost packets cost",
+    through=through,
+    ignores="which nodes ranks share; time-outs that grow, and what is lost on the way other than at a receiver's port",
 )
