@@ -40,7 +40,8 @@ LATENCY = ("L_0", "L_p", "L_m")
 def fit(observed: Observed) -> Fitted:
     trips = round_trips(observed)
     short = trips.size <= PACKET
-    values, forms, curves, missing = {}, {}, [], {}
+    values, forms, curves = {}, {}, []
+    missing = {"T_s": "not observable: the paper does not say what it is"}
 
     def line(name: str, size: Array, seconds: Array, title: str) -> None:
         if not len(size):
@@ -240,6 +241,7 @@ FAMILY = Family(
     equation="T(m) = O_s(m) + L(m, p) + O_r(m) + U_r; next packet g_s(m) later, next reception g_r(m) later",
     parameters=(
         Parameter("O_s", "s", "time the sender's processor spends on a packet", "m"),
+        Parameter("T_s", "s", "printed in table 1 and explained nowhere: no price uses it", "m", optional=True),
         Parameter("g_s", "s", "least time between two packets that leave a rank", "m"),
         Parameter("g_r", "s", "least time between two packets that reach a rank", "m"),
         Parameter("O_r", "s", "what receiving a packet in the background costs a processor", "m"),
