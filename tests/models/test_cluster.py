@@ -11,18 +11,21 @@ from hypothesis import strategies as st
 from commodel.advice.windows import gather_bounds
 from commodel.files.sets import read_parameters
 from commodel.models.families import complete, family
-from commodel.models.families.cluster import doubts, latency, through
+from commodel.models.families.cluster import doubts, flying, latency, through
 from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import fewest, most, time_to_fill, transfer_ratio, window
+from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack
 from commodel.platforms.tools import ROOT
 from commodel.price.model import Model
-from tests.models.synthetic import costs
+from tests.models.synthetic import costs, observed
+from tests.models.truths.cluster import B_L, TRUTH
 from tests.patterns.catalogue import point
 
 US = 1e-6
+COUNTS = TRUTH.counts["flood"]
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")
 
 
@@ -237,3 +240,78 @@ def test_bounds_say_when_the_buffer_is_full_and_what_gets_through():
     assert (small["through"], small["full_after"]) == (1, None)  # they have all sent before
     blind = replace(PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"})
     assert (gather_bounds(blind, 16, 1 << 20)["window"], gather_bounds(blind, 16, 1 << 20)["through"]) == (15, None)
+
+
+def fitted(counts=COUNTS, **machine):
+    """From a machine that is the model, without noise, and with other counts of datagrams."""
+    return family("cluster").fit(observed(replace(TRUTH, counts={"flood": counts}, **machine), "cluster"))
+
+
+def told(what, case):
+    return {"arrived": COUNTS({**case, "what": "arrived"}), "through": what, "room": 212992}[case["what"]]
+
+
+def test_gaps_of_a_sender_are_not_those_of_its_receiver():
+    """A burst to one receiver leaves as fast as that takes it, packets dealt to eight as fast as they can be sent."""
+    found = fitted()
+    assert found.values["g_s.a"][0] == pytest.approx(1.2e-5)
+    assert found.values["g_r.a"][0] == pytest.approx(1.5e-5)
+
+
+def test_receives_that_are_complete_say_nothing_about_taking():
+    assert fitted().values["U_r"][0] == pytest.approx(9e-6)  # the truth has none at 1500 bytes
+
+
+def test_the_buffer_is_the_networks():
+    found = fitted()
+    assert found.values["B_L"][0] == pytest.approx(B_L)
+    assert found.notes["B_L"].startswith("the receiver's socket of 208 KiB threw away up to 10 % more")
+
+
+def test_what_only_the_receiver_loses_is_no_buffer_of_the_network():
+    found = fitted(lambda case: told(case["packets"] * case["senders"], case))
+    assert "B_L" not in found.values
+    assert found.missing["B_L"].startswith(
+        "not observable: nothing was lost of 32768 datagrams at once; the receiver's so"
+    )
+
+
+def test_where_a_system_does_not_count_a_socket_s_losses_the_value_says_so():
+    found = fitted(lambda case: -1 if case["what"] == "through" else COUNTS({**case, "what": "through"}))
+    assert found.values["B_L"][0] == pytest.approx(B_L)
+    assert found.notes["B_L"].startswith("the network's or the receiver's")
+
+
+def test_on_one_host_there_is_no_buffer_of_a_network():
+    found = fitted(site=Site(1, 12))
+    assert "B_L" not in found.values
+    assert found.missing["B_L"].startswith("not observable: all ranks are on one host")
+
+
+@pytest.mark.parametrize(
+    ("operation", "choice", "ranks"),
+    [
+        ("bcast", "linear", 2),
+        ("bcast", "binomial", [2, 4, 8, 16]),
+        ("bcast", "chain", 2),
+        ("gather", "linear", 16),
+        ("gather", "windowed:1", 2),
+        ("allgather", "ring", 16),
+        ("alltoall", "pairwise", 16),
+    ],
+)
+def test_latency_counts_the_ranks_that_exchange_messages_at_once(operation, choice, ranks):
+    pattern = schedule(point(operation, choice, ranks=16, bytes=100))
+    assert np.unique(flying(pattern)[pattern.bytes > 0]).tolist() == np.ravel(ranks).tolist()
+
+
+def test_a_message_alone_pays_for_two_ranks_however_many_there_are():
+    """A broadcast of one packet: 2, 4, 8 and 16 ranks are at it in its four rounds."""
+    size, rounds = 1500, (2, 4, 8, 16)
+    found = float(
+        costs(family("cluster"), schedule(point("bcast", "binomial", ranks=16, bytes=size)), PUBLISHED, False)[0]
+    )
+    each = of("O_s", size) + of("O_r", size) + 9.93e-6
+    gap = published().at("g_s", np.array([size]))
+    wanted = sum(each + float(latency(published(), np.array([size]), ranks, gap)[0, 0]) for ranks in rounds)
+    assert found == pytest.approx(wanted)

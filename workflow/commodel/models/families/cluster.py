@@ -3,10 +3,10 @@
     T(m) = O_s(m) + L(m, p) + O_r(m) + U_r for a packet of m bytes, section 3 of the paper
     L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m)))
 
-A packet costs its sender O_s(m), the next may follow g_s(m) later, the network takes L(m, p) of p ranks, and the
-receiver spends O_r(m) on taking it in and U_r on handing it over; packets reach it g_r(m) apart at least. What a rank
-receives keeps it from sending (equation 2). A long message is a train of packets. L is what is left of half a round
-trip when all overheads are taken off.
+A packet costs its sender O_s(m), the next may follow g_s(m) later, the network takes L(m, p) where p ranks exchange
+messages at once, and the receiver spends O_r(m) on taking it in and U_r on handing it over; packets reach it g_r(m)
+apart at least. What a rank receives keeps it from sending (equation 2). A long message is a train of packets. L is what
+is left of half a round trip when all overheads are taken off.
 
 A receiver's buffer holds B_L packets; what finds it full (equations 3 and 4) is sent again after a time-out, which the
 paper speaks of without a number: TCP's begins anew with every acknowledgement (RFC 6298), so that it passes once the
@@ -21,8 +21,8 @@ from commodel.errors import UserError
 from commodel.keys import key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
-from commodel.models.fitting.observed import COUNTED, at_common
-from commodel.models.fitting.regression import least_squares, mean, piecewise
+from commodel.models.fitting.packets import background, buffer, gap, taking
+from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
 from commodel.models.pricing.overflow import Overflow, departures, may_overflow, overflow
@@ -32,7 +32,7 @@ from commodel.patterns.schedule import KINDS
 from commodel.units import format_seconds
 
 PACKET = 1500.0
-TIMEOUT = 0.2  # s: TCP_RTO_MIN of Linux, since its version 2.0 at least; RFC 6298 would have a second
+TIMEOUT = 0.2  # s: TCP_RTO_MIN of Linux; RFC 6298 would have a second
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY = ("L_0", "L_p", "L_m")
 
@@ -52,11 +52,10 @@ def fit(observed: Observed) -> Fitted:
             curves.append(line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m"))
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
-    line("g_s", trips.size[short], trips.spacing[:, short], "gap between sends")
-    line("g_r", *_receive_gap(observed), "gap between receptions")
-    line("O_r", *_background(observed), "a reception in the background")
-    user = observed.cases("overlap", what="user")
-    values["U_r"] = np.maximum(mean(user.seconds / user["messages"]), 0)
+    line("g_s", *gap(observed, "deal", "n"), "gap between sends")
+    line("g_r", *gap(observed, "stream", "senders"), "gap between receptions")
+    line("O_r", *background(observed), "a reception in the background")
+    values["U_r"] = taking(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
     latency, evidence = _latency(observed, overheads)
     values |= latency
@@ -64,11 +63,11 @@ def fit(observed: Observed) -> Fitted:
     unknown = {name: "not told apart from 0: the best value is below it" for name in LATENCY if not values[name][0]}
     if "capacity" not in values:
         missing["capacity"] = "not observable: no pair slowed another down"
-    buffer, reason = _buffer(observed)
+    held, reason, remark = buffer(observed)
     if reason:
-        missing["B_L"] = f"not observable: {reason}"
+        missing["B_L"] = reason
     else:
-        values["B_L"] = buffer
+        values["B_L"] = held
     for name, path in COPIES.items():
         copies = observed.cases("memcopy", path=path)
         if copies.seconds[0].max() > 0:
@@ -79,28 +78,10 @@ def fit(observed: Observed) -> Fitted:
     values["packet"] = np.full(len(values["U_r"]), PACKET)
     values["timeout"] = np.full(len(values["U_r"]), TIMEOUT)
     notes = {"packet": "taken from Ethernet, not measured", "timeout": "taken from Linux, not measured"}
+    notes |= {"B_L": remark} if remark else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
-
-
-def _receive_gap(observed: Observed) -> tuple[np.ndarray, Array]:
-    """From two lengths of the same streams: what each further packet adds."""
-    streams = observed.cases("stream")
-    lengths = np.unique(streams["each"])
-    if len(lengths) < 2:
-        raise UserError("no measurements of probe 'stream' of two lengths")
-    first, last = at_common("bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1])))
-    packets = first["senders"] * (lengths[-1] - lengths[0])
-    return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets
-
-
-def _background(observed: Observed) -> tuple[np.ndarray, Array]:
-    """How much each message slows a computation down."""
-    control = observed.cases("overlap", what="control")
-    both = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
-    alone, busy = at_common("bytes", *both)
-    return busy["bytes"], np.maximum(busy.seconds - alone.seconds, 0) / busy["messages"]
 
 
 def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
@@ -115,21 +96,6 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 
 
-def _buffer(observed: Observed) -> tuple[Array, str]:
-    """Arrivals against packets sent, where some were lost: B + k·D/A (equation 4 times k); or why it is not seen."""
-    flood = observed.cases("flood", COUNTED)
-    sent, arrived = flood["packets"] * flood["senders"], flood.seconds
-    lossy = arrived[0] < 0.999 * sent
-    if np.count_nonzero(lossy) < 2:
-        some = "nothing was" if not lossy.any() else "too little was"
-        return np.empty(0), f"{some} lost of {int(sent.max())} datagrams at once"
-    features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
-    buffer = least_squares(features, arrived[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
-    if buffer[0] <= 0:
-        return np.empty(0), "losses do not look like those of a buffer that is full"
-    return np.maximum(buffer, 0), ""
-
-
 def price(schedule: Schedule, values: Values) -> Array:
     costs, work = _costs(schedule, values), _work(schedule, values)
     if (dropped := _dropped(schedule, values, costs, work)) is not None:
@@ -142,7 +108,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 def _costs(schedule: Schedule, values: Values) -> Costs:
     """Of every message without losses."""
-    packet, (rest, full) = values["packet"], _packets(schedule, values)
+    packet, (rest, full), ranks = values["packet"], _packets(schedule, values), flying(schedule)
 
     def both(name: str) -> tuple[Array, Array]:
         return values.at(name, rest), values.at(name, packet)
@@ -151,8 +117,8 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
     taken = O_r_full + U_r
-    last = full * g_s_full + O_s + latency(values, rest, schedule.ranks, g_s)
-    before = O_s_full + latency(values, packet, schedule.ranks, g_s_full) + taken
+    last = full * g_s_full + O_s + latency(values, rest, ranks, g_s)
+    before = O_s_full + latency(values, packet, ranks, g_s_full) + taken
     before = before + (full - 1) * np.maximum(g_s_full, taken)
     there = np.where(full > 0, np.maximum(last, before), last)
     return Costs(
@@ -187,7 +153,20 @@ def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> t
     return rows, overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
 
 
-def latency(values: Values, size: Array, ranks: int, g_s: Array) -> Array:
+def flying(schedule: Schedule) -> np.ndarray:
+    """L's p for every message: the ranks between which messages fly together, which are those of a step. Of a sender's
+    messages one is on its way at a time."""
+    ranks, sends = np.empty(len(schedule.src)), np.zeros(schedule.ranks, dtype=bool)
+    for step in schedule.steps:
+        senders = step.sends.ranks
+        sends[senders] = True
+        both = len(senders) + np.count_nonzero(~sends[step.receives.ranks])
+        sends[senders] = False
+        ranks[step.rows] = min(both, 2 * len(senders))
+    return ranks
+
+
+def latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:
     """L(m, p)."""
     share = ranks * size / (values["capacity"] * np.maximum(g_s, 1e-12)) if "capacity" in values else 0.0
     return values["L_0"] + values["L_p"] * ranks + values["L_m"] * size * np.maximum(1, share)
@@ -258,7 +237,7 @@ FAMILY = Family(
         Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True),
         GAMMA,
     ),
-    probes=("prtt", "stream", "overlap", "pairs", "flood", "memcopy", "work"),
+    probes=("prtt", "deal", "stream", "overlap", "pairs", "flood", "memcopy", "work"),
     fit=fit,
     price=price,
     independent=True,
