@@ -91,6 +91,23 @@ def test_equation_2(ranks, packets, overheads):
     assert costs(family("cluster"), repeated_broadcast(ranks, packets), values, False)[0] == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(("ranks", "above"), [(4, 1.17), (16, 1.08), (256, 1.04)])
+def test_at_full_packets_equation_1_is_the_longer(ranks, above):
+    """By what the family says of itself: further packets, over what equation 2 has for them."""
+    first, last = (
+        float(costs(family("cluster"), resized(repeated_broadcast(ranks, k)), PUBLISHED, False)[0]) for k in (8, 24)
+    )
+    rounds = ranks.bit_length() - 1
+    equation_1 = rounds * of("g_s", 1500)
+    equation_2 = (rounds - 1) * of("g_s", 1500) + of("O_r", 1500) + 9.93e-6
+    assert (last - first) / 16 == pytest.approx(equation_1)
+    assert equation_1 / equation_2 == pytest.approx(above, abs=0.005)
+
+
+def resized(pattern, bytes=1500):
+    return pattern.resized(np.full(len(pattern.src), bytes), pattern.work.bytes)
+
+
 @pytest.mark.parametrize("packets", [1, 3, 40])
 def test_equation_8(packets):
     """A gather takes at least as long as the receiver needs for all its packets."""
@@ -280,6 +297,11 @@ def test_where_a_system_does_not_count_a_socket_s_losses_the_value_says_so():
     found = fitted(lambda case: -1 if case["what"] == "through" else COUNTS({**case, "what": "through"}))
     assert found.values["B_L"][0] == pytest.approx(B_L)
     assert found.notes["B_L"].startswith("the network's or the receiver's")
+
+
+def test_with_one_receiver_the_gap_may_be_its_own():
+    assert fitted().notes.get("g_s") is None
+    assert fitted(site=Site(2, 1)).notes["g_s"] == "with but one receiver, whose pace it may be"
 
 
 def test_on_one_host_there_is_no_buffer_of_a_network():

@@ -12,7 +12,9 @@ RECEIVERS = 8
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     place = spread(site, min(site.ranks, RECEIVERS + 1))
-    return [(place, {"n": place.ranks - 1, "each": each, "bytes": size}) for each in EACH for size in packets(sizes)]
+    receivers = place.ranks - 1
+    lengths = [each * RECEIVERS // receivers for each in EACH]  # of few receivers each gets more
+    return [(place, {"n": receivers, "each": each, "bytes": size}) for each in lengths for size in packets(sizes)]
 
 
 def pattern(case: Settings) -> Schedule:
