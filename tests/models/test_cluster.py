@@ -126,7 +126,7 @@ def test_a_gather_that_overflows_the_switch_says_so():
     large = Schedule.of(16, 0, np.arange(1, 16), 0, 1 << 20, root=0)
     assert doubts(small, published()) == ""
     assert doubts(large, published()) == (
-        "loses packets: 25 % get through where most come together, the rest after 4 time-outs of 200 ms"
+        "loses packets: 25 % get through where most come together, the rest a time-out of 200 ms later"
     )
 
 
@@ -139,11 +139,10 @@ def price(pattern, **values) -> float:
     return float(costs(family("cluster"), pattern, replace(PUBLISHED, values=numbers), False)[0])
 
 
-def test_what_overflows_costs_time_outs():
-    """Four of them for 1 MiB from 15 senders at once, none for the window of the paper's algorithm."""
-    apart = price(gather("linear")) - price(gather("linear"), timeout=0.0)
-    assert apart == pytest.approx(4 * 0.2)
-    assert price(gather("linear"), timeout=1.0) - price(gather("linear"), timeout=0.0) == pytest.approx(4)
+def test_what_overflows_costs_a_time_out():
+    """For 1 MiB from 15 senders at once; none for the window of the paper's algorithm."""
+    assert price(gather("linear")) - price(gather("linear"), timeout=0.0) == pytest.approx(0.2)
+    assert price(gather("linear"), timeout=1.0) - price(gather("linear"), timeout=0.0) == pytest.approx(1)
     assert price(gather("windowed:1"), timeout=1.0) == price(gather("windowed:1"), timeout=0.0)
     assert price(gather("linear", bytes=1 << 16)) == price(gather("linear", bytes=1 << 16), timeout=0.0)
 
@@ -160,7 +159,7 @@ def test_without_a_buffer_nothing_is_lost():
 def test_a_windowed_gather_loses_by_equation_4_of_all_its_packets(window):
     """Not of those of a turn: the next senders begin while the buffer still holds what the last have sent. (W divides
     the 16 senders; the tokens take 0.1 ms each, in which a packet leaves.)"""
-    share, _ = through(gather(f"windowed:{window}", ranks=17), published())
+    share = through(gather(f"windowed:{window}", ranks=17), published())
     wanted = transfer_ratio(window, 16 * 700, of("g_s", 1500), of("g_r", 1500), 1935)
     assert float(share) == pytest.approx(wanted, abs=3e-3)
 
@@ -168,8 +167,7 @@ def test_a_windowed_gather_loses_by_equation_4_of_all_its_packets(window):
 def test_ranks_that_answer_each_other_overflow_nothing():
     """However much a rank gets in all: in a ring no block is on its way before the last one has been taken."""
     ring = schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
-    apart, _ = through(ring, published())
-    assert float(apart) == 1
+    assert float(through(ring, published())) == 1
 
 
 def test_many_draws_and_sizes_are_priced_as_one_by_one():

@@ -74,18 +74,7 @@ def test_equation_4(senders, each):
     share = transfer_ratio(senders, senders * each, g_s, g_r, buffer)
     assert one.through[0] == pytest.approx(share, abs=0.6 / (senders * each))
     np.testing.assert_allclose(one.lost[0], each * (1 - share), atol=0.6)
-
-
-@pytest.mark.parametrize("senders", [2, 3, 15, 64])
-@pytest.mark.parametrize("each", [200, 700, 5000])
-def test_losses_are_sent_again_until_all_is_there(senders, each):
-    """Equation 4 again and again, of what the last time has left over."""
-    g_s, g_r, buffer = 100.0, 120.0, 900
-    left, times = float(senders * each), -1
-    while left > 0.5:
-        left, times = left * (1 - transfer_ratio(senders, left, g_s, g_r, buffer)), times + 1
-    again = found(np.zeros(senders, int), 0.0, each * g_s, each, g_r, buffer).again[0]
-    assert np.all(again == times)
+    assert np.all(one.again == (one.through < 1))
 
 
 def test_a_pause_empties_the_buffer():

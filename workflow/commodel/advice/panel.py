@@ -118,8 +118,8 @@ class Member:
             raise UserError("it prices something at 0, or at no number")
         period = stream.period(self.model.estimate) if stream else None
         sees_loss = self.model.entry.through
-        if sees_loss and (known := sees_loss(alone, self.model.estimate.values)):
-            self.through.append(float(known[0][0]))
+        if sees_loss and (share := sees_loss(alone, self.model.estimate.values)) is not None:
+            self.through.append(float(share[0]))
         self.doubts.append(doubt)
         self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / SURE))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))

@@ -8,9 +8,8 @@ messages at once, and the receiver spends O_r(m) on taking it in and U_r on hand
 apart at least. What a rank receives keeps it from sending (equation 2). A long message is a train of packets. L is what
 is left of half a round trip when all overheads are taken off.
 
-A receiver's buffer holds B_L packets; what finds it full (equations 3 and 4) is sent again after a time-out, which the
-paper speaks of without a number: TCP's begins anew with every acknowledgement (RFC 6298), so that it passes once the
-buffer has emptied.
+A receiver's buffer holds B_L packets; what finds it full (equations 3 and 4) is sent again after a time-out. The paper
+says that much and no number.
 """
 
 from dataclasses import replace
@@ -43,18 +42,20 @@ def fit(observed: Observed) -> Fitted:
     values, forms, curves = {}, {}, []
     missing = {"T_s": "not observable: the paper does not say what it is"}
 
-    def line(name: str, size: Array, seconds: Array, title: str) -> None:
+    def line(name: str, size: Array, seconds: Array, title: str, sure: Array | None = None) -> None:
+        """`sure`: what a case's error is taken to be in proportion to, where it is not the value itself."""
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
-        forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(seconds[0], 1e-9) ** 2, most=2)
+        scale = seconds[0] if sure is None else sure
+        forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
         values.update(pieces)
         if forms[name] == "linear":
             curves.append(line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m"))
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
-    line("g_s", *gap(observed, "deal", "n"), "gap between sends")
-    line("g_r", *gap(observed, "stream", "senders"), "gap between receptions")
-    line("O_r", *background(observed), "a reception in the background")
+    line("g_s", *gap(observed, "deal", "n", "gap between sends"))
+    line("g_r", *gap(observed, "stream", "senders", "gap between receptions"))
+    line("O_r", *background(observed, "a reception in the background"))
     values["U_r"] = taking(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
     latency, evidence = _latency(observed, overheads)
@@ -102,7 +103,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     if (dropped := _dropped(schedule, values, costs, work)) is not None:
         rows, found = dropped
         wire = np.array(np.broadcast_to(costs.wire, (*found.again.shape[:-1], len(schedule.src))))
-        wire[..., rows] += values["timeout"] * found.again
+        wire[..., rows] += np.where(found.again, values["timeout"], 0)
         costs = replace(costs, wire=wire)
     return finish_times(schedule, costs, work)
 
@@ -183,33 +184,29 @@ def _work(schedule: Schedule, values: Values) -> Array:
     return np.where(work.kind == KINDS.index("copy"), work.seconds + copied, reduced)
 
 
-def through(schedule: Schedule, values: Values) -> tuple[Array, Array] | None:
-    """For each size of a stack (or the one there is) the share of the packets that gets through the first time where
-    most are lost, and how often some have to be sent again; None where nobody knows the buffer."""
+def through(schedule: Schedule, values: Values) -> Array | None:
+    """For each size of a stack (or the one there is) the share of the packets that gets through where most are lost;
+    None where nobody knows the buffer."""
     if "B_L" not in values:
         return None
     sizes = schedule.bytes.shape[:-2]
     dropped = _dropped(schedule, values, _costs(schedule, values), _work(schedule, values))
     if dropped is None:
-        return np.ones(sizes), np.zeros(sizes)
-    found = dropped[1]
-    whole = (*sizes, *found.through.shape[-1:])
-    share, again = np.broadcast_to(found.through, whole), np.broadcast_to(found.again.max(axis=-1), whole)
-    return share[..., 0], again[..., 0]
+        return np.ones(sizes)
+    share = dropped[1].through
+    return np.broadcast_to(share, (*sizes, share.shape[-1]))[..., 0]
 
 
 def doubts(schedule: Schedule, values: Values) -> str | list[str]:
     """Where a receiver's buffer cannot hold what comes in, packets are lost; how long that takes rests on a time-out
     that is the same for everyone."""
-    found = through(schedule, values)
-    if found is None:
+    shares = through(schedule, values)
+    if shares is None:
         return ""
+    later = f"the rest a time-out of {format_seconds(float(values['timeout'][0, 0]))} later"
     texts = [
-        f"loses packets: {100 * share:.0f} % get through where most come together, the rest after "
-        f"{again:.0f} time-out{'' if again == 1 else 's'} of {format_seconds(float(values['timeout'][0, 0]))}"
-        if again
-        else ""
-        for share, again in zip(*map(np.ravel, found), strict=True)
+        f"loses packets: {100 * share:.0f} % get through where most come together, {later}" if share < 1 else ""
+        for share in shares.ravel()
     ]
     return texts if schedule.bytes.ndim > 1 else texts[0]
 
@@ -247,5 +244,5 @@ FAMILY = Family(
     doubts=doubts,
     through=through,
     ignores="which nodes ranks share; that in a full network packets are further apart (only L knows its capacity); "
-    "time-outs that grow, and losses other than at a receiver's port",
+    "senders that slow down before anything is lost, and losses other than at a receiver's port",
 )

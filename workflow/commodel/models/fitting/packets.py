@@ -12,26 +12,29 @@ from commodel.units import format_bytes
 
 SEEN = 0.01  # of the longest: receives that take less had completed by themselves
 LOST = 0.001  # of what was sent
+TOLD = 0.01  # of what was sent: what a socket throws away beside that is told
 
 
-def gap(observed: Observed, probe: str, ends: str) -> tuple[np.ndarray, Array]:
+def gap(observed: Observed, probe: str, ends: str, title: str) -> tuple[np.ndarray, Array, str, Array]:
     """Sizes, and the time that each further packet adds: from two lengths of a stream between one rank and several, the
-    number of which is in the column `ends`."""
+    number of which is in the column `ends`. And the title; and the time of a packet of the whole stream, to which the
+    error is in proportion: the difference may be next to nothing."""
     streams = observed.cases(probe)
     lengths = np.unique(streams["each"])
     if len(lengths) < 2:
         raise UserError(f"no measurements of probe '{probe}' of two lengths")
     first, last = at_common("bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1])))
     packets = first[ends] * (lengths[-1] - lengths[0])
-    return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets
+    return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets, title, last.seconds[0] / packets
 
 
-def background(observed: Observed) -> tuple[np.ndarray, Array]:
-    """Sizes, and how much each message slows a computation down."""
+def background(observed: Observed, title: str) -> tuple[np.ndarray, Array, str, Array]:
+    """Sizes, and how much each message slows a computation down; the title, and what the error is in proportion to."""
     control = observed.cases("overlap", what="control")
     both = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
     alone, busy = at_common("bytes", *both)
-    return busy["bytes"], np.maximum(busy.seconds - alone.seconds, 0) / busy["messages"]
+    slowed = np.maximum(busy.seconds - alone.seconds, 0)
+    return busy["bytes"], slowed / busy["messages"], title, busy.seconds[0] / busy["messages"]
 
 
 def taking(observed: Observed) -> Array:
@@ -58,7 +61,7 @@ def buffer(observed: Observed) -> tuple[Array, str, str]:
     sent = passed["packets"] * passed["senders"]
     lossy = passed.seconds[0] < (1 - LOST) * sent
     dropped = _dropped(arrived, passed)
-    if dropped > LOST:
+    if dropped > TOLD:
         note = (
             f"the receiver's socket{held} threw away up to {100 * dropped:.0f} % more, which came through the network"
         )

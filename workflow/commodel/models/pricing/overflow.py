@@ -1,9 +1,12 @@
-"""Packets that find a receiver's buffer full: how many of each message, and how often they have to be sent again.
+"""Packets that find a receiver's buffer full: how many of each message, and which messages have to be sent again.
 
 The packets of a message flow in evenly, from when it leaves until its sender is done with it. The receiver takes one
 every `service` seconds; what finds the buffer full is lost. With x senders all the time that is equation 4 of the
-cluster model's paper. What comes between two moments at which the buffer is empty is one burst: what it has lost comes
-again at the same rate once the buffer has emptied, and of that, by equation 4, some is lost again.
+cluster model's paper. What comes between two moments at which the buffer is empty is one burst.
+
+What is sent again is taken to get through: TCP begins slowly after a time-out, and goes on as fast as answers come.
+(Seven senders of 256 KiB each behind a switch of 100 Mbit/s with room for 36 packets, of which equation 4 lets 17 %
+through, took 306 ms on Linux: the receiver's 147 ms and less than one time-out of 200 ms.)
 """
 
 from dataclasses import dataclass, replace
@@ -15,13 +18,14 @@ from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.schedule import Schedule
 
 NONE = 0.5  # packets: a burst that loses less has lost nothing
+ROUNDING = 1e-6  # of a message's packets
 
 
 @dataclass(frozen=True, eq=False)
 class Overflow:
-    lost: Array  # packets of each message, the first time (last axis: messages)
-    again: Array  # how often it is sent again until all of it is there
-    through: Array  # the share that gets through the first time, of the burst that loses most (no axis of messages)
+    lost: Array  # packets of each message (last axis: messages)
+    again: np.ndarray  # whether some of it has to be sent again
+    through: Array  # the share that gets through, of the burst that loses most (no axis of messages)
 
 
 def may_overflow(dst: np.ndarray, busy: Array, packets: Array, service: Array, buffer: Array) -> np.ndarray:
@@ -61,7 +65,7 @@ def overflow(dst: np.ndarray, leaves: Array, busy: Array, packets: Array, servic
 
     level = _levels(growth, last, buffer, int(events.max()))
     spilt = np.maximum(level + growth - buffer, 0)
-    burst, through, again = _bursts(level, come, spilt, buffer)
+    burst, spills, through = _bursts(level, come, spilt)
 
     place = np.argsort(order, axis=-1)  # of each event in that order
     begin, end = np.split(place, 2, axis=-1)
@@ -70,8 +74,7 @@ def overflow(dst: np.ndarray, leaves: Array, busy: Array, packets: Array, servic
     lost = rate * (np.take_along_axis(before, end, axis=-1) - np.take_along_axis(before, begin, axis=-1))
     # A message that outlasts a burst counts as part of those that it begins and ends in.
     of = (np.take_along_axis(burst, at, axis=-1) for at in (begin, np.maximum(end - 1, 0)))
-    times = np.maximum(*(again[number] for number in of))
-    return Overflow(lost, np.where(lost > 1e-6 * packets, times, 0), through)
+    return Overflow(lost, (lost > ROUNDING * packets) & np.logical_or(*(spills[number] for number in of)), through)
 
 
 def _levels(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Array:
@@ -93,20 +96,14 @@ def _levels(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Arr
     return np.concatenate([np.zeros((*after.shape[:-1], 1)), after[..., :-1]], axis=-1)
 
 
-def _bursts(level: Array, come: Array, spilt: Array, buffer: Array) -> tuple[np.ndarray, Array, Array]:
-    """The number of the burst that each event is in; in each row the least share that gets through; and how often each
-    burst's losses are sent again. Of k packets q·k − B are lost (equation 4), of those q·(q·k − B) − B, and so on:
-    after n sendings q^n·(k + c) − c are not there yet, with c = B/(1 − q)."""
-    empty = level <= 0
-    burst = (np.cumsum(empty.ravel()) - 1).reshape(level.shape)
+def _bursts(level: Array, come: Array, spilt: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+    """The number of the burst that each event is in; whether a burst loses any; and in each row the least share that
+    gets through."""
+    burst = (np.cumsum(level.ravel() <= 0) - 1).reshape(level.shape)
     packets, lost = (np.bincount(burst.ravel(), column.ravel()) for column in (come, spilt))
-    held = np.broadcast_to(buffer, level.shape)[empty]
     spills = lost > NONE
-    q = np.where(spills, np.minimum((lost + held) / np.maximum(packets, NONE), 1 - 1e-12), 0.5)
-    c = held / (1 - q)
-    again = np.where(spills, np.ceil(np.log((c + NONE) / (c + packets)) / np.log(q)) - 1, 0)
     share = np.where(spills, 1 - lost / np.maximum(packets, NONE), 1.0)
-    return burst, share[burst].min(axis=-1), again
+    return burst, spills, share[burst].min(axis=-1)
 
 
 def _by_rank(ranks: np.ndarray, column: Array) -> Array:
