@@ -47,9 +47,11 @@ messages = st.lists(
 
 
 @settings(deadline=None, max_examples=60)
-@given(messages, st.integers(40, 300), st.floats(0.5, 6))
-def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, service):
+@given(messages, st.integers(40, 300), st.floats(0.3, 1))
+def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace):
+    """Of senders that are each no faster than the receiver; together they are."""
     dst, leaves, busy, packets = zip(*rows, strict=True)
+    service = pace * min(long / n for long, n in zip(busy, packets, strict=True))
     wanted = one_by_one(dst, leaves, busy, packets, service, buffer)
     lost = found(dst, leaves, busy, packets, service, buffer).lost[0]
     for to in set(dst):
@@ -75,6 +77,14 @@ def test_equation_4(senders, each):
     assert one.through[0] == pytest.approx(share, abs=0.6 / (senders * each))
     np.testing.assert_allclose(one.lost[0], each * (1 - share), atol=0.6)
     assert np.all(one.again == (one.through < 1))
+
+
+@pytest.mark.parametrize("turns", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
+def test_one_sender_at_a_time_overflows_nothing(turns):
+    """However slow the receiver is, and however much the senders have in all."""
+    one = found(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
+    assert one.lost.sum() == 0
+    assert one.through[0] == 1
 
 
 def test_a_pause_empties_the_buffer():
