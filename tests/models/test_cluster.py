@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from commodel.advice.windows import gather_bounds
 from commodel.files.sets import read_parameters
 from commodel.models.families import complete, family
-from commodel.models.families.cluster import doubts, flying, latency, through
+from commodel.models.families.cluster import doubts, latency, through
+from commodel.models.pricing.flying import flying
 from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import fewest, most, time_to_fill, transfer_ratio, window
 from commodel.models.probes import Site
@@ -311,18 +312,38 @@ def test_on_one_host_there_is_no_buffer_of_a_network():
 @pytest.mark.parametrize(
     ("operation", "choice", "ranks"),
     [
-        ("bcast", "linear", 2),
+        ("bcast", "linear", 4),
         ("bcast", "binomial", [2, 4, 8, 16]),
         ("bcast", "chain", 2),
         ("gather", "linear", 16),
         ("gather", "windowed:1", 2),
+        ("scatter", "binomial", [2, 4, 8, 16]),
         ("allgather", "ring", 16),
         ("alltoall", "pairwise", 16),
     ],
 )
 def test_latency_counts_the_ranks_that_exchange_messages_at_once(operation, choice, ranks):
+    """A message takes 2.5 times as long as its sender, which so reaches three others at once."""
     pattern = schedule(point(operation, choice, ranks=16, bytes=100))
-    assert np.unique(flying(pattern)[pattern.bytes > 0]).tolist() == np.ravel(ranks).tolist()
+    found = flying(pattern, np.array([[2.5]]), np.array([[1.0]]))[0]
+    assert np.unique(found[pattern.bytes > 0].round(9)).tolist() == np.ravel(ranks).tolist()
+
+
+def test_a_step_s_ranks_are_counted_as_one_by_one():
+    rng = np.random.default_rng(4)
+    src = rng.integers(0, 9, 60)
+    pattern = Schedule.of(9, np.sort(rng.integers(0, 5, 60)), src, (src + rng.integers(1, 9, 60)) % 9, 8)
+    alone, busy = rng.uniform(0, 4, (3, 60)), rng.uniform(0.5, 1.5, (3, 60))
+    found = flying(pattern, alone, busy)
+    for row in range(60):
+        rows = np.flatnonzero(pattern.step == pattern.step[row])
+        senders, ends = set(pattern.src[rows]), set(pattern.src[rows]) | set(pattern.dst[rows])
+        for draw in range(3):
+            reached = 0.0
+            for each in rows:
+                own = np.count_nonzero(pattern.src[rows] == pattern.src[each])
+                reached += min(max(np.ceil(alone[draw, each] / busy[draw, each]), 1), own) / own
+            assert found[draw, row] == pytest.approx(min(len(ends), len(senders) + reached))
 
 
 def test_a_message_alone_pays_for_two_ranks_however_many_there_are():

@@ -24,6 +24,7 @@ from commodel.models.fitting.packets import background, buffer, gap, taking
 from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
+from commodel.models.pricing.flying import flying
 from commodel.models.pricing.overflow import Overflow, departures, may_overflow, overflow
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.parameters import Curve
@@ -110,7 +111,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 def _costs(schedule: Schedule, values: Values) -> Costs:
     """Of every message without losses."""
-    packet, (rest, full), ranks = values["packet"], _packets(schedule, values), flying(schedule)
+    packet, (rest, full) = values["packet"], _packets(schedule, values)
 
     def both(name: str) -> tuple[Array, Array]:
         return values.at(name, rest), values.at(name, packet)
@@ -118,6 +119,7 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
+    ranks = flying(schedule, latency(values, rest, 2, g_s), busy)
     taken = O_r_full + U_r
     last = full * g_s_full + O_s + latency(values, rest, ranks, g_s)
     before = O_s_full + latency(values, packet, ranks, g_s_full) + taken
@@ -153,19 +155,6 @@ def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> t
     leaves = departures(schedule, costs, work, rows)
     columns = (column[..., rows] for column in (costs.gap_out, packets, service))
     return rows, overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
-
-
-def flying(schedule: Schedule) -> np.ndarray:
-    """L's p for every message: the ranks between which messages fly together, which are those of a step. Of a sender's
-    messages one is on its way at a time."""
-    ranks, sends = np.empty(len(schedule.src)), np.zeros(schedule.ranks, dtype=bool)
-    for step in schedule.steps:
-        senders = step.sends.ranks
-        sends[senders] = True
-        both = len(senders) + np.count_nonzero(~sends[step.receives.ranks])
-        sends[senders] = False
-        ranks[step.rows] = min(both, 2 * len(senders))
-    return ranks
 
 
 def latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:
