@@ -86,6 +86,7 @@ def advise(
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes = [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
+    notes += panel.losses([point.choice for point in points])
     notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
     library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
     return Advice(job, rows, trust, notes + library_note(library, size), library)

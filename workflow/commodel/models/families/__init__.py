@@ -62,6 +62,8 @@ class Family:
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
+    through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
+    # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
 
