@@ -262,3 +262,26 @@ def test_the_library_is_measured_and_not_priced(verb):
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert "'library' is the MPI library's own gather: it is measured, not priced" in result.stderr
+
+
+def test_a_set_is_read_another_way(tmp_path):
+    """Settings beside a file; anything else there is refused, and so is a value that no setting has."""
+    path = tmp_path / "set.yaml"
+    numbers = {"o_0.a": 1e-6, "o_1.a": 2e-6, "L_0.a": 1e-6, "L_1.a": 3e-6}
+    lines = "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in numbers.items())
+    path.write_text(f"family: taulop\nplatform: ''\nsource: test\nparameters:\n{lines}")
+
+    def seconds(*more):
+        about = ["--operation", "bcast", "--algorithm", "linear", "--ranks", "3", "--bytes", "8", "--format", "json"]
+        return json.loads(run("predict", "--family", "taulop", "--params", str(path), *about, *more))[0]["seconds"]
+
+    assert seconds() == pytest.approx(2e-6 + 2 * 3e-6)
+    assert seconds("--set", "shared=node") == pytest.approx(2 * (2e-6 + 3e-6))
+    about = ["predict", "--family", "taulop", "--params", str(path), "--operation", "bcast", "--ranks", "2"]
+    for text, said in (
+        ("shared=nod", "setting shared: found 'nod', wanted channel or node"),
+        ("shraed=node", "--set shraed beside --params: wanted a setting of family taulop; did you mean 'shared'?"),
+        ("o_1=1us", "--set o_1 beside --params: wanted a setting of family taulop"),
+    ):
+        result = CliRunner().invoke(main, [*about, "--bytes", "8", "--set", text])
+        assert (result.exit_code, said in result.output) == (2, True), result.output
