@@ -124,13 +124,23 @@ def test_a_recipe_that_a_set_lacks_is_refused():
     ("site", "said"),
     [
         (Site(130, 1), ""),
-        (Site(8, 4), "up to 4 ranks on a node, dealt in turn"),
+        (Site(8, 4), "up to 4 ranks on a node: of messages between nodes and within them"),
         (Site(1, 16), "all 16 ranks on one node"),
     ],
 )
 def test_ranks_that_share_a_node_are_told(site, said):
     note = set_of(replace(truth("tan"), site=site)).values["o.b"].note
     assert (said in note) if said else "node" not in note
+
+
+@pytest.mark.parametrize(("name", "value"), [("lop", "rtt.a"), ("bsp", "g")])
+def test_other_families_of_shared_nodes_tell_as_well(name, value):
+    apart, shared = (replace(truth(name), site=site) for site in (Site(16, 1), Site(4, 4)))
+    notes = [
+        as_parameters(family(name), family(name).fit(observed(machine, name))).values[value].note
+        for machine in (apart, shared)
+    ]
+    assert ["ranks on a node" in note for note in notes] == [False, True]
 
 
 @pytest.mark.parametrize("site", [Site(2, 16), Site(3, 8), Site(8, 8), Site(40, 1)])

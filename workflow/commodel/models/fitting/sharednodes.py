@@ -16,4 +16,4 @@ def sharing(*several: Cases) -> str:
     each, ranks = max(found.values())
     if each >= ranks:
         return f"all {ranks} ranks on one node: of messages within it"
-    return f"up to {each} ranks on a node, dealt in turn: of messages between nodes and within them"
+    return f"up to {each} ranks on a node: of messages between nodes and within them"
