@@ -157,10 +157,14 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert [each.status for each in predict(found, points)] == [
         "ok",
         "ok",
-        "extrapolated: 16 transfers at once between nodes, measured up to 8",
+        "extrapolated: 16 transfers at once between nodes, measured up to 8; `shared: node` counts those into one node",
     ]
     apart = replace(found, settings={"shared": "node"})
     assert {each.status for each in predict(apart, points)} == {"ok"}
+    gather = [point("gather", "linear", ranks=senders + 1, bytes=100) for senders in (4, 5)]
+    both_ways = replace(found, settings={"shared": "node", "rings": "both-ways"})  # 5 into a node: a ring of 10
+    said = "extrapolated: 10 transfers at once between nodes, measured up to 8"
+    assert [each.status for each in predict(both_ways, gather)] == ["ok", said]
 
 
 def test_two_of_one_length_leave_nothing_to_send_alone():

@@ -176,11 +176,16 @@ def _lasts(values: Values, channel: int, pair: Pair, size: int, done: int, count
 def _transfers(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
     if channel == MEMORY:
         return 2 * _function(values, f"L_{MEMORY}", pair.one, size, count)
-    both_ways = (_chosen(values.settings, "shared"), _chosen(values.settings, "rings")) == ("node", "both-ways")
-    seconds = _function(values, f"L_{NETWORK}", pair, size, 2 * count if both_ways else count)
+    seconds = _function(values, f"L_{NETWORK}", pair, size, _as_measured(values, channel, count))
     if _chosen(values.settings, "network") == "copies":
         seconds = seconds + sum(_function(values, f"L_{MEMORY}", kind, size, count) for kind in pair.types)
     return seconds
+
+
+def _as_measured(values: Values, channel: int, count: int) -> int:
+    """How many went on at once in the rings, where this many do by the count of the set."""
+    both_ways = (_chosen(values.settings, "shared"), _chosen(values.settings, "rings")) == ("node", "both-ways")
+    return 2 * count if channel == NETWORK and both_ways else count
 
 
 def _function(values: Values, name: str, where: str | Pair, size: int, count: int | None = None) -> Array:
@@ -195,16 +200,18 @@ def _work(schedule: Schedule, values: Values) -> Array:
 
 def doubts(schedule: Schedule, values: Values) -> str:
     """More transfers at once than were measured: each of them is priced as if it took its share of the channel."""
-    pairs = Pairs(schedule, values.settings.get("types"))
+    pairs, by_node = Pairs(schedule, values.settings.get("types")), _chosen(values.settings, "shared") == "node"
     most: dict[int, int] = {}
     for step_terms in expression(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
         for channel in set(step_terms.channel.tolist()):
             count = int(step_terms.count[step_terms.channel == channel].max())
             most[channel] = max(most.get(channel, 0), count)
     for channel, count in sorted(most.items()):
-        known = max((level for _, level in _samples(values, f"L_{channel}")), default=count)
-        if count > known:
-            return f"extrapolated: {count} transfers at once {PLACES[channel]}, measured up to {known}"
+        needed = _as_measured(values, channel, count)
+        known = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
+        if needed > known:
+            hint = "" if by_node else "; `shared: node` counts those into one node"
+            return f"extrapolated: {needed} transfers at once {PLACES[channel]}, measured up to {known}{hint}"
     return ""
 
 
