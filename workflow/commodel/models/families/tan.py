@@ -89,7 +89,7 @@ def fit(observed: Observed) -> Fitted:
         unknown["C"] = "not told apart from 0: the levels explain the whole wave"
     if len(set(chain["height"].tolist())) == 1:
         unknown["C"] = "not told apart from o: chains of one height only were measured"
-    if shared := sharing(chain, fan):
+    if shared := sharing(fan):  # every hop of a chain is between nodes
         notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
     forms, count = {"o": trees.form}, len(letters) + 2
     curves = [

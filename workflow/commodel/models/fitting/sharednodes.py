@@ -3,17 +3,16 @@
 from commodel.models.fitting.observed import Cases
 
 
-def sharing(*several: Cases) -> str:
+def sharing(cases: Cases) -> str:
     """In words for a note; empty where every rank had a node of its own."""
-    found = {}
-    for cases in several:
-        for layout, ranks in zip(cases["layout"], cases["ranks"], strict=True):
-            _, _, each = str(layout).partition(":")
-            if each.isdigit() and int(each) > 1:
-                found[str(layout)] = min(int(each), int(ranks)), int(ranks)
+    found = set()
+    for layout, ranks in zip(cases["layout"], cases["ranks"], strict=True):
+        _, _, each = str(layout).partition(":")
+        if each.isdigit() and int(each) > 1:
+            found.add((min(int(each), int(ranks)), int(ranks)))
     if not found:
         return ""
-    each, ranks = max(found.values())
+    each, ranks = max(found)
     if each >= ranks:
         return f"all {ranks} ranks on one node: of messages within it"
     return f"up to {each} ranks on a node: of messages between nodes and within them"

@@ -18,6 +18,7 @@ from commodel.models.fitting.regression import BETTER, aicc, with_misfit
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 STEEPEST, FLATTEST = 20.0, 1e-3  # of c·x in an exponential, at the largest x
 GRID = 60  # values of c that a draw may have
+SAME = 1e-9  # of two sums of squares, relatively: rounding must not choose
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
     scaled, target = columns / scale * root[:, None], y * root
     best = np.zeros((len(y), columns.shape[1]))
     least = np.sum(target**2, axis=-1)
-    slack = 1e-20 * least  # of exact simulations, what rounding leaves
+    rounding = 1e-20 * least  # what it leaves of exact simulations
     for kept in sorted(product((False, True), repeat=columns.shape[1]), key=sum):
         chosen = np.array(kept)
         if not chosen.any():
@@ -135,7 +136,7 @@ def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
         part = scaled[:, chosen]
         found = target @ np.linalg.pinv(part).T
         loss = np.sum((target - found @ part.T) ** 2, axis=-1)
-        better = (found >= 0).all(axis=-1) & (loss < least - slack)
+        better = (found >= 0).all(axis=-1) & (loss < least * (1 - SAME) - rounding)
         least = np.where(better, loss, least)
         best[better] = 0.0
         best[np.ix_(better, chosen)] = found[better]
