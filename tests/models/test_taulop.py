@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.fit.probes import as_parameters
+from commodel.interchange.taulop import read
 from commodel.models.families import complete, family
 from commodel.models.families import given as given_on_the_command_line
 from commodel.models.families.taulop import expression
@@ -23,6 +25,7 @@ from commodel.price.predict import predict
 from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import point
 
+METROPOLIS = Path(__file__).parents[3] / "shared" / "data" / "taulop-metropolis"
 SUMMA = {"join": "yes"}
 LETTER = {"rest": "message"}  # equations to the letter: the rest of a message is one of its own
 
@@ -126,6 +129,23 @@ def test_what_a_rank_posts_together_goes_on_together():
     assert costs(family("taulop"), pattern, goes_on, drawn=False)[0] == pytest.approx(
         40 + 5 + 2 * (3 * 48 + 2 * 16 + 32)
     )
+
+
+@pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
+def test_the_papers_examples_on_a_real_cluster():
+    """Equations 13 and 10 with that cluster's InfiniBand, A2 to the letter: 8,000 bytes where the paper has a double,
+    and 64 where it has a block; and a binomial broadcast, equation 4."""
+    tables = read(METROPOLIS)
+
+    def microseconds(pattern, **settings):
+        return costs(family("taulop"), pattern, replace(tables, settings=settings), drawn=False)[0] * 1e6
+
+    assert microseconds(wave_2d(8000), rest="message") == pytest.approx(545.97, abs=0.01)
+    assert microseconds(wave_2d(8000)) == pytest.approx(528.88, abs=0.01)  # a message pays one overhead
+    assert microseconds(iteration_80(64), rest="message", join="yes") == pytest.approx(47.14, abs=0.01)
+    bcast = schedule(point("bcast", "binomial", ranks=16, bytes=65536))
+    assert microseconds(bcast) == pytest.approx(314.72, abs=0.01)
+    assert microseconds(bcast, shared="node") == pytest.approx(133.98, abs=0.01)
 
 
 def test_blocking_sends_are_steps_of_their_own_and_add_up():
