@@ -11,7 +11,7 @@ first: slower by far, and only where a set asks for it.
 
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -44,42 +44,37 @@ class _Machine:
         self.left_network: dict[int, list[float]] = defaultdict(list)  # by receiver, in the order of sending
 
     def run(self, schedule: Schedule, work: Array) -> list[float]:
+        left = [0.0] * len(schedule.src)  # when each message left its sender
         for step in schedule.steps:
-            arrivals = self._send(step.src.tolist(), step.dst.tolist())
-            for rank, times in arrivals.items():
-                for arrival in sorted(times):
-                    begin = max(arrival, self.done[rank], self.last_in[rank] + self.g)
-                    self.last_in[rank], self.done[rank] = begin, begin + self.o
-            for rank, left in self.last_left.items():
-                self.done[rank] = max(self.done[rank], left)
+            rows = range(step.rows.start, step.rows.stop)
+            self._send(rows, step.src.tolist(), schedule.dst[step.rows].tolist(), left)
+            for arrival, rank in sorted((left[row] + self.L, schedule.dst[row]) for row in rows):
+                begin = max(arrival, self.done[rank], self.last_in[rank] + self.g)
+                self.last_in[rank], self.done[rank] = begin, begin + self.o
+            for row in rows:
+                self.done[schedule.src[row]] = max(self.done[schedule.src[row]], left[row])
             for row in range(step.work.start, step.work.stop):
                 self.done[schedule.work.rank[row]] += work[row]
         return self.done
 
-    def _send(self, src: list[int], dst: list[int]) -> dict[int, list[float]]:
-        """Posts the sends of a step, those first that are ready first: what arrives where, and when."""
-        waiting: dict[int, list[int]] = defaultdict(list)
-        for row in reversed(range(len(src))):
-            waiting[src[row]].append(dst[row])
-        posted = {rank: self.done[rank] for rank in waiting}
-        ready = [(max(posted[rank], self.out_free[rank]), rank) for rank in waiting]
+    def _send(self, rows: Iterable[int], src: list[int], dst: list[int], left: list[float]) -> None:
+        """Posts the sends of a step, those first that are ready first."""
+        waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for row, sender, to in reversed(list(zip(rows, src, dst, strict=True))):
+            waiting[sender].append((row, to))
+        ready = [(max(self.done[rank], self.out_free[rank]), rank) for rank in waiting]
         heapq.heapify(ready)
-        self.last_left, arrivals = {}, defaultdict(list)
         while ready:
             start, rank = heapq.heappop(ready)
-            to = waiting[rank].pop()
-            left = self._enter(to, start + self.o)
-            stalled = left > start + self.o
-            arrivals[to].append(left + self.L)
-            # Posting goes on while the port waits for its gap, but not while the processor stalls.
-            posted[rank] = left if stalled else posted[rank] + self.o
-            self.out_free[rank] = (left - self.o if stalled else start) + self.g
-            self.last_left[rank] = left
+            row, to = waiting[rank].pop()
+            left[row] = self._enter(to, start + self.o)
+            if left[row] > start + self.o:  # the processor stalls; for its gap only the port waits
+                self.done[rank], start = left[row], left[row] - self.o
+            else:
+                self.done[rank] += self.o
+            self.out_free[rank] = start + self.g
             if waiting[rank]:
-                heapq.heappush(ready, (max(posted[rank], self.out_free[rank]), rank))
-        for rank, until in posted.items():
-            self.done[rank] = until
-        return arrivals
+                heapq.heappush(ready, (max(self.done[rank], self.out_free[rank]), rank))
 
     def _enter(self, to: int, wanted: float) -> float:
         """When a message may leave that wants to leave at a time."""
