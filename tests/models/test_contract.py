@@ -219,7 +219,10 @@ def test_no_interval_of_a_cost_goes_below_0(name):
             form = fitted.forms.get(function, "constant")
             # LoP's functions of a count may dip between the counts probed: its price takes no less than 0 there.
             if function.partition(".")[0] in functions and form not in (TABLE, "pipeline", "saturating"):
-                assert values.at(function, np.geomspace(1, 12, 30)).min() >= 0, function
+                found = values.at(function, np.geomspace(2 if name == "tan" else 1, 12, 30))
+                if name == "tan" and function == "o":  # of at least one message in and one out, beyond what is in L
+                    found = found + values["L"]
+                assert found.min() >= 0, function
 
 
 def test_noise_free_data_give_the_truth_back(name):
@@ -228,9 +231,9 @@ def test_noise_free_data_give_the_truth_back(name):
         assert parameters.values[key].value == pytest.approx(value, rel=2e-3), key
 
 
-# τ–Lop's times come from rings; TAN prices a node's phase by the form of its N-to-1 curve, a single message too.
+# τ–Lop's times come from rings.
 TIMED = [name for name in family_names() if {"pingpong", "prtt"} & set(family(name).probes)]
-TIMED = [name for name in TIMED if name not in ("taulop", "tan")]
+TIMED = [name for name in TIMED if name != "taulop"]
 
 
 @pytest.mark.parametrize("name", TIMED)

@@ -137,14 +137,13 @@ def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
 
 
-def given(name: str, settings: Sequence[str]) -> ParameterSet:
-    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone."""
+def given(name: str, texts: Sequence[str]) -> ParameterSet:
+    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
+    setting's value is one of those that the family has for it."""
     entry = family(name)
+    settings, rest = _settings(entry, texts)
     texts: dict[str, str] = {}
-    for setting in settings:
-        called, equals, value = (part.strip() for part in setting.partition("="))
-        if not equals:
-            raise UserError(f"found '{setting}', wanted NAME=VALUE")
+    for called, value in rest:
         parameter = entry.by_name.get(parse(called).parameter)
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
@@ -162,9 +161,36 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
         except UserError as error:
             raise UserError(error.found, key=called) from None
         values[called] = Estimate(number, wanted, number, number)
-    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
+    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
     complete(entry, Values.of(parameters))
     return parameters
+
+
+def choosing(parameters: ParameterSet, texts: Sequence[str]) -> ParameterSet:
+    """The same set read another way: `NAME=VALUE` texts of settings."""
+    entry = family(parameters.family)
+    settings, rest = _settings(entry, texts)
+    if rest:
+        known = entry.settings or {}
+        hint = suggest(rest[0][0], known) if known else "it has none"
+        raise UserError(f"--set {rest[0][0]} beside --params: wanted a setting of family {entry.name}; {hint}")
+    changed = replace(parameters, settings={**parameters.settings, **settings})
+    complete(entry, Values.of(changed))
+    return changed
+
+
+def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Of `NAME=VALUE` texts those that choose a variant of the family, and the others in their parts."""
+    pairs = []
+    for pair in texts:
+        called, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise UserError(f"found '{pair}', wanted NAME=VALUE")
+        pairs.append((called, value))
+    known = entry.settings or {}
+    return {called: value for called, value in pairs if called in known}, [
+        (called, value) for called, value in pairs if called not in known
+    ]
 
 
 def read_set(path: AnyPath) -> ParameterSet:

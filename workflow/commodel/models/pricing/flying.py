@@ -14,12 +14,12 @@ def flying(schedule: Schedule, alone: Array, busy: Array) -> Array:
     for count, step in enumerate(schedule.steps):
         groups, ranks = step.sends, step.sends.ranks
         sends[ranks] = True
-        senders[step.rows], number[step.rows] = len(ranks), count
-        ends[step.rows] = len(ranks) + np.count_nonzero(~sends[step.receives.ranks])
+        senders[step.sent], number[step.sent] = len(ranks), count
+        ends[step.sent] = len(ranks) + np.count_nonzero(~sends[np.unique(schedule.dst[step.sent])])
         sends[ranks] = False
         if groups.order is not None:
             each = groups.last - groups.first + 1
-            own[step.rows] = np.repeat(each, each)[np.argsort(groups.order)]
+            own[step.sent] = np.repeat(each, each)[np.argsort(groups.order)]
     if not len(own):
         return own
     reached = np.clip(np.ceil(alone / np.maximum(busy, 1e-300)), 1, own) / own
