@@ -18,7 +18,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.schedule import Schedule
+from commodel.patterns.schedule import Ends, Schedule
 
 NONE = 0.5  # packets: a burst that loses less has lost nothing
 ROUNDING = 1e-6  # of a message's packets
@@ -146,6 +146,7 @@ def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.n
         told(schedule.dst, observer),
         0,
         work=schedule.work,
+        ends=schedule.ends and Ends(*(told(column, schedule.step[rows]) for column in schedule.ends.columns)),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
     watched_costs = replace(costs, **{name: free(getattr(costs, name)) for name in names})
