@@ -19,7 +19,7 @@ from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule
+from commodel.patterns.schedule import Ends, Schedule, Work
 from commodel.price.predict import predict
 from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import catalogue, point
@@ -260,6 +260,24 @@ def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
     values = {f"alpha.{part}": np.array([[1.0]]) for part in given.split()} | {"beta.a": np.array([[1.0]])}
     with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"no use for alpha\.a0"):
         complete(family("hockney"), Values(values, {"alpha": PIECEWISE}))
+
+
+def stretched(pattern):
+    """The same, with every wait and all work in a step after the one that posts."""
+    step, work = 2 * pattern.step, pattern.work
+    work = Work(2 * work.step + 1, *work.columns[1:])
+    return replace(pattern, step=step, work=work, ends=Ends(step + 1, step, step + 1))
+
+
+def test_a_wait_in_a_step_of_its_own_costs_nothing(name):
+    parameters = fitted_set(name)
+    for entry in catalogue(8, 4096):
+        pattern = schedule(entry)
+        try:
+            (plain,) = costs(family(name), pattern, parameters, drawn=False)
+        except UserError:
+            continue
+        assert costs(family(name), stretched(pattern), parameters, drawn=False) == pytest.approx([plain]), entry
 
 
 def test_every_form_has_its_coefficients_in_order():

@@ -220,6 +220,7 @@ class Step:
         self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
         self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
+        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # of the taken ones
         self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
         self.openers = schedule.dst[self.opened] if ends else self.dst
 

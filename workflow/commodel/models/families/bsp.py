@@ -54,9 +54,10 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
-    h = sum(max(most_rows(step.sends), most_rows(step.receives)) for step in schedule.steps)
+    ends = [step for step in schedule.steps if len(step.dst) or step.work.stop > step.work.start]
+    h = sum(max(most_rows(step.senders), most_rows(step.receives)) for step in ends)
     w = longest_work(schedule, schedule.work_seconds(values["gamma"]))
-    total = h * values["g"] + len(schedule.steps) * wait + w[..., None]
+    total = h * values["g"] + len(ends) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
 
 
