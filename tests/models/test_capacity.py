@@ -54,6 +54,13 @@ def test_never_sooner_than_without_a_limit(pattern, L, o, g):
         np.testing.assert_allclose(limited, free)
 
 
+@given(schedules(), st.integers(0, 40), st.integers(1, 40))
+def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
+    """⌈L/g⌉ is more than there are messages."""
+    limited, free = (finish(pattern, 10_000, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
+    np.testing.assert_allclose(limited, free, rtol=1e-12)
+
+
 @pytest.mark.parametrize("entry", [each for each in catalogue(7, 1000) if each.operation in ("bcast", "allgather")])
 def test_where_no_two_send_to_one_at_once_nobody_stalls(entry):
     pattern = schedule(entry)
