@@ -252,10 +252,11 @@ def test_a_wrong_pattern_is_one_line_and_exit_2(pattern, words):
 
 
 @pytest.mark.parametrize(
-    ("size", "O_s", "g_s", "L", "O_r"), [(16, 6.7736, 6.73, 42.9016, 12.9266), (1500, 44.32, 122.427, 311.4551, 76.526)]
+    ("size", "O_s", "g_s", "L", "O_r"), [(16, 6.7736, 6.73, 25.7856, 12.9266), (1500, 44.32, 122.427, 145.252, 76.526)]
 )
 def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
-    """Table 1 of its paper with its L(m, 16): fifteen packets leave g_s apart, the last then takes its time."""
+    """Table 1 of its paper: fifteen packets leave g_s apart, the last then takes its time. Packets of 16 bytes are on
+    their way to four ranks at once, full ones to two: L is L(16, 5) and L(1500, 3)."""
     published = "params/published/cluster/fast-ethernet-16.yaml"
     pattern = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 16, "--bytes", size)
     (found,) = predict("--family", "cluster", "--params", published, *pattern)

@@ -49,8 +49,10 @@ def schedule(text):
 
 def test_schedule_formats():
     table = schedule("--operation bcast --algorithm binomial --ranks 4 --bytes 8")
-    rows = [tuple(map(int, row.values())) for row in csv.DictReader(io.StringIO(table))]
-    assert rows == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
+    rows = list(csv.DictReader(io.StringIO(table)))
+    sent = [tuple(int(row[name]) for name in ("step", "rank", "peer", "bytes")) for row in rows]
+    assert sent == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
+    assert {row["kind"] for row in rows} == {"send"}
     assert schedule("--operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.alone
 
 def strike(campaign, driver, number, hit):
     """Sends a signal to a rank in a case that was not hit before, and notes that case. The rank is stopped first: then
-    the other one cannot get further than to the next case, however long it takes to see which that is."""
+    the other one cannot get further than to the next case, and it is there when a while has changed nothing."""
 
     def fresh():
         now = campaign.now()
@@ -21,8 +22,15 @@ def strike(campaign, driver, number, hit):
     until(fresh)
     rank = until(lambda: campaign.ranks(driver))[-1]
     os.kill(rank, signal.SIGSTOP)
-    hit.append(until(fresh))
+    hit.append(until(lambda: settled(fresh)))
     os.kill(rank, number)
+
+
+def settled(what):
+    """What `what()` is, if it is the same a while later."""
+    before = what()
+    time.sleep(1)
+    return before if what() == before else None
 
 
 def struck(campaign, number, times=1):

@@ -82,12 +82,13 @@ CASES = b"""id,n,bytes,delay,how
 one,3,1024,1e-6,isend
 two,0,0,0,send
 """
-PLAY = b"""step,kind,rank,peer,bytes,seconds,runs
-0,send,0,1,8,0.0,0+8
-0,send,1,2,16,0.0,0+8;24+8
-1,reduce,1,1,8,0.0,
-1,compute,2,,,0.5,
-2,result,0,0,8,0.0,0+8
+PLAY = b"""step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs
+0,,send,0,1,,,8,0.0,0+8
+0,,send,1,2,,,16,0.0,0+8;24+8
+1,,reduce,1,1,,,8,0.0,
+1,,compute,2,,,,,0.5,
+1,2,send,2,0,0,3,8,0.0,
+2,,result,0,0,,,8,0.0,0+8
 """
 TREES = (
     b"a:0 => b:0 c:0 ;\nb:0 => d:0 e:0\n;# end\n",

@@ -8,7 +8,9 @@ import pytest
 from commodel.measure import sweep as subject
 from commodel.measure.starts import Start
 from commodel.measure.sweep import Sweep, _not_the_cases_fault, sweep
+from commodel.measure.watching import TIMEOUT
 from commodel.results.unmeasured import finished
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,30 @@ def test_failures_with_a_case_done_between_them_give_up_no_other(rig, swept):
     assert finished(rig.folder)[1] == set("bdfhj")
     assert finished(rig.pass_folder(0))[0] == set("acegi")
     assert len(left) == 5
+
+
+def test_a_case_that_hung_is_marked_though_it_goes_on_while_it_is_ended(rig, monkeypatch):
+    """Open MPI wakes a stopped rank to end it: before it ends it may finish its case and begin the next one."""
+    folder, starts = rig.pass_folder(0), []
+
+    def start(argv, log, watch, settings):
+        log.write_text("")
+        starts.append(argv)
+        (folder / "a.csv").touch()
+        if len(starts) > 1:
+            (folder / "c.csv").touch()
+            return 0, ""
+        (folder / ".now").write_text("b")
+        watch.limit = 0.0
+        watch()  # sees that b has begun
+        until(lambda: watch() == TIMEOUT)
+        (folder / "b.csv").touch()
+        (folder / ".now").write_text("c")
+        return 143, TIMEOUT
+
+    monkeypatch.setattr(subject, "run", start)
+    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
+    every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
+    assert sweep(Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf), every, 0)
+    assert finished(rig.folder)[1] == {"b"}
+    assert finished(folder)[0] == {"a", "c"}

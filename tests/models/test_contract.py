@@ -14,7 +14,7 @@ from commodel.fit.probes import as_parameters
 from commodel.keys import parse
 from commodel.models.families import complete, family, family_names, read_set
 from commodel.models.fitting.observed import Observed, estimate
-from commodel.models.pricing.functions import FORMS, TABLE
+from commodel.models.pricing.functions import FORMS, PIECEWISE, TABLE
 from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread
 from commodel.parameters import Estimate, ParameterSet
@@ -250,6 +250,17 @@ def test_one_message_costs_what_it_took(name):
         case = {"n": 1, "delay": 0, "late": 0, "bytes": size, "pair": spread(machine.site, 2).pair}
         cost = costs(entry, Schedule.of(2, 0, [0], [1], [size]), parameters, drawn=False)[0]
         assert cost == pytest.approx(trip(case) / 2, rel=0.02), size
+
+
+@pytest.mark.parametrize(
+    ("given", "lacks"),
+    [("a1 x1", "a"), ("a x1", "a1"), ("a a1", "x1"), ("a x2 a2", "x1"), ("a b3", "x1"), ("a0 a", "")],
+)
+def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
+    """A piece that lacks its edge would otherwise not be there, and nobody would know."""
+    values = {f"alpha.{part}": np.array([[1.0]]) for part in given.split()} | {"beta.a": np.array([[1.0]])}
+    with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"no use for alpha\.a0"):
+        complete(family("hockney"), Values(values, {"alpha": PIECEWISE}))
 
 
 def test_every_form_has_its_coefficients_in_order():

@@ -15,12 +15,12 @@ from commodel.interchange.taulop import read
 from commodel.models.families import complete, family
 from commodel.models.families import given as given_on_the_command_line
 from commodel.models.families.taulop import expression
-from commodel.models.pricing.concurrency import MEMORY, NETWORK, Terms
+from commodel.models.pricing.concurrency import Terms
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule, Work
+from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
 from commodel.price.predict import predict
 from tests.models.synthetic import costs, observed, truth
 from tests.patterns.catalogue import point

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.starting import environment, mpiexec
 
+from commodel.patterns.playfile import PLAYED
 from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent
@@ -65,14 +66,16 @@ def write_case_file(path, text):
 
 @pytest.fixture
 def write_schedule():
-    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds[, runs]), empty where it does not
-    apply."""
+    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds[, runs[, wait, peer_step,
+    peer_wait]]), empty where it does not apply."""
 
     def write(path, rows):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["step", "kind", "rank", "peer", "bytes", "seconds", "runs"])
-            writer.writerows(row if len(row) == 7 else (*row, "") for row in rows)
+            writer.writerow(PLAYED)
+            for row in rows:
+                step, kind, rank, peer, bytes, seconds, runs, wait, peer_step, peer_wait = (*row, "", "", "", "")[:10]
+                writer.writerow([step, wait, kind, rank, peer, peer_step, peer_wait, bytes, seconds, runs])
 
     return write
 

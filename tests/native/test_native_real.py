@@ -57,7 +57,7 @@ def test_budgets_stop_what_precision_does_not(real):
     assert len(samples.rows("a")) == 40
     assert samples.rows("a")[0]["stop"] == "samples"
     time = real(2, "prtt", "id,n,delay,late,bytes\na,1,0,20000,8", "--precision", 0, "--max-seconds", 0.3, out="t")
-    assert 1 <= len(time.rows("a")) <= 20
+    assert 1 <= len(time.rows("a")) < 500  # of the 1,000 that are allowed
     assert time.rows("a")[0]["stop"] == "time"
 
 

@@ -32,11 +32,27 @@ BROKEN_CASES = {
     "copy": ("memcopy", "id,path,bytes\na,mtc,8", "cases.csv:2", "ctc, ctm or mtm"),
     "copy too big": ("memcopy", "id,path,bytes\na,ctc,600000000", "cases.csv:2", "at most 536870912"),
     "overlap": ("overlap", "id,what,messages,bytes\na,both,1,8", "cases.csv:2", "control or user"),
-    "flood of none": ("flood", "id,senders,packets,bytes\na,1,0,8", "cases.csv:2", "column packets: found '0'"),
-    "flood by nobody": ("flood", "id,senders,packets,bytes\na,0,1,8", "cases.csv:2", "column senders: found '0'"),
-    "flood too wide": ("flood", "id,senders,packets,bytes\na,2,1,8", "cases.csv:2", "at least 3 ranks"),
-    "datagram too small": ("flood", "id,senders,packets,bytes\na,1,1,7", "cases.csv:2", "8 to 65507"),
-    "datagram too big": ("flood", "id,senders,packets,bytes\na,1,1,65508", "cases.csv:2", "8 to 65507"),
+    "flood of what": (
+        "flood",
+        "id,what,senders,packets,bytes\na,lost,1,1,8",
+        "cases.csv:2",
+        "arrived, through or room",
+    ),
+    "flood of none": (
+        "flood",
+        "id,what,senders,packets,bytes\na,arrived,1,0,8",
+        "cases.csv:2",
+        "column packets: found '0'",
+    ),
+    "flood by nobody": (
+        "flood",
+        "id,what,senders,packets,bytes\na,arrived,0,1,8",
+        "cases.csv:2",
+        "column senders: found '0'",
+    ),
+    "flood too wide": ("flood", "id,what,senders,packets,bytes\na,arrived,2,1,8", "cases.csv:2", "at least 3 ranks"),
+    "datagram too small": ("flood", "id,what,senders,packets,bytes\na,arrived,1,1,7", "cases.csv:2", "8 to 65507"),
+    "datagram too big": ("flood", "id,what,senders,packets,bytes\na,arrived,1,1,65508", "cases.csv:2", "8 to 65507"),
     "too few ranks": ("chain", "id,height,bytes\na,1,8\nb,2,8", "cases.csv:3", "at least 3 ranks"),
     "id twice": ("pingpong", "id,bytes\na,8\nb,8\na,0", "cases.csv:4", "line 2"),
     "id as path": ("pingpong", "id,bytes\n../a,8", "cases.csv:2", "column id"),
@@ -46,19 +62,22 @@ BROKEN_CASES = {
 }
 
 BROKEN_SCHEDULES = {
-    "header": (["step,kind"], ":1", "step,kind,rank,peer,bytes,seconds,runs"),
-    "kind": (["0,sned,0,1,8,,"], ":2", "found 'sned'"),
-    "rank": (["0,send,0,1,8,,", "0,send,x,1,8,,"], ":3", "column rank"),
-    "peer": (["0,send,0,,8,,"], ":2", "column peer"),
-    "itself": (["0,send,1,1,8,,"], ":2", "column peer"),
-    "bytes": (["0,send,0,1,3000000000,,"], ":2", "2147483647"),
-    "seconds": (["0,compute,0,,,-1,"], ":2", "column seconds"),
-    "unsorted": (["1,send,0,1,8,,", "0,send,0,1,8,,"], ":3", "sorted by step"),
+    "header": (["step,kind"], ":1", "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"),
+    "kind": (["0,,sned,0,1,,,8,,"], ":2", "found 'sned'"),
+    "rank": (["0,,send,0,1,,,8,,", "0,,send,x,1,,,8,,"], ":3", "column rank"),
+    "peer": (["0,,send,0,,,,8,,"], ":2", "column peer"),
+    "itself": (["0,,send,1,1,,,8,,"], ":2", "column peer"),
+    "bytes": (["0,,send,0,1,,,3000000000,,"], ":2", "2147483647"),
+    "seconds": (["0,,compute,0,,,,,-1,"], ":2", "column seconds"),
+    "unsorted": (["1,,send,0,1,,,8,,", "0,,send,0,1,,,8,,"], ":3", "sorted by step"),
     "fields": (["0,send,0,1"], ":2", "found 4 fields"),
-    "runs": (["0,send,0,1,8,,4"], ":2", "column runs"),
-    "run length": (["0,send,0,1,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
-    "run address": (["0,send,0,1,8,,-4+8"], ":2", "column runs"),
-    "too many ranks": (["0,send,0,7,8,,"], "cases.csv:2", "at least 8 ranks"),
+    "runs": (["0,,send,0,1,,,8,,4"], ":2", "column runs"),
+    "run length": (["0,,send,0,1,,,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
+    "run address": (["0,,send,0,1,,,8,,-4+8"], ":2", "column runs"),
+    "wait": (["3,2,send,0,1,,,8,,"], ":2", "column wait: found '2', wanted no step before"),
+    "peer step": (["3,,send,0,1,x,,8,,"], ":2", "column peer_step"),
+    "peer wait": (["3,,send,0,1,5,4,8,,"], ":2", "column peer_wait: found '4', wanted no step before"),
+    "too many ranks": (["0,,send,0,7,,,8,,"], "cases.csv:2", "at least 8 ranks"),
 }
 
 
@@ -82,7 +101,7 @@ def test_broken_case_file(real, tmp_path, name, write_schedule):
 @pytest.mark.parametrize("name", BROKEN_SCHEDULES)
 def test_broken_schedule(real, tmp_path, name):
     lines, place, reason = BROKEN_SCHEDULES[name]
-    header = [] if name == "header" else ["step,kind,rank,peer,bytes,seconds,runs"]
+    header = [] if name == "header" else ["step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"]
     (tmp_path / "schedule.csv").write_text("\n".join(header + lines) + "\n")
     cases = tmp_path / "cases.csv"
     cases.write_text("id,schedule,finish\na,schedule.csv,all\n")

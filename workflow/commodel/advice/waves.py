@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from commodel.models import Array
-from commodel.patterns.schedule import Schedule, Work, check_rows
+from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.price.model import Model
 
 FEW, MANY = 8, 16  # waves: what the second half of a stream takes is not about its start
@@ -44,7 +44,7 @@ class Stream:
 def repeated(pattern: Schedule, waves: int) -> Schedule:
     """A pattern so many times: a rank begins the next wave when it is done with its part of the last."""
     work = pattern.work
-    steps = int(max(pattern.step.max(initial=-1), work.step.max(initial=-1))) + 1
+    steps = pattern.last_step + 1
     check_rows(waves * len(pattern.src))
 
     def again(column: np.ndarray, apart: int = 0) -> np.ndarray:
@@ -54,6 +54,7 @@ def repeated(pattern: Schedule, waves: int) -> Schedule:
         pattern,
         step=again(pattern.step, steps),
         **{name: again(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
+        ends=pattern.ends and Ends(*(again(column, steps) for column in pattern.ends.columns)),
         work=Work(again(work.step, steps), *map(again, work.columns[1:])),
         holds=None,
     )

@@ -20,7 +20,7 @@ def pattern_options(command: Callable) -> Callable:
     from commodel.patterns.operations import OPERATIONS
 
     options = (
-        click.option("--operation", help=f"{', '.join(list(OPERATIONS)[:-1])} or {list(OPERATIONS)[-1]}."),
+        click.option("--operation", help=f"{', '.join(OPERATIONS)}, or file:PATH."),
         click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
         click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
         click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),
@@ -37,10 +37,16 @@ def points(operation, algorithm, topology, ranks, sizes, layout, setting: Settin
     from commodel.patterns.algorithms import choices
     from commodel.patterns.operations import operation as operation_named
     from commodel.patterns.points import Setting, make_point
+    from commodel.patterns.written import is_written
     from commodel.plan.matrix import MAX_COMBINATIONS
 
     if not operation:
         raise UserError("--operation is missing")
+    if is_written(operation):
+        given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
+        if wrong := [key for key, value in given.items() if value]:
+            raise UserError(f"--{wrong[0]}: '{operation}' says what is sent; leave it out")
+        return [make_point(setting or Setting.unlimited(), {"operation": operation, "layout": layout})]
     name = operation_named(operation)
     if algorithm and topology:
         raise UserError("give --algorithm or --topology, not both")

@@ -85,7 +85,7 @@ def sheet(entry: Family) -> str:
         "",
         *textwrap.wrap(entry.citation, 100),
         "",
-        f"equation   {entry.equation}",
+        *textwrap.wrap(entry.equation, 100, initial_indent="equation   ", subsequent_indent=" " * 11),
         *textwrap.wrap(entry.ignores, 88, initial_indent="ignores    ", subsequent_indent=" " * 11),
         f"probes     {', '.join(entry.probes)}",
         f"size       {size}",

@@ -14,8 +14,12 @@ from commodel.patterns.notation import STYLES
     type=click.Choice(list(STYLES)),
     default="csv",
     show_default=True,
-    help="csv: step,src,dst,bytes.",
+    help="csv: the table that file:PATH and the player read.",
 )
 def schedule(style: str, **pattern) -> None:
-    """Print the messages of one pattern: step,src,dst,bytes; or a Graphviz drawing."""
+    """Print the messages and the local work of one pattern as a table, or as a Graphviz drawing.
+
+    A row is a message that rank sends to peer: posted in step and waited for in wait, by its receiver
+    in peer_step and peer_wait. What is empty is as step says.
+    """
     click.echo(STYLES[style](one_schedule(**pattern)))

@@ -179,7 +179,7 @@ def _prepared(row: dict) -> dict:
         write_play(row["schedule"], pattern)
     else:
         pattern = schedule(member)
-        write_play(row["schedule"], pattern, OPERATIONS[member.operation], member.bytes)
+        write_play(row["schedule"], pattern, OPERATIONS.get(member.operation), member.bytes)
     return {
         "id": row["id"],
         "schedule": row["schedule"].name,

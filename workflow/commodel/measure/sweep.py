@@ -44,8 +44,13 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
         settings = this.rig.how.settings(os.geteuid())
         code, stopped = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
+        case = watch.case if stopped == TIMEOUT else case_at(folder)
+        if (
+            stopped == TIMEOUT and case in left.ids
+        ):  # Open MPI wakes a stopped rank to end it, and it goes on for a while
+            (folder / f"{case}.csv").unlink(missing_ok=True)
         unfinished = _left(this.rig, start, number).ids
-        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
+        advanced = len(unfinished) < len(left.rows)
         not_started = 0 if case or advanced or not refused(printed(this.rig.log(start))) else not_started + 1
         if (code or stopped or unfinished) and this.rig.how.end:
             this.rig.how.end(this.rig.starter, not_started > 0)

@@ -13,6 +13,7 @@ from commodel.patterns.algorithms import algorithm, over_tree
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
+from commodel.patterns.written import is_written, written
 from commodel.records import LIBRARY, Point
 
 TOGETHER = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
@@ -56,7 +57,9 @@ def builder(point: Point) -> Callable[[int], Schedule]:
     """The schedule of a point as a function of the size: names are looked up and ranks placed once."""
     if not point.priced:
         raise UserError(f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not priced or drawn")
-    if point.topology:
+    if is_written(point.operation):
+        build = partial(_as_written, point.operation)
+    elif point.topology:
         build = partial(over_tree(point.operation).build, tree(point.topology))
     else:
         entry, argument = algorithm(point.operation, point.algorithm)
@@ -70,11 +73,15 @@ def builder(point: Point) -> Callable[[int], Schedule]:
     return lambda size: build(size).placed(node)
 
 
+def _as_written(operation: str, bytes: int) -> Schedule:
+    return written(operation)
+
+
 def fan_in(pattern: Schedule) -> int:
     """The most messages that one rank receives in one step; 0 where none are sent."""
     if not len(pattern.dst):
         return 0
-    _, counts = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)
+    _, counts = np.unique(pattern.dst_wait * pattern.ranks + pattern.dst, return_counts=True)
     return int(counts.max())
 
 

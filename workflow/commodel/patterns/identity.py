@@ -20,6 +20,7 @@ from commodel.patterns.schedule import Runs, Schedule, whole_bytes
 from commodel.patterns.segments import DEFAULT_SEGMENT
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
+from commodel.patterns.written import is_written, written
 from commodel.records import Point, digest
 from commodel.units import parse_bytes
 
@@ -39,7 +40,9 @@ def identified(points: Iterable[Point]) -> list[Point]:
 
     def pattern(point: Point) -> str:
         parts = [placement(point.layout, point.ranks)]
-        if point.priced:
+        if is_written(point.operation):
+            parts.append(_digest([written(point.operation).content()]))
+        elif point.priced:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
             parts += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]

@@ -1,13 +1,13 @@
-"""A schedule as text for people: a table of messages, a Graphviz drawing."""
+"""A schedule as text for people: its table, a Graphviz drawing."""
 
 from collections.abc import Callable
 
-from commodel.patterns.playfile import messages
+from commodel.patterns import playfile
 from commodel.patterns.schedule import Schedule
 
 
-def table(schedule: Schedule) -> str:
-    return messages(schedule).to_csv(index=False, lineterminator="\n").rstrip("\n")
+def csv(schedule: Schedule) -> str:
+    return playfile.table(schedule).to_csv(index=False, lineterminator="\n").rstrip("\n")
 
 
 def dot(schedule: Schedule) -> str:
@@ -16,4 +16,4 @@ def dot(schedule: Schedule) -> str:
     return "\n".join(["digraph schedule {", "  rankdir=LR;", *lines, "}"])
 
 
-STYLES: dict[str, Callable[[Schedule], str]] = {"csv": table, "dot": dot}
+STYLES: dict[str, Callable[[Schedule], str]] = {"csv": csv, "dot": dot}

@@ -1,4 +1,9 @@
-"""Schedules as files: what the native player reads, and the plain table of messages that `commodel schedule` prints."""
+"""Schedules as tables: what `commodel schedule` prints, what the native player reads.
+
+A row is a message, which `rank` sends to `peer`, or local work of `rank`. The sender posts a message in `step` and
+waits for it in `wait`; the receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all of
+that is in `step`, and the other three are empty.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +18,38 @@ from commodel.patterns.schedule import KINDS, Schedule
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("step", "kind", "rank", "peer", "bytes", "seconds", "runs")
+COLUMNS = ("step", "wait", "kind", "rank", "peer", "peer_step", "peer_wait", "bytes", "seconds")
+PLAYED = (*COLUMNS, "runs")  # what a message holds, for the player that checks it
 
 
-def messages(schedule: Schedule) -> pd.DataFrame:
+def table(schedule: Schedule) -> pd.DataFrame:
+    """The messages of a step in order, then its local work."""
     import pandas as pd
 
-    return pd.DataFrame({name: getattr(schedule, name) for name in ("step", "src", "dst", "bytes")})
+    work, ends = schedule.work, schedule.ends
+    own = (ends.src_wait, ends.dst_step, ends.dst_wait) if ends else ("", "", "")
+    sent = (schedule.step, own[0], "send", schedule.src, schedule.dst, *own[1:], schedule.bytes, 0.0)
+    kinds = np.array(KINDS)[work.kind]
+    done = (work.step, "", kinds, work.rank, work.rank, "", "", work.bytes.astype(np.int64), work.seconds)
+    parts = [(sent, len(schedule.src)), (done, len(work.step))]
+    frames = [pd.DataFrame(dict(zip(COLUMNS, part, strict=True)), index=range(rows)) for part, rows in parts]
+    if not len(work.step):
+        return frames[0]
+    return pd.concat(frames).sort_values("step", kind="stable") if len(schedule.src) else frames[1]
 
 
 def write_play(path: AnyPath, schedule: Schedule, operation: Operation | None = None, size: int = 0) -> None:
-    """A step's messages in order, then its local work; at the end, for an operation that combines, where the exact
-    result must be; messages of no operation hold anything. `runs` tells what a message holds, as ADDRESS+LENGTH;…"""
+    """The table with what messages hold, as ADDRESS+LENGTH;…; and at the end, for an operation that combines, where the
+    exact result must be. Messages of no operation hold anything."""
     import pandas as pd
 
     from commodel.files.tables import write_table
 
-    work = schedule.work
-    columns = [
-        (schedule.step, "send", schedule.src, schedule.dst, schedule.bytes, 0.0, _runs(schedule)),
-        (work.step, np.array(KINDS)[work.kind], work.rank, work.rank, work.bytes.astype(np.int64), work.seconds, ""),
-    ]
-    rows = pd.concat(pd.DataFrame(dict(zip(COLUMNS, part, strict=True))) for part in columns if len(part[0]))
-    rows = rows.sort_values("step", kind="stable") if len(columns[1][0]) else rows
-    write_table(path, pd.concat([rows, _results(schedule, operation, size, rows["step"].max() + 1)]))
+    rows = table(schedule)
+    runs = np.full(len(rows), "", dtype=object)
+    runs[(rows["kind"] == "send").to_numpy()] = _runs(schedule)
+    rows = rows.assign(runs=runs)
+    write_table(path, pd.concat([rows, _results(schedule, operation, size, schedule.last_step + 1)]))
 
 
 def _runs(schedule: Schedule) -> np.ndarray:
@@ -56,5 +69,5 @@ def _results(schedule: Schedule, operation: Operation | None, size: int, step: i
     rows = []
     for rank in range(schedule.ranks if operation and operation.reduces and schedule.holds else 0):
         for first, length in operation.wants(rank, schedule.ranks, size):
-            rows.append((step, "result", rank, rank, length, 0.0, f"{first}+{length}"))
-    return pd.DataFrame(rows, columns=COLUMNS)
+            rows.append((step, "", "result", rank, rank, "", "", length, 0.0, f"{first}+{length}"))
+    return pd.DataFrame(rows, columns=PLAYED)

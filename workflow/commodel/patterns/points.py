@@ -13,6 +13,7 @@ from commodel.patterns.layouts import Defaults, full, named, place
 from commodel.patterns.operations import operation
 from commodel.patterns.trees.topologies import own_spelling as own_tree
 from commodel.patterns.trees.topologies import tree
+from commodel.patterns.written import AS_WRITTEN, PREFIX, is_written, written
 from commodel.platforms.platform import Platform
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
@@ -59,6 +60,8 @@ def _ranks(combination: Mapping[str, object]) -> int:
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     """One combination of the matrix, checked and with everything filled in that it leaves open. The key of a UserError
     says which axis it is about."""
+    if is_written(combination["operation"]):
+        return _written_point(setting, combination)
     with _about("operation"):
         name = operation(combination["operation"])
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
@@ -80,12 +83,33 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     if not 2 <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks}, wanted 2 to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
-    with _about("layout"):
-        placed = full_layout(setting, combination.get("layout", "block"), ranks, combination.get("ranks_per_node"))
-    if misfit := placed.misfit(setting):
-        raise UserError(f"{ranks} ranks as {misfit}", key="topology" if topology else "ranks")
+    placed = _placed(setting, combination, ranks, "topology" if topology else "ranks")
     room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.cores}
     return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room)
+
+
+def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point:
+    """Of a pattern from a file, which says all but where its ranks sit. Its size is that of its largest message."""
+    name = f"{PREFIX}{combination['operation'].removeprefix(PREFIX).strip()}"
+    for key in ("algorithm", "topology", "bytes"):
+        if combination.get(key) not in (None, "", AS_WRITTEN):
+            raise UserError(f"found {combination[key]}, wanted nothing: '{name}' says what is sent", key=key)
+    with _about("operation"):
+        pattern = written(name)
+        size = message_size(setting, name, int(pattern.bytes.max()))
+    if combination.get("ranks") not in (None, pattern.ranks):
+        raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
+    placed = _placed(setting, combination, pattern.ranks, "operation")
+    room = {"nodes": placed.nodes, "per_node": placed.cores}
+    return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **room)
+
+
+def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> "Placed":
+    with _about("layout"):
+        placed = full_layout(setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node"))
+    if misfit := placed.misfit(setting):
+        raise UserError(f"{ranks} ranks as {misfit}", key=key)
+    return placed
 
 
 def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
@@ -93,7 +117,7 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
     is a collective of the front end and the back ends, one rank more than there are leaves: it needs no inner nodes."""
     seen = set()
     for point in points:
-        if (point.group, point.layout) in seen:
+        if (point.group, point.layout) in seen or is_written(point.operation):
             continue
         seen.add((point.group, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks

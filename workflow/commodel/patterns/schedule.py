@@ -1,8 +1,9 @@
 """The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every family
 prices it.
 
-In step s a rank posts its receives, posts its sends in row order, waits for all of them, then does its local work; it
-enters its next step when it has finished its last one. There is no barrier between steps.
+In step s a rank posts its receives, posts its sends in row order, waits for what is due, then does its local work; it
+enters its next step when it has finished its last one. There is no barrier between steps. In the plain case all that is
+posted in a step is due in it; where it is not, the Schedule has `ends` (see `levels`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from commodel.errors import UserError
 
 MAX_ROWS = 50_000_000
+MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 KINDS = ("reduce", "copy", "compute")  # of local work; the index is what the column holds
 
 
@@ -71,8 +73,26 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False)
+class Ends:
+    """When a sender waits for its messages, and when their receivers post and wait for them. All columns count on the
+    clock of `Schedule.step`, by which no message is waited for before it is posted."""
+
+    src_wait: np.ndarray
+    dst_step: np.ndarray
+    dst_wait: np.ndarray
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        return self.src_wait, self.dst_step, self.dst_wait
+
+    def of_rows(self, rows: np.ndarray) -> "Ends":
+        return Ends(*(column[rows] for column in self.columns))
+
+
+@dataclass(frozen=True, eq=False)
 class Schedule:
-    """Messages sorted by step, local work, where the ranks sit, and whose end counts (`root`; None: everyone's).
+    """Messages sorted by the step that posts them, local work, where the ranks sit, and whose end counts (`root`; None:
+    everyone's).
 
     `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass. `holds`
     returns what the messages hold; only who checks the data calls it.
@@ -87,6 +107,7 @@ class Schedule:
     node: np.ndarray
     root: int | None = None
     holds: Callable[[], Runs] | None = None
+    ends: Ends | None = None  # None, the plain case: posted, taken and waited for in one step
 
     @classmethod
     def of(
@@ -100,6 +121,7 @@ class Schedule:
         work: Work | None = None,
         root: int | None = None,
         holds: Callable[[], Runs] | None = None,
+        ends: Ends | None = None,
     ) -> "Schedule":
         """A schedule from columns in any order; scalars stand for whole columns. One rank a node until placed."""
         step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
@@ -109,25 +131,48 @@ class Schedule:
             order = _in_order(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
             holds = _reordered(holds, order) if holds else None
+            ends = ends and ends.of_rows(order)
         work = Work.empty() if work is None else work.in_order()
-        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds)
+        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends)
 
     def placed(self, node: np.ndarray) -> "Schedule":
         return replace(self, node=np.asarray(node))
 
     @cached_property
+    def channel(self) -> np.ndarray:
+        """Which way each message takes, by where its ranks sit."""
+        return np.where(self.node[self.src] == self.node[self.dst], MEMORY, NETWORK)
+
+    @property
+    def src_wait(self) -> np.ndarray:
+        return self.step if self.ends is None else self.ends.src_wait
+
+    @property
+    def dst_step(self) -> np.ndarray:
+        return self.step if self.ends is None else self.ends.dst_step
+
+    @property
+    def dst_wait(self) -> np.ndarray:
+        return self.step if self.ends is None else self.ends.dst_wait
+
+    @property
+    def last_step(self) -> int:
+        """-1 where nothing happens."""
+        columns = self.step[-1:], self.work.step[-1:], *(self.ends.columns if self.ends else ())
+        return int(max(column.max(initial=-1) for column in columns))
+
+    @cached_property
     def steps(self) -> tuple["Step", ...]:
         """What happens in each step, with everything worked out that does not depend on sizes or parameters."""
         numbers = np.union1d(_distinct(self.step), _distinct(self.work.step))
-        lows, highs = np.searchsorted(self.step, numbers, "left"), np.searchsorted(self.step, numbers, "right")
-        if not len(self.work.step):
-            return tuple(Step(self, slice(low, high), slice(0, 0)) for low, high in zip(lows, highs, strict=True))
-        work_lows = np.searchsorted(self.work.step, numbers, "left")
-        work_highs = np.searchsorted(self.work.step, numbers, "right")
-        return tuple(
-            Step(self, slice(low, high), slice(work_low, work_high))
-            for low, high, work_low, work_high in zip(lows, highs, work_lows, work_highs, strict=True)
-        )
+        for column in self.ends.columns if self.ends else ():
+            numbers = np.union1d(numbers, column)
+        sent, work = _slices(self.step, numbers), _slices(self.work.step, numbers)
+        if self.ends is None:
+            return tuple(Step(self, *rows) for rows in zip(work, sent, strict=True))
+        met = np.maximum(self.step, self.dst_step)
+        ends = (_rows(column, numbers) for column in (self.dst_step, met, self.dst_wait, self.src_wait))
+        return tuple(Step(self, *rows) for rows in zip(work, sent, *ends, strict=True))
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
         """How long each row of local work takes: compute as given, reduce and copy by the byte."""
@@ -141,7 +186,10 @@ class Schedule:
         """Whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
-        pairs = [(getattr(self, name), getattr(other, name)) for name in ("step", "src", "dst", "node")]
+        if (self.ends is None) != (other.ends is None):
+            return False
+        columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.ends else ()))
+        pairs = [(getattr(self, name), getattr(other, name)) for name in columns]
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
         return all(own is its or np.array_equal(own, its) for own, its in pairs)
 
@@ -150,7 +198,8 @@ class Schedule:
         what messages hold is not among them."""
         work = self.work
         counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
-        whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank)
+        own = self.ends.columns if self.ends else ()
+        whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *own)
         parts = [counts, *map(whole_bytes, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 
@@ -162,13 +211,17 @@ class Schedule:
 
 
 class Step:
-    """The messages and the work of one step, grouped by sender and by receiver."""
+    """The messages and the work of one step. Of messages: those that their senders post, `sent`; those that their
+    receivers post, `opened`; those that now both have posted, `met`; those that their receivers wait for, `taken`, and
+    their senders, `finished`. In the plain case all are the `sent`. `src` is of the sent ones, `dst` of the taken."""
 
-    def __init__(self, schedule: Schedule, rows: slice, work: slice) -> None:
-        self.rows, self.work = rows, work
-        self.src, self.dst = schedule.src[rows], schedule.dst[rows]
-        self.sends = Groups(self.src)
-        self.receives = Groups(self.dst)
+    def __init__(self, schedule: Schedule, work: slice, sent: slice, *ends: np.ndarray) -> None:
+        self.work, self.sent = work, sent
+        self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
+        self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
+        self.sends, self.receives = Groups(self.src), Groups(self.dst)
+        self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
+        self.openers = schedule.dst[self.opened] if ends else self.dst
 
 
 class Groups:
@@ -199,6 +252,18 @@ def _in_order(step: np.ndarray) -> np.ndarray:
     """Rows by step, those of a step in row order. numpy sorts short integers by radix, in linear time."""
     few = len(step) and step.min() >= 0 and step.max() < 1 << 15
     return np.argsort(step.astype(np.int16) if few else step, kind="stable")
+
+
+def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
+    """Which rows of a column in order hold each number."""
+    lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
+    return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
+
+
+def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
+    """The same of a column in any order."""
+    order = np.argsort(column, kind="stable")
+    return [order[rows] for rows in _slices(column[order], numbers)]
 
 
 def _distinct(ordered: np.ndarray) -> np.ndarray:

@@ -29,6 +29,8 @@ TRUSTED = "COMMODEL_TRUSTED"  # environment: folders, between colons, that image
 NAMED_FILE = re.compile(fields.NAME_PATTERN)
 Model = TypeVar("Model", Experiment, Platform)
 
+FILES = ("operation", "topology", "layout")  # axes whose values may name a file
+
 
 def load_experiment(file: str | Path) -> Experiment:
     document = yamltext.read(file)
@@ -47,9 +49,9 @@ def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """What may name a file in a block, and where it stands."""
     tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
     for path, table in tables.items():
-        yield from (((*path, name), spec) for name in ("topology", "layout") for spec in table.get(name, ()))
+        yield from (((*path, name), spec) for name in FILES for spec in table.get(name, ()))
     for index, entry in enumerate(block.include):
-        yield from ((("include", index, name), getattr(entry, name)) for name in ("topology", "layout"))
+        yield from ((("include", index, name), getattr(entry, name)) for name in FILES)
 
 
 def load_platform(file: str | Path) -> Platform:

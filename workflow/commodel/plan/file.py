@@ -20,7 +20,7 @@ def load_plan(path: AnyPath) -> Plan:
     for key, complaint in _contradictions(plan):
         raise UserError(complaint, file=path, key=key)
     try:
-        for spec in {name for point in plan.points for name in (point.topology, point.layout)}:
+        for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
             check_inside(spec)
     except UserError as error:
         raise UserError(error.message, file=path) from None

@@ -68,11 +68,11 @@ Payload *open_payload(const Part *part, int rank, bool sums)
   return payload;
 }
 
-/* A message whose content is not told: word w of message (src, dst, step, row). */
+/* A message whose content is not told: word w of message (src, dst, row). */
 static uint64_t pattern(const Op *op, size_t w)
 {
   int src = op->kind == SEND ? op->rank : op->peer, dst = op->kind == SEND ? op->peer : op->rank;
-  uint64_t name = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->step ^ (uint64_t)op->row << 32;
+  uint64_t name = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->row;
   return splitmix(splitmix(name) + w * 0x9e3779b97f4a7c15u);
 }
 

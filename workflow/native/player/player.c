@@ -1,21 +1,23 @@
 /* player: plays any schedule file and times it.
  *
- * In each step it takes part in, a rank posts its receives, posts its sends in row order, waits for all of them, then
- * does its local work; it enters its next step when it has finished the last. There is no barrier between steps.
+ * In each step it takes part in, a rank posts its receives, posts its sends in row order, waits for what is due in it,
+ * then does its local work; it enters its next step when it has finished the last. There is no barrier between steps.
  * Seconds run from the common start until the last rank is done, or until rank R when finish is R.
  *
  * The first warm-up pass moves real data and checks them (payload.c); timed passes send what lies there.
  *
  *   mpiexec -n 16 player --cases cases.csv --out samples      cases.csv: id,schedule,finish
- *   schedule file: step,kind,rank,peer,bytes,seconds,runs with kind send (rank to peer), reduce, copy, compute, and at
- *   the end result: where a sum must be in the end. runs: which data a message holds, ADDRESS+LENGTH;…
+ *   schedule file: step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs with kind send (rank to peer),
+ *   reduce, copy, compute, and at the end result: where a sum must be in the end. A message is posted in step, or by its
+ *   receiver in peer_step, and waited for in wait, or in peer_wait; empty: peer_step as step, waits as posts.
+ *   runs: which data a message holds, ADDRESS+LENGTH;…
  */
 #include "schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCHEDULE_COLUMN, FINISH_COLUMN, TAGS = 32768 }; /* every MPI has at least that many tags */
+enum { SCHEDULE_COLUMN, FINISH_COLUMN };
 static const Column columns[] = {
     {"schedule", "", "path of the schedule file", WORD},
     {"finish", "", "all, or the rank whose end is the end", WORD},
@@ -29,8 +31,11 @@ typedef struct {
   char **buffers; /* of every op: where its message lies; NULL for local work */
   Step *steps;
   int nsteps;
-  MPI_Request *requests;
-  char *sent, *received, *result; /* a step's messages lie side by side; steps share the room */
+  int *waits;             /* places of messages among the ops, in the order of waiting */
+  MPI_Request *requests;  /* what is due in a step lies side by side */
+  MPI_Request **request;  /* of every op */
+  MPI_Request **due;      /* of every step: the first that it waits for */
+  char *sent, *received, *result; /* messages under way lie side by side; others share the room */
   size_t sent_bytes, received_bytes, result_bytes;
 } State;
 
@@ -59,36 +64,49 @@ static void raise_to(size_t *most, size_t value)
   if (value > *most) *most = value;
 }
 
-/* Buffers of the largest step, and in each step the messages side by side, each on a multiple of 64 bytes. */
+/* Places of all messages, and how much room they and the local work need. */
 static void lay_out(State *s, int count)
 {
-  size_t most_requests = 0;
-  for (int pass = 0; pass < 2; pass++) { /* first the sizes, then the places */
-    for (int k = 0; k < s->nsteps; k++) {
-      const Step *step = &s->steps[k];
-      size_t in = 0, out = 0;
-      raise_to(&most_requests, (size_t)(step->works - step->first));
-      for (int i = step->first; i < step->end; i++) {
-        size_t bytes = ((size_t)s->ops[i].bytes + 63) / 64 * 64;
-        if (i >= step->works) {
-          raise_to(&s->result_bytes, bytes);
-          raise_to(&s->received_bytes, bytes); /* local work reads what has arrived */
-        } else {
-          size_t *used = i < step->sends ? &in : &out;
-          if (pass == 1) s->buffers[i] = (i < step->sends ? s->received : s->sent) + *used;
-          *used += bytes;
-        }
-      }
-      raise_to(&s->received_bytes, in);
-      raise_to(&s->sent_bytes, out);
-    }
-    if (pass == 1) return;
-    s->sent = allocate_buffer(s->sent_bytes, 1);
-    s->received = allocate_buffer(s->received_bytes, 1);
-    s->result = allocate_buffer(s->result_bytes, 1);
-    s->requests = allocate(most_requests, sizeof *s->requests);
-    s->buffers = allocate((size_t)count, sizeof *s->buffers);
+  size_t *places = allocate((size_t)count, sizeof *places);
+  Room *sent = open_room(), *received = open_room();
+  for (int i = 0; i < count; i++) {
+    const Op *op = &s->ops[i];
+    if (op->kind == SEND || op->kind == RECEIVE)
+      places[i] = take_room(op->kind == SEND ? sent : received, (size_t)op->bytes, op->step, op->wait);
+    else
+      raise_to(&s->result_bytes, (size_t)op->bytes);
   }
+  s->sent_bytes = close_room(sent);
+  s->received_bytes = close_room(received);
+  raise_to(&s->received_bytes, s->result_bytes); /* local work reads what has arrived */
+  s->sent = allocate_buffer(s->sent_bytes, 1);
+  s->received = allocate_buffer(s->received_bytes, 1);
+  s->result = allocate_buffer(s->result_bytes, 1);
+  s->buffers = allocate((size_t)count, sizeof *s->buffers);
+  for (int i = 0; i < count; i++) s->buffers[i] = (s->ops[i].kind == SEND ? s->sent : s->received) + places[i];
+  free(places);
+}
+
+/* Requests lie in the order of waiting, from the start again whenever nothing is under way. */
+static void lay_out_requests(State *s, int count)
+{
+  int *place = allocate((size_t)count, sizeof *place), *due = allocate((size_t)s->nsteps, sizeof *due);
+  int base = 0, most = 0, posted = 0;
+  for (int k = 0; k < s->nsteps; k++) {
+    const Step *step = &s->steps[k];
+    if (posted == step->due) base = step->due;
+    posted += step->works - step->first;
+    due[k] = step->due - base;
+    for (int d = step->due; d < step->due_end; d++) place[s->waits[d]] = d - base;
+    if (step->due_end - base > most) most = step->due_end - base;
+  }
+  s->requests = allocate((size_t)most, sizeof *s->requests);
+  s->request = allocate((size_t)count, sizeof *s->request);
+  s->due = allocate((size_t)s->nsteps, sizeof *s->due);
+  for (int i = 0; i < count; i++) s->request[i] = &s->requests[place[i]];
+  for (int k = 0; k < s->nsteps; k++) s->due[k] = &s->requests[due[k]];
+  free(place);
+  free(due);
 }
 
 /* Ones, so that sums stay ordinary numbers. */
@@ -109,8 +127,10 @@ static void *prepare(const Case *c, Run *run)
   int count = s->part.count;
   s->ops = s->part.ops;
   s->rank = run->rank;
-  s->steps = group_steps(s->ops, count, &s->nsteps);
+  s->waits = allocate((size_t)count, sizeof *s->waits);
+  s->steps = group_steps(s->ops, count, s->waits, &s->nsteps);
   lay_out(s, count);
+  lay_out_requests(s, count);
   fill_ones(s->sent, s->sent_bytes);
   fill_ones(s->received, s->received_bytes);
   fill_ones(s->result, s->result_bytes);
@@ -127,20 +147,20 @@ static void *prepare(const Case *c, Run *run)
 static void post_receives(State *s, const Step *step)
 {
   for (int i = step->first; i < step->sends; i++)
-    MPI_TRY(MPI_Irecv(s->buffers[i], s->ops[i].bytes, MPI_BYTE, s->ops[i].peer, s->ops[i].step % TAGS, MPI_COMM_WORLD,
-                      &s->requests[i - step->first]));
+    MPI_TRY(MPI_Irecv(s->buffers[i], s->ops[i].bytes, MPI_BYTE, s->ops[i].peer, s->ops[i].tag, MPI_COMM_WORLD,
+                      s->request[i]));
 }
 
 static void post_sends(State *s, const Step *step)
 {
   for (int i = step->sends; i < step->works; i++)
-    MPI_TRY(MPI_Isend(s->buffers[i], s->ops[i].bytes, MPI_BYTE, s->ops[i].peer, s->ops[i].step % TAGS, MPI_COMM_WORLD,
-                      &s->requests[i - step->first]));
+    MPI_TRY(MPI_Isend(s->buffers[i], s->ops[i].bytes, MPI_BYTE, s->ops[i].peer, s->ops[i].tag, MPI_COMM_WORLD,
+                      s->request[i]));
 }
 
 static void wait_all(State *s, const Step *step)
 {
-  MPI_TRY(MPI_Waitall(step->works - step->first, s->requests, MPI_STATUSES_IGNORE));
+  MPI_TRY(MPI_Waitall(step->due_end - step->due, s->due[step - s->steps], MPI_STATUSES_IGNORE));
 }
 
 static void do_work(State *s, const Step *step)
@@ -184,9 +204,9 @@ static void first_pass(void *state)
     post_receives(s, step);
     post_sends(s, step);
     wait_all(s, step);
-    for (int i = step->first; i < step->sends; i++) {
-      const Op *op = &s->ops[i];
-      if (!unpack(payload, op, s->buffers[i], combines(s, step)))
+    for (int d = step->due; d < step->due_end; d++) {
+      const Op *op = &s->ops[s->waits[d]];
+      if (op->kind == RECEIVE && !unpack(payload, op, s->buffers[s->waits[d]], combines(s, step)))
         DIE("message from rank %d to rank %d in step %d (line %d of the schedule, %d bytes) arrived with wrong content",
             op->peer, op->rank, op->step, op->row + 2, op->bytes);
     }
@@ -205,7 +225,10 @@ static void cleanup(void *state)
   free_part(&s->part);
   free(s->buffers);
   free(s->steps);
+  free(s->waits);
   free(s->requests);
+  free(s->request);
+  free(s->due);
   free(s->sent);
   free(s->received);
   free(s->result);

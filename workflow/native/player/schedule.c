@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char header[] = "step,kind,rank,peer,bytes,seconds,runs";
-enum { STEP, KIND, RANK, PEER, SIZE, DURATION, RUNS, FIELDS };
+static const char header[] = "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs";
+enum { TAGS = 32768 }; /* every MPI has at least that many tags */
+enum { STEP, WAIT, KIND, RANK, PEER, PEER_STEP, PEER_WAIT, SIZE, DURATION, RUNS, FIELDS };
 
 typedef struct {
   const char *path;
@@ -25,6 +26,14 @@ static int whole(Place at, const char *column, const char *text, const char *wan
   return (int)value;
 }
 
+/* The step of a wait; where none is given, that of the post. */
+static int wait_of(Place at, const char *column, const char *text, int post)
+{
+  int step = *text ? whole(at, column, text, "a whole number from 0") : post;
+  if (step < post) wrong(at, column, text, "no step before the one that posts the message");
+  return step;
+}
+
 static Op parse_row(Place at, char **fields)
 {
   static const struct { const char *name; OpKind kind; } kinds[] = {
@@ -33,11 +42,14 @@ static Op parse_row(Place at, char **fields)
   for (int k = 0; k < 5; k++)
     if (strcmp(fields[KIND], kinds[k].name) == 0) op.kind = (int)kinds[k].kind;
   if (op.kind < 0) wrong(at, "kind", fields[KIND], "send, reduce, copy, compute or result");
-  op.step = whole(at, "step", fields[STEP], "a whole number from 0");
+  op.step = op.wait = op.peer_step = op.peer_wait = whole(at, "step", fields[STEP], "a whole number from 0");
   op.rank = whole(at, "rank", fields[RANK], "a rank, a whole number from 0");
   if (op.kind == SEND) {
     op.peer = whole(at, "peer", fields[PEER], "the receiving rank, a whole number from 0");
     if (op.peer == op.rank) wrong(at, "peer", fields[PEER], "another rank than the sending one");
+    if (*fields[PEER_STEP]) op.peer_step = whole(at, "peer_step", fields[PEER_STEP], "a whole number from 0");
+    op.wait = wait_of(at, "wait", fields[WAIT], op.step);
+    op.peer_wait = wait_of(at, "peer_wait", fields[PEER_WAIT], op.peer_step);
   }
   if (op.kind == COMPUTE) {
     if (!parse_real(fields[DURATION], &op.seconds) || op.seconds < 0)
@@ -172,6 +184,8 @@ static Deal sort_by_rank(const Schedule *schedule, int ranks)
     arrival.kind = RECEIVE;
     arrival.rank = op.peer;
     arrival.peer = op.rank;
+    arrival.step = op.peer_step;
+    arrival.wait = op.peer_wait;
     place(schedule, &deal, arrival, next, next_run);
   }
   free(next);
@@ -192,6 +206,16 @@ static void *scatter(const void *all, int *counts, int *starts, size_t size, int
   return part;
 }
 
+/* Both ends of a message count those of their two ranks in the same order, that of the file. */
+static void number_messages(Part *part, int ranks)
+{
+  int *sent = allocate((size_t)ranks, sizeof *sent), *received = allocate((size_t)ranks, sizeof *received);
+  for (Op *op = part->ops; op < part->ops + part->count; op++)
+    if (op->kind == SEND || op->kind == RECEIVE) op->tag = (op->kind == SEND ? sent : received)[op->peer]++ % TAGS;
+  free(sent);
+  free(received);
+}
+
 Part deal_schedule(const Schedule *schedule, int rank, int ranks)
 {
   Deal deal = {0};
@@ -202,6 +226,7 @@ Part deal_schedule(const Schedule *schedule, int rank, int ranks)
   part.ops = scatter(deal.ops, deal.counts, deal.starts, sizeof(Op), &part.count);
   part.runs = scatter(deal.runs, deal.run_counts, deal.run_starts, sizeof(DataRun), &runs);
   while (part.count > 0 && part.ops[part.count - 1].kind == RESULT) part.count--, part.results++;
+  number_messages(&part, ranks);
   free(deal.ops);
   free(deal.runs);
   free(deal.counts);
@@ -219,23 +244,55 @@ void free_part(Part *part)
 
 static int phase(const Op *op) { return op->kind == RECEIVE ? 0 : op->kind == SEND ? 1 : 2; }
 
-Step *group_steps(Op *ops, int count, int *steps)
+static int by_step(const void *one, const void *other)
 {
-  Step *grouped = allocate((size_t)count, sizeof *grouped);
-  Op *ordered = allocate((size_t)count, sizeof *ordered);
+  const Op *a = one, *b = other;
+  if (a->step != b->step) return a->step < b->step ? -1 : 1;
+  if (phase(a) != phase(b)) return phase(a) - phase(b);
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+typedef struct {
+  int wait, place;
+} Due;
+
+static int by_wait(const void *one, const void *other)
+{
+  const Due *a = one, *b = other;
+  if (a->wait != b->wait) return a->wait < b->wait ? -1 : 1;
+  return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static Due *in_order_of_waiting(const Op *ops, int count, int *messages)
+{
+  Due *dues = allocate((size_t)count, sizeof *dues);
+  *messages = 0;
+  for (int i = 0; i < count; i++)
+    if (phase(&ops[i]) < 2) dues[(*messages)++] = (Due){ops[i].wait, i};
+  qsort(dues, (size_t)*messages, sizeof *dues, by_wait);
+  return dues;
+}
+
+Step *group_steps(Op *ops, int count, int *waits, int *steps)
+{
+  int messages, first = 0, due = 0;
+  qsort(ops, (size_t)count, sizeof *ops, by_step);
+  Due *dues = in_order_of_waiting(ops, count, &messages);
+  Step *grouped = allocate((size_t)count + (size_t)messages, sizeof *grouped);
   *steps = 0;
-  for (int first = 0, end; first < count; first = end) {
-    int bounds[4] = {first, first, first, first}, next = first;
-    for (end = first; end < count && ops[end].step == ops[first].step; end++)
-      ;
+  while (first < count || due < messages) {
+    bool posts = first < count && (due == messages || ops[first].step <= dues[due].wait);
+    int number = posts ? ops[first].step : dues[due].wait;
+    Step step = {.first = first, .due = due};
+    int *ends[3] = {&step.sends, &step.works, &step.end};
     for (int p = 0; p < 3; p++) {
-      for (int i = first; i < end; i++)
-        if (phase(&ops[i]) == p) ordered[next++] = ops[i];
-      bounds[p + 1] = next;
+      while (first < count && ops[first].step == number && phase(&ops[first]) == p) first++;
+      *ends[p] = first;
     }
-    grouped[(*steps)++] = (Step){bounds[0], bounds[1], bounds[2], bounds[3]};
+    for (; due < messages && dues[due].wait == number; due++) waits[due] = dues[due].place;
+    step.due_end = due;
+    grouped[(*steps)++] = step;
   }
-  memcpy(ops, ordered, (size_t)count * sizeof *ops);
-  free(ordered);
+  free(dues);
   return grouped;
 }

@@ -13,8 +13,11 @@ typedef struct {
 } DataRun;
 
 typedef struct {
-  int step, rank, peer; /* peer: the other end of a message */
-  int bytes;            /* not of compute */
+  int step, rank, peer;     /* peer: the other end of a message */
+  int wait;                 /* step in which it is waited for; of local work its own */
+  int peer_step, peer_wait; /* of a message: when its other end posts it and waits for it */
+  int tag;                  /* of a message: its number among those of its two ranks in its direction */
+  int bytes;                /* not of compute */
   int row;              /* row of the file, from 0; names the message */
   int kind;
   int run, runs;  /* what the message holds, or what must be right in the end: a part of the array of runs */
@@ -41,11 +44,21 @@ typedef struct {
 Part deal_schedule(const Schedule *schedule, int rank, int ranks);
 void free_part(Part *part);
 
-/* One step of one rank: ops [first, sends) are receives, [sends, works) sends, [works, end) local work. */
+/* One step of one rank: it posts the receives [first, sends) and the sends [sends, works), waits for the messages
+ * [due, due_end) of the order of waiting, and does the local work [works, end). */
 typedef struct {
-  int first, sends, works, end;
+  int first, sends, works, end, due, due_end;
 } Step;
-Step *group_steps(Op *ops, int count, int *steps); /* reorders each step to receives, sends, work, stably */
+/* Reorders ops by step and within each to receives, sends, work, stably. `waits`: the places of all messages in the
+ * order of waiting. */
+Step *group_steps(Op *ops, int count, int *waits, int *steps);
+
+/* ---- room.c: places for messages in one buffer ---- */
+typedef struct Room Room;
+Room *open_room(void);
+/* Where a message lies that is posted in a step and in use up to another; steps must not fall. */
+size_t take_room(Room *room, size_t bytes, int step, int until);
+size_t close_room(Room *room); /* how large the buffer must be */
 
 /* ---- payload.c: what messages hold in the pass that is checked ---- */
 typedef struct Payload Payload;

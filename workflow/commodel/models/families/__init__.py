@@ -14,7 +14,7 @@ from commodel.keys import key, parse
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
-from commodel.models.pricing.functions import FORM_NAMES, FORMS, PIECEWISE, TABLE, coefficient_unit, takes, text
+from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -63,6 +63,8 @@ class Family:
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     decides: Mapping[str, str] | None = None  # what each setting is about, for people
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
+    through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
+    # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
 
@@ -115,9 +117,9 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
     for function, form in forms.items():
         if form not in FORM_NAMES:
             raise UserError(f"family {entry.name}, form of {function}: found '{form}'; {suggest(form, FORM_NAMES)}")
-        for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
+        for letter in needed(form, function, names):
             if key(function, letter) not in names:
-                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {FORMS[form].text}")
+                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {text(form)}")
     for name in names:
         function = parse(name).function
         form = forms.get(function, "constant")

@@ -138,11 +138,16 @@ def price(schedule: Schedule, values: Values) -> Array:
     lead = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*lead, len(schedule.work.step)))
     done = np.zeros((*lead, schedule.ranks))
+    slot = np.zeros(len(schedule.src), dtype=int)  # of a message in n, by what its sender sends with it
+    left = np.empty((*lead, len(schedule.src)))
     for step, (out, back) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
-            out, back = np.searchsorted(n, out), np.searchsorted(n, back)
-            arrival = done[..., step.src] + first[..., out] + np.maximum(wire[..., out], wire[..., back])
+            slot[step.sent] = out = np.searchsorted(n, out)
+            left[..., step.sent] = done[..., step.src] + first[..., out]
             done[..., step.sends.ranks] += busy[..., _one_a_rank(step.sends, out)]
+        if len(step.dst):
+            back = np.searchsorted(n, back)
+            arrival = left[..., step.taken] + np.maximum(wire[..., slot[step.taken]], wire[..., back])
             groups = step.receives
             if groups.order is not None:
                 arrival = np.maximum.reduceat(arrival[..., groups.order], groups.first, axis=-1)
@@ -169,7 +174,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
         most = max(most_rows(step.sends), most_rows(step.receives))
         if known and most > int(known):
             return f"extrapolated: a rank with {most} messages in a step, probed up to {known}"
-        pair = step.src * schedule.ranks + step.dst
+        pair = step.src * schedule.ranks + schedule.dst[step.sent]
         if most > 1 and len(np.unique(pair)) < len(pair):
             return "several messages to one partner in a step: LoP knows one"
     return ""

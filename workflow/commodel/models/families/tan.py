@@ -150,16 +150,18 @@ def price(schedule: Schedule, values: Values) -> Array:
     o, C = _function(values)
     ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     latest = np.full_like(ready, -np.inf)  # of what came in since
+    sent = np.empty((*values.lead, len(schedule.src)))  # when each message was
     for step, (ranks, count) in zip((*schedule.steps, None), _phases(schedule), strict=True):
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
         ready[..., ranks] = values["L"] + values.at(o, count + 1) + values["g"] + waited
         latest[..., ranks] = -np.inf
         if step is None:
             break
-        groups, sent = step.receives, ready[..., step.src]
+        sent[..., step.sent] = ready[..., step.src]
+        groups, taken = step.receives, sent[..., step.taken]
         if groups.order is not None:
-            sent = np.maximum.reduceat(sent[..., groups.order], groups.first, axis=-1)
-        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], sent)
+            taken = np.maximum.reduceat(taken[..., groups.order], groups.first, axis=-1)
+        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], taken)
     return ready
 
 

@@ -35,8 +35,6 @@ from commodel.models.fitting.curves import sampled_curve
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.rings import by_level, overhead_by_size
 from commodel.models.pricing.concurrency import (
-    MEMORY,
-    NETWORK,
     Terms,
     across_stages,
     in_turn,
@@ -47,6 +45,7 @@ from commodel.models.pricing.concurrency import (
 )
 from commodel.models.pricing.pairs import Pairs, holding
 from commodel.models.pricing.supersteps import longest_work
+from commodel.patterns.schedule import MEMORY, NETWORK
 
 SETTINGS = {
     "network": ("rdma", "copies"),
@@ -134,11 +133,11 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
     """The terms of every step."""
     chosen = {name: _chosen(settings, name) for name in SETTINGS}
     by_node, anew = chosen["shared"] == "node", chosen["rest"] == "message"
-    channel = np.where(pairs.within, MEMORY, NETWORK)
+    channel = schedule.channel
     target = schedule.node[schedule.dst] if by_node else np.zeros(len(schedule.dst), dtype=int)
     steps = []
     for step in schedule.steps:
-        rows = np.arange(step.rows.start, step.rows.stop)
+        rows = np.arange(step.sent.start, step.sent.stop)
         if not len(rows):
             continue
         size = bytes[rows]

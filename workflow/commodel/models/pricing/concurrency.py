@@ -21,8 +21,6 @@ import numpy as np
 
 from commodel.models import Array
 
-MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
-
 
 @dataclass(frozen=True, eq=False)
 class Terms:

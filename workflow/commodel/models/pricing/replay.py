@@ -1,20 +1,23 @@
 """Plays a schedule on paper: finish times from per-message costs, by the max-plus rules all port models share.
 
-A message costs its sender `send`, travels `wire` after that, and costs its receiver `receive`. Two sends of a rank
+A message costs its sender `send` when it is posted, travels `wire` after that, and costs its receiver `receive` when it
+is waited for. Two sends of a rank
 start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
 never waits for the gap: the port does, while the processor goes on. A message that has to ask first (rendezvous) sends
-a request; when it has come and the receiver has entered the step, the answer goes back, and then the data leave.
+a request; when it has come and the receiver has posted the message, the answer goes back, and then the data leave.
 
     >>> flat = Schedule.of(3, step=0, src=0, dst=[1, 2], bytes=8)  # the second send starts 4 after the first
     >>> finish_times(flat, Costs(send=1.0, wire=10.0, receive=2.0, gap_out=4.0), work_seconds=np.zeros(0))
     array([ 5., 13., 17.])
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from commodel.errors import UserError
 from commodel.models import Array
+from commodel.patterns.levels import asking
 from commodel.patterns.schedule import Groups, Schedule, Step
 
 
@@ -33,6 +36,29 @@ class Costs:
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
+    if costs.request is not None and schedule.ends is not None:
+        asks = ~np.isnan(costs.request)
+        asks = np.broadcast_to(asks.any(axis=tuple(range(asks.ndim - 1))), schedule.src.shape)
+        if (asks & (schedule.src_wait < schedule.dst_step)).any():
+            return _with_requests(schedule, asks, costs, work_seconds)
+    return _finish_times(schedule, costs, work_seconds)
+
+
+def _with_requests(schedule: Schedule, asks: Array, costs: Costs, work_seconds: Array) -> Array:
+    """A sender that waits for its message to be taken must be on a clock by which the receiver is not later."""
+    try:
+        schedule, rows, works = asking(schedule, asks)
+    except UserError as error:
+        raise UserError(f"{error.message}: so long a message asks first") from None
+
+    def moved(column: Array | float | None, order: Array) -> Array | float | None:
+        return column if np.ndim(column) == 0 or np.shape(column)[-1] == 1 else column[..., order]
+
+    costs = Costs(*(moved(getattr(costs, entry.name), rows) for entry in fields(Costs)))
+    return _finish_times(schedule, costs, moved(work_seconds, works))
+
+
+def _finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     asks = costs.request is not None
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.answer] if asks else []
@@ -44,32 +70,35 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array
     done = np.zeros((*lead, schedule.ranks))  # the rank has finished its last step
     out_free = np.zeros_like(done)  # its next send may start
     last_in = np.full_like(done, -np.inf)  # its last receive began
+    left = np.empty(full)  # when each message left its sender
+    opened = np.empty(full) if asks else None  # when its receiver could take it
     for step in schedule.steps:
-        rows = step.rows
-        if rows.stop > rows.start:
-            entered = done[..., step.dst] if asks else None
-            left, last_left = _send(step, done, out_free, send[..., rows], gap_out[..., rows])
-            if asks:
-                left, last_left = _asked(step, left, entered, *(column[..., rows] for column in asking))
-            _receive(step.receives, left + wire[..., rows], done, last_in, receive[..., rows], gap_in[..., rows])
-            senders = step.sends.ranks
-            done[..., senders] = np.maximum(done[..., senders], last_left)
+        if asks:
+            opened[..., step.opened] = done[..., step.openers]
+        if len(step.src):
+            left[..., step.sent] = _send(step, done, out_free, send[..., step.sent], gap_out[..., step.sent])
+        if asks:
+            _ask(step.met, left, opened, *asking)
+        if len(step.dst):
+            arrival = left[..., step.taken] + wire[..., step.taken]
+            _receive(step.receives, arrival, done, last_in, receive[..., step.taken], gap_in[..., step.taken])
+        if len(step.finishes.ranks):
+            _finish(step.finishes, left[..., step.finished], done)
         if step.work.stop > step.work.start:
             np.add.at(done, (..., schedule.work.rank[step.work]), work_seconds[..., step.work])
     return done
 
 
-def _send(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> tuple[Array, Array]:
-    """Posts the sends of a step: when each has left its sender, and when all of a sender's have. Moves `done` to the
-    end of the posting, from where the sender can receive, and `out_free` to the next start."""
+def _send(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> Array:
+    """Posts the sends of a step: when each has left its sender. Moves `done` to the end of the posting, from where the
+    sender can receive, and `out_free` to the next start."""
     groups, ranks = step.sends, step.sends.ranks
     begin = done[..., step.src]
     if groups.order is None:
         start = np.maximum(begin, out_free[..., ranks])
         out_free[..., ranks] = start + gap
         done[..., ranks] = begin + cost
-        left = start + cost
-        return left, left
+        return start + cost
     order, first, last = groups.order, groups.first, groups.last
     begin, cost, gap = begin[..., order], cost[..., order], gap[..., order]
     posted = begin + _sum_before(groups, cost)
@@ -79,16 +108,21 @@ def _send(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> 
     out_free[..., ranks] = start[..., last] + gap[..., last]
     left = np.empty_like(start)
     left[..., order] = start + cost
-    return left, np.maximum.reduceat(start + cost, first, axis=-1)  # a costly one may leave after the last
+    return left
 
 
-def _asked(step: Step, left: Array, entered: Array, request: Array, answer: Array) -> tuple[Array, Array]:
-    """Where a message asks first, it leaves when the answer is back; its sender is done with the step no sooner."""
-    leaves = np.where(np.isnan(request), left, np.maximum(left + request, entered) + answer)
-    groups = step.sends
-    if groups.order is None:
-        return leaves, leaves
-    return leaves, np.maximum.reduceat(leaves[..., groups.order], groups.first, axis=-1)
+def _ask(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
+    """Where a message asks first, it leaves when the answer is back."""
+    wanted = request[..., met]
+    asked = np.maximum(left[..., met] + wanted, opened[..., met]) + answer[..., met]
+    left[..., met] = np.where(np.isnan(wanted), left[..., met], asked)
+
+
+def _finish(groups: Groups, left: Array, done: Array) -> None:
+    """A sender is done with a step no sooner than what it waits for has left; a costly message may leave last."""
+    if groups.order is not None:
+        left = np.maximum.reduceat(left[..., groups.order], groups.first, axis=-1)
+    done[..., groups.ranks] = np.maximum(done[..., groups.ranks], left)
 
 
 def _receive(groups: Groups, arrival: Array, done: Array, last_in: Array, cost: Array, gap: Array) -> None:

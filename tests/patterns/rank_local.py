@@ -1,0 +1,35 @@
+"""Random schedules whose ranks count their own steps, most of which no rank waits in for ever."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from commodel.patterns.levels import rank_local
+from commodel.patterns.schedule import KINDS, Work
+from tests.patterns.slow_events import Message
+
+
+@st.composite
+def programs(draw, most_ranks=5, most_messages=14, last=4):
+    """Any steps, so that about half of these wait for ever: (ranks, messages, work). Bytes number the messages."""
+    ranks = draw(st.integers(2, most_ranks))
+    rank, step, later = st.integers(0, ranks - 1), st.integers(0, last), st.integers(0, 2)
+    rows = []
+    for number in range(draw(st.integers(1, most_messages))):
+        src = draw(rank)
+        dst = (src + draw(st.integers(1, ranks - 1))) % ranks
+        out, back = draw(step), draw(step)
+        rows.append(Message(src, dst, number, out, out + draw(later), back, back + draw(later)))
+    work = draw(st.lists(st.tuples(rank, st.integers(0, last + 2), st.integers(0, 30)), max_size=5))
+    return ranks, rows, work
+
+
+def built(ranks, rows, work, bytes=None):
+    """Its Schedule; `bytes` in place of the numbers of the messages."""
+    src, dst, number, *steps = np.array([list(vars(row).values()) for row in rows], dtype=int).T
+    return rank_local(ranks, src, dst, number if bytes is None else bytes[number], *steps, work=computed(work))
+
+
+def computed(work):
+    rank, step, seconds = np.array(work, dtype=float).reshape(-1, 3).T
+    kind = np.full(len(rank), KINDS.index("compute"))
+    return Work(step.astype(int), rank.astype(int), kind, np.zeros(len(rank)), seconds)

@@ -1,0 +1,143 @@
+"""Rank-local steps: the prices of an event simulator, the same deadlocks, and what must come out of schedule.md's
+examples."""
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.models.pricing.replay import Costs, finish_times
+from commodel.patterns.levels import rank_local
+from commodel.patterns.schedule import Schedule
+from tests.patterns import slow_events
+from tests.patterns.rank_local import built, computed, programs
+from tests.patterns.slow_events import DeadlockError
+
+
+def priced(case, columns, asking):
+    """By levels and replay; None where a rank waits for ever."""
+    ranks, rows, work = case
+    try:
+        pattern = built(ranks, rows, work)
+        send, wire, receive, gap_out, gap_in, request, answer = columns[:, None, pattern.bytes]
+        asks = (request, answer) if asking else ()
+        return finish_times(pattern, Costs(send, receive, wire, gap_out, gap_in, *asks), pattern.work_seconds(0.0))[0]
+    except UserError as error:
+        if "deadlock" not in error.message:
+            raise
+        return None
+
+
+@settings(max_examples=500)
+@given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.0, 0.3, 1.0]))
+def test_prices_and_deadlocks_are_those_of_the_event_simulator(case, seed, asking):
+    ranks, rows, work = case
+    rng = np.random.default_rng(seed)
+    columns = 40 * rng.random((7, len(rows)))  # no two arrivals at the same time, whose order is anyone's
+    columns[5, rng.random(len(rows)) >= asking] = np.nan
+    fast = priced(case, columns, asking)
+    try:
+        slow = slow_events.finish_times(ranks, rows, work, lambda row: tuple(columns[:, row]))
+    except DeadlockError:
+        event("deadlock")
+        assert fast is None
+    else:
+        event("price")
+        np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-9)
+
+
+@given(programs())
+def test_levels_are_on_one_clock(case):
+    """No wait comes before its post, and the steps of a rank stay in order."""
+    try:
+        pattern = built(*case)
+    except UserError:
+        return
+    assert (pattern.dst_wait >= pattern.step).all()
+    assert (pattern.src_wait >= pattern.step).all()
+    assert (pattern.dst_wait >= pattern.dst_step).all()
+    again = rank_local(
+        pattern.ranks,
+        *(pattern.src, pattern.dst, pattern.bytes, pattern.step, pattern.src_wait, pattern.dst_step, pattern.dst_wait),
+        work=pattern.work,
+    )
+    costs = Costs(3.0, 2.0, 10.0, 4.0, 5.0)
+    first, second = (finish_times(one, costs, one.work_seconds(0.0)) for one in (pattern, again))
+    np.testing.assert_allclose(first, second)
+
+
+LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1, G = 0
+
+
+def ends(pattern, costs=LOGGP):
+    return finish_times(pattern, costs, pattern.work_seconds(0.0)).tolist()
+
+
+def test_plain_steps_make_the_plain_schedule():
+    pattern = rank_local(3, 0, [1, 2], 8, [0, 1], [0, 1], [0, 1], [0, 1])
+    assert pattern.ends is None
+    assert pattern.alike(Schedule.of(3, [0, 1], 0, [1, 2], 8))
+
+
+def test_a_ping_pong_may_be_one_step_of_one_rank():
+    """Rank 0 posts both and waits for both; rank 1 answers in its second step."""
+    pattern = rank_local(2, [0, 1], [1, 0], 8, [0, 1], [0, 1], [0, 0], [0, 0])
+    assert ends(pattern) == [6, 4]
+
+
+def test_goal_file_of_three_ranks():
+    """calc 5, two sends; recv then calc 1; recv (shared/schedule.md, example 3)."""
+    work = computed([(0, 0, 5.0), (1, 1, 1.0)])
+    pattern = rank_local(3, 0, [1, 2], 8, 1, 1, 0, 0, work=work)
+    assert ends(pattern) == [7, 9, 9]
+
+
+@pytest.mark.parametrize(("senders", "tokens"), [(7, 1), (7, 3), (8, 4), (9, 20)])
+def test_token_gather(senders, tokens):
+    """Sender i waits for its token in its step 0 and sends in its step 1; the root hands on a token when a message has
+    come. The price is that of the event simulator, and the root takes ⌈senders/tokens⌉ waves."""
+    rows = []
+    for sender in range(1, senders + 1):
+        wave = (sender - 1) // tokens
+        rows.append(slow_events.Message(0, sender, 0, wave, wave, 0, 0))
+        rows.append(slow_events.Message(sender, 0, 1024, 1, 1, wave, wave))
+    case = senders + 1, rows, []
+    cost = 1.0, 10.0, 2.0, 3.0, 4.0, np.nan, 0.0
+    slow = slow_events.finish_times(*case, lambda row: cost)
+    columns = np.array(
+        [[row.src, row.dst, row.bytes, row.src_step, row.src_wait, row.dst_step, row.dst_wait] for row in rows]
+    )
+    pattern = rank_local(senders + 1, *columns.T)
+    np.testing.assert_allclose(ends(pattern, Costs(1.0, 2.0, 10.0, 3.0, 4.0)), slow, rtol=1e-12)
+    assert len(np.unique(pattern.dst_wait[pattern.dst == 0])) == -(-senders // tokens)
+
+
+def test_overlap_costs_the_longer_of_communication_and_computation():
+    """Both ranks post an exchange, compute for a while, and wait for it in their next step."""
+    for compute, whole in ((2.0, 12.0), (100.0, 102.0)):
+        work = computed([(0, 0, compute), (1, 0, compute)])
+        overlapped = rank_local(2, [0, 1], [1, 0], 8, 0, 1, 0, 1, work=work)
+        assert ends(overlapped, Costs(1.0, 1.0, 10.0)) == [whole, whole]
+        one_after_the_other = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 0, 0, work=work)
+        assert ends(one_after_the_other, Costs(1.0, 1.0, 10.0)) == [12 + compute] * 2
+
+
+def test_who_waits_for_whom_in_a_deadlock():
+    cycle = "deadlock: rank 0 in step 3 waits for rank 1 in step 7, which waits for rank 0 in step 3"
+    with pytest.raises(UserError, match=cycle):
+        rank_local(2, [0, 1], [1, 0], 8, [4, 8], [4, 8], [7, 3], [7, 3])
+
+
+def test_a_wait_before_its_post_is_refused():
+    with pytest.raises(UserError, match="rank 1 receives a message in step 5 and waits for it in step 4"):
+        rank_local(2, 0, 1, 8, 5, 5, 5, 4)
+
+
+def test_an_exchange_that_sends_first_needs_short_messages():
+    """MPI keeps short ones until they are received. One may ask first: the other rank goes on to receive it."""
+    pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
+    assert ends(pattern) == [3, 3]
+    assert ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, np.nan]), answer=np.full(2, 0.5))) == [3.5, 4.5]
+    with pytest.raises(UserError, match=r"deadlock: .*: so long a message asks first"):
+        ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, 1.0]), answer=np.zeros(2)))

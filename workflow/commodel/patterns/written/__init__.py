@@ -1,0 +1,34 @@
+"""Patterns that somebody has written down: `file:PATH` in the place of an operation. What stands in a file says what it
+is; one file here reads one format."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.files.text import open_file
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.written import table
+
+PREFIX = "file:"
+AS_WRITTEN = "as-written"  # the one way to do what a file says
+
+
+def is_written(operation: str) -> bool:
+    return operation.startswith(PREFIX)
+
+
+def written(operation: str) -> Schedule:
+    """The Schedule that `file:PATH` names. A file is read again only when it has changed."""
+    path = Path(operation.removeprefix(PREFIX).strip())
+    with open_file(path) as stream:
+        state = path.stat()
+        beginning = stream.read(4096)
+    return _read(path, beginning, (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, beginning: bytes, state: tuple[int, int]) -> Schedule:
+    schedule = table.read(path)
+    if len(schedule.src) == 0:
+        raise UserError("found no message, wanted some", file=path)
+    return schedule

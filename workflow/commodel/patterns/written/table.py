@@ -1,0 +1,134 @@
+"""Reads the table of messages and local work that `commodel schedule` prints (see `playfile`). Rows may stand in any
+order; messages that a rank posts in one step are posted in theirs."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from commodel.errors import UserError, suggest
+from commodel.files.text import MIB, read_lines
+from commodel.patterns.levels import rank_local
+from commodel.patterns.playfile import COLUMNS
+from commodel.patterns.schedule import KINDS, Schedule, Work
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+
+MAX_FILE = 1024 * MIB
+NEEDED = ("step", "kind", "rank")
+LAST_STEP = 2**31 - 1
+FEW, IDLE = 1024, 16  # ranks: so many, and so many for each row, may be there without doing anything
+MESSAGE, WORK = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait"), ("step", "rank", "kind", "bytes")
+
+
+class Row:
+    """One line: its cells by column, and what is wrong with them said with the line."""
+
+    def __init__(self, path: Path, line: int, cells: dict[str, str]) -> None:
+        self.path, self.line, self.cells = path, line, cells
+
+    def error(self, column: str, wanted: str) -> UserError:
+        text = f"column {column}: found {shown(self.cells.get(column, ''))}, wanted {wanted}"
+        return UserError(text, file=self.path, line=self.line)
+
+    def whole(self, column: str, most: int, empty: int | None = None) -> int:
+        text = self.cells.get(column, "")
+        if not text and empty is not None:
+            return empty
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= most):
+            raise self.error(column, f"a whole number from 0 to {most}")
+        return int(text)
+
+    def wait(self, column: str, post: int) -> int:
+        step = self.whole(column, LAST_STEP, post)
+        if step < post:
+            raise self.error(column, "no step before the one that posts the message")
+        return step
+
+    def message(self) -> tuple[int, ...]:
+        rank, peer = self.whole("rank", MAX_COUNT - 1), self.whole("peer", MAX_COUNT - 1)
+        if rank == peer:
+            raise self.error("peer", "another rank than the sending one")
+        step = self.whole("step", LAST_STEP)
+        there = self.whole("peer_step", LAST_STEP, step)
+        waits = self.wait("wait", step), self.wait("peer_wait", there)
+        return rank, peer, self.whole("bytes", MAX_BYTES), step, waits[0], there, waits[1]
+
+    def work(self, kind: str) -> tuple[int, int, int, int, float]:
+        for column in ("wait", "peer_step", "peer_wait"):
+            if self.cells.get(column):
+                raise self.error(column, f"nothing: {kind} is done in its step")
+        bytes = self.whole("bytes", MAX_BYTES, 0) if kind != "compute" else 0
+        seconds = self.seconds() if kind == "compute" else 0.0
+        return self.whole("step", LAST_STEP), self.whole("rank", MAX_COUNT - 1), KINDS.index(kind), bytes, seconds
+
+    def seconds(self) -> float:
+        try:
+            seconds = float(self.cells.get("seconds", ""))
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds <= MAX_SECONDS:
+            raise self.error("seconds", f"a number of seconds from 0 to {MAX_SECONDS:g}")
+        return seconds
+
+
+def read(path: Path) -> Schedule:
+    messages, works = [], []
+    for row in _rows(path):
+        kind = row.cells["kind"]
+        if kind == "send":
+            messages.append(row.message())
+        elif kind in KINDS:
+            works.append(row.work(kind))
+        else:
+            raise row.error("kind", f"send, {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    columns = np.array(messages, dtype=np.int64).reshape(-1, len(MESSAGE)).T
+    src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
+    work = _work(works)
+    ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
+    if ranks > FEW + IDLE * (len(src) + len(work.rank)):
+        raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
+    try:
+        return rank_local(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
+    except UserError as error:
+        raise UserError(error.message, file=path) from None
+
+
+def _work(rows: list[tuple]) -> Work:
+    step, rank, kind, bytes, seconds = np.array(rows, dtype=float).reshape(-1, 5).T
+    return Work(step.astype(int), rank.astype(int), kind.astype(int), bytes, seconds)
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    """A line has no cell of several lines, so the lines of the file are those of the table."""
+    header: list[str] = []
+    for number, line in read_lines(path, MAX_FILE, "a table of messages"):
+        if not line.strip():
+            continue
+        cells = _cells(path, number, line)
+        if not header:
+            header = _header(path, number, cells)
+        elif len(cells) != len(header):
+            raise UserError(
+                f"found {len(cells)} cells, wanted {len(header)}: {','.join(header)}", file=path, line=number
+            )
+        else:
+            yield Row(path, number, dict(zip(header, cells, strict=True)))
+
+
+def _cells(path: Path, number: int, line: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], strict=True), [])]
+    except csv.Error as error:
+        raise UserError(f"not a line of a table: {error}", file=path, line=number) from None
+
+
+def _header(path: Path, line: int, cells: list[str]) -> list[str]:
+    for name in cells:
+        if name not in COLUMNS:
+            raise UserError(f"found column {shown(name)}; {suggest(name, COLUMNS)}", file=path, line=line)
+        if cells.count(name) > 1:
+            raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
+    if lacking := [name for name in NEEDED if name not in cells]:
+        raise UserError(f"found no column {lacking[0]}, wanted {','.join(COLUMNS)}", file=path, line=line)
+    return cells
