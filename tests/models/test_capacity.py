@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commodel.errors import UserError
 from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack
 from tests.models.test_replay import schedules
 from tests.patterns.catalogue import catalogue, point
+from tests.patterns.rank_local import built, programs
 
 
 def finish(pattern, L, o, g, capacity="finite", gamma=0.0) -> np.ndarray:
@@ -54,6 +56,13 @@ def test_never_sooner_than_without_a_limit(pattern, L, o, g):
         np.testing.assert_allclose(limited, free)
 
 
+@given(schedules(), st.integers(0, 40), st.integers(1, 40))
+def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
+    """⌈L/g⌉ is more than there are messages."""
+    limited, free = (finish(pattern, 10_000, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
+    np.testing.assert_allclose(limited, free, rtol=1e-12)
+
+
 @pytest.mark.parametrize("entry", [each for each in catalogue(7, 1000) if each.operation in ("bcast", "allgather")])
 def test_where_no_two_send_to_one_at_once_nobody_stalls(entry):
     pattern = schedule(entry)
@@ -69,3 +78,14 @@ def test_stacks_of_sizes_are_priced_as_one_by_one():
     together = family("logp").price(stack(several), values)
     alone = family("logp").price(several[0], values)
     np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(alone, (2, 2, 9)))
+
+
+@given(programs(), st.integers(0, 40), st.integers(1, 40))
+def test_ranks_that_take_later_than_others_send(program, o, g):
+    """Of rank-local steps, a network that holds all is the replay's as well."""
+    try:
+        pattern = built(*program)
+    except UserError:
+        return  # a deadlock
+    limited, free = (finish(pattern, 10_000, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
+    np.testing.assert_allclose(limited, free, rtol=1e-12)

@@ -50,6 +50,7 @@ def test_it_says_what_it_is(name):
     assert entry.probes
     assert all(probe(needed) for needed in entry.probes)
     assert all(parameter.meaning and parameter.unit in UNITS for parameter in entry.parameters)
+    assert set(entry.decides or {}) == set(entry.settings or {})
 
 
 def test_its_values_have_units_of_their_own(name):

@@ -61,6 +61,7 @@ class Family:
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
+    decides: Mapping[str, str] | None = None  # what each setting is about, for people
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
     through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
     # size of a stack where most are lost; None where no value tells what a receiver's buffer holds

@@ -64,4 +64,5 @@ FAMILY = Family(
     ignores="the size of a message; contention in the network",
     uses_bytes=False,
     settings={"capacity": ("unlimited", "finite")},
+    decides={"capacity": "Whether a sender stalls while ⌈L/g⌉ messages are under way to its receiver"},
 )

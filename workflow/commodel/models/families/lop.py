@@ -211,5 +211,10 @@ FAMILY = Family(
         "statistic": ("median", "min", "mean"),
         "latency": ("halved", "printed"),
     },
+    decides={
+        "posting": "One by one, as a list, or put into the partner's memory",
+        "statistic": "Which of the measured round trips",
+        "latency": "Whether L(n) is half of all that overheads leave, or half of the round trip less whole overheads",
+    },
     doubts=doubts,
 )

@@ -237,6 +237,13 @@ FAMILY = Family(
     fit=fit,
     price=price,
     settings=SETTINGS,
+    decides={
+        "network": "Between nodes a message goes straight to its receiver (equation 3) or is copied at both ends (2)",
+        "shared": "τ counts all transfers on a channel (equation 4), or those into one node",
+        "join": "Whether A1 joins what follows on a channel, in a rank and from stage to stage (equations 8 to 10)",
+        "rest": "What is left of a longer message goes on as it is, or is a message of its own (A2 to the letter)",
+        "rings": "Which way the transfers of the rings went that L_1 was measured with",
+    },
     doubts=doubts,
     ignores="that ranks reach a step at different times; what many messages cost their receiver beyond the channel",
 )

@@ -44,16 +44,15 @@ class _Machine:
         self.left_network: dict[int, list[float]] = defaultdict(list)  # by receiver, in the order of sending
 
     def run(self, schedule: Schedule, work: Array) -> list[float]:
-        left = [0.0] * len(schedule.src)  # when each message left its sender
-        messages = np.arange(len(left))
+        every = np.arange(len(schedule.src))
+        left = [0.0] * len(every)  # when each message left its sender
         for step in schedule.steps:
-            rows = messages[step.sent].tolist()
+            rows = range(step.sent.start, step.sent.stop)
             self._send(rows, step.src.tolist(), schedule.dst[step.sent].tolist(), left)
-            taken = messages[step.taken].tolist()
-            for arrival, rank in sorted((left[row] + self.L, schedule.dst[row]) for row in taken):
+            for arrival, rank in sorted((left[row] + self.L, schedule.dst[row]) for row in every[step.taken]):
                 begin = max(arrival, self.done[rank], self.last_in[rank] + self.g)
                 self.last_in[rank], self.done[rank] = begin, begin + self.o
-            for row in messages[step.finished].tolist():
+            for row in every[step.finished]:
                 self.done[schedule.src[row]] = max(self.done[schedule.src[row]], left[row])
             for row in range(step.work.start, step.work.stop):
                 self.done[schedule.work.rank[row]] += work[row]
