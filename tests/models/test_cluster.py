@@ -12,6 +12,7 @@ from commodel.advice.windows import gather_bounds
 from commodel.files.sets import read_parameters
 from commodel.models.families import complete, family
 from commodel.models.families.cluster import doubts, latency, through
+from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.flying import flying
 from commodel.models.pricing.values import Values
 from commodel.models.pricing.window import fewest, most, time_to_fill, transfer_ratio, window
@@ -296,6 +297,36 @@ def test_where_a_system_does_not_count_a_socket_s_losses_the_value_says_so():
     found = fitted(lambda case: -1 if case["what"] == "through" else COUNTS({**case, "what": "through"}))
     assert found.values["B_L"][0] == pytest.approx(B_L)
     assert found.notes["B_L"].startswith("the network's or the receiver's")
+
+
+def late_streams(waits, **how):
+    """The truth's streams, now and then one of them later by as much."""
+    whole = observed(replace(TRUTH, **how), "cluster")
+    streams = [
+        replace(case, seconds=np.append(case.seconds, case.seconds[0] + wait), passes=np.ones(31, dtype=int))
+        for case, wait in zip(whole.probes["stream"], [*waits, *np.zeros(99)], strict=False)
+    ]
+    return family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
+
+
+def test_the_time_out_is_what_streams_are_late_by():
+    """Of four that are late 0.2 s, or nearly, and two that are for other reasons."""
+    found = late_streams([0.199, 0.031, 0.203, 0.211, 0.0872, 0.2])
+    assert found.values["timeout"][0] == pytest.approx(0.2015)
+    assert 0.199 <= np.percentile(found.values["timeout"], 2.5) < np.percentile(found.values["timeout"], 97.5) <= 0.211
+    assert found.notes["timeout"].startswith("by which streams")
+
+
+@pytest.mark.parametrize("waits", [[], [0.2, 0.2], [0.02, 0.05, 0.1, 0.2, 0.4]])
+def test_without_streams_that_are_late_alike_the_time_out_is_the_systems(waits):
+    found = late_streams(waits)
+    assert found.values["timeout"].tolist() == [0.2] * 201
+    assert found.notes["timeout"] == "taken from Linux, not measured"
+
+
+def test_where_nothing_is_lost_nobody_waits_for_it():
+    found = late_streams([0.05, 0.05, 0.05, 0.05], site=Site(1, 12))
+    assert found.values["timeout"][0] == 0.2
 
 
 def test_with_one_receiver_the_gap_may_be_its_own():

@@ -77,6 +77,7 @@ static void *prepare(const Case *c, Run *run)
   run->finish = 0;
 #if !COMMODEL_SIMULATED
   s->fd = open_datagrams(s->rank);
+  if (s->rank == 0) s->dropped = dropped_datagrams(s->fd);
 #endif
   return s;
 }
@@ -104,12 +105,13 @@ static void send_all(State *s)
 
 static const double silence = 20e-3; /* s without an arrival, after which none is expected any more */
 
-static double counted(const State *s, int arrived)
+static double counted(State *s, int arrived)
 {
   if (s->room) return datagram_room(s->fd);
   if (!s->through) return arrived;
-  int64_t dropped = dropped_datagrams(s->fd);
-  return dropped < 0 || s->dropped < 0 ? -1 : arrived + (double)(uint32_t)(dropped - s->dropped);
+  int64_t before = s->dropped;
+  s->dropped = dropped_datagrams(s->fd);
+  return s->dropped < 0 || before < 0 ? -1 : arrived + (double)(uint32_t)(s->dropped - before);
 }
 
 /* MPI is asked only when the socket has had nothing for a millisecond, because asking takes the time in which packets
@@ -133,9 +135,9 @@ static void receive_all(State *s)
     }
   }
   if (!quiet) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
+  s->run->counted = counted(s, arrived); /* while nobody sends: the next sample's losses begin here */
   /* The others start no sooner than now, or the next sample would find them early and rank 0 late. */
   for (int i = 0; i < s->senders; i++) MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, CLOSED, MPI_COMM_WORLD));
-  s->run->counted = counted(s, arrived);
   s->run->waited = clock_now() - last;
 }
 
@@ -151,9 +153,6 @@ static void send_all(State *s)
 static void arm(void *state)
 {
   State *s = state;
-#if !COMMODEL_SIMULATED
-  if (s->rank == 0) s->dropped = dropped_datagrams(s->fd);
-#endif
   for (int i = 0; !COMMODEL_SIMULATED && s->rank == 0 && i < s->senders; i++)
     MPI_TRY(MPI_Irecv(NULL, 0, MPI_BYTE, i + 1, DONE, MPI_COMM_WORLD, &s->done[i]));
 }

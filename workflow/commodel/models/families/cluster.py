@@ -20,7 +20,7 @@ from commodel.errors import UserError
 from commodel.keys import key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
-from commodel.models.fitting.packets import background, buffer, gap, taking
+from commodel.models.fitting.packets import background, buffer, gap, taking, waiting
 from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
@@ -70,6 +70,7 @@ def fit(observed: Observed) -> Fitted:
         missing["B_L"] = reason
     else:
         values["B_L"] = held
+    waits = None if reason else waiting(observed, len(values["U_r"]))
     for name, path in COPIES.items():
         copies = observed.cases("memcopy", path=path)
         if copies.seconds[0].max() > 0:
@@ -78,8 +79,9 @@ def fit(observed: Observed) -> Fitted:
             missing[name] = "not observable: a copy takes no time there"
     values["gamma"] = local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET)
-    values["timeout"] = np.full(len(values["U_r"]), TIMEOUT)
-    notes = {"packet": "taken from Ethernet, not measured", "timeout": "taken from Linux, not measured"}
+    values["timeout"] = np.full(len(values["U_r"]), TIMEOUT) if waits is None else waits
+    seen = "taken from Linux, not measured" if waits is None else "by which streams to one rank were late now and then"
+    notes = {"packet": "taken from Ethernet, not measured", "timeout": seen}
     notes |= {"B_L": remark} if remark else {}
     notes |= {"g_s": "with but one receiver, whose pace it may be"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])

@@ -8,9 +8,13 @@ from commodel.models import Array
 from commodel.models.fitting.observed import COUNTED, Cases, Observed, at_common
 from commodel.models.fitting.regression import least_squares, mean
 from commodel.patterns.layouts import place
+from commodel.stats import resampled
 from commodel.units import format_bytes
 
 SEEN = 0.01  # of the longest: receives that take less had completed by themselves
+LATE, LEAST = 5, 5e-3  # times the usual time, and seconds: a stream later than that has waited
+ALIKE = 1.2  # the longest of waits that are the same, over the shortest
+FEWEST = 3  # of them
 LOST = 0.001  # of what was sent
 TOLD = 0.01  # of what was sent: what a socket throws away beside that is told
 
@@ -73,6 +77,22 @@ def buffer(observed: Observed) -> tuple[Array, str, str]:
     if held_at_once[0] <= 0:
         return _unseen("losses do not look like those of a buffer that is full")
     return np.maximum(held_at_once, 0), "", note
+
+
+def waiting(observed: Observed, rows: int) -> Array | None:
+    """How long a sender waits until it sends again what was lost: by so much longer than usual takes a stream to one
+    rank that has lost packets. None unless several were late, and by the same."""
+    late = []
+    for case in observed.probes.get("stream", ()):
+        usual = np.median(case.seconds)
+        more = case.seconds - usual
+        late += more[more > max(LATE * usual, LEAST)].tolist()
+    late = np.sort(late)
+    alike = [late[(late >= first) & (late <= ALIKE * first)] for first in late]
+    waits = max(alike, key=len, default=late)
+    if len(waits) < FEWEST:
+        return None
+    return resampled(waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed))
 
 
 UNCOUNTED = "the network's or the receiver's: this system does not count what a socket throws away"
