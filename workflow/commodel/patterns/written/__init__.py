@@ -7,7 +7,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.text import open_file
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import goal, table
+from commodel.patterns.written import goal, goal_binary, table
 
 PREFIX = "file:"
 AS_WRITTEN = "as-written"  # the one way to do what a file says
@@ -28,7 +28,8 @@ def written(operation: str) -> Schedule:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, beginning: bytes, state: tuple[int, int]) -> Schedule:
-    schedule = (goal if goal.is_goal(beginning) else table).read(path)
+    formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
+    schedule = next(formats, table).read(path)
     if len(schedule.src) == 0:
         raise UserError("found no message, wanted some", file=path)
     return schedule

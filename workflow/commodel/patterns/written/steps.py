@@ -75,7 +75,27 @@ def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
     place, left = longest_ways(*_all_needs(tasks, matching.other, asking=True), none)
     if left.any():
         place, _ = longest_ways(*_all_needs(tasks, matching.other, asking=False), none)
-    return _as_late_as_can_be(tasks, place) if tasks.idle.any() else place
+    place = _as_late_as_can_be(tasks, place) if tasks.idle.any() else place
+    return _in_turn(tasks, matching.round, place)
+
+
+def _in_turn(tasks: Tasks, round: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Tasks of one place take turns: none waits for a message that only a later one requires. What has to come first is
+    in an earlier round."""
+    first = np.full(len(place), len(place))  # of the tasks that require each
+    requires = tasks.moves[tasks.needs.before] & ~tasks.needs.begun
+    before, after = tasks.needs.before[requires], tasks.needs.after[requires]
+    waits = np.zeros(len(place), dtype=bool)
+    waits[after] = True
+    order = np.lexsort((np.arange(len(place)), waits, round, place, tasks.rank))
+    turn = np.empty(len(place), dtype=np.int64)
+    turn[order] = np.arange(len(place))
+    np.minimum.at(first, before, turn[after])
+    opens = np.ones(len(place) + 1, dtype=bool)
+    opens[1:-1] = (np.diff(place[order]) != 0) | (np.diff(tasks.rank[order]) != 0)
+    opens[first] = True
+    number = np.cumsum(opens)
+    return number[turn]
 
 
 def _waits(tasks: Tasks, place: np.ndarray) -> np.ndarray:
