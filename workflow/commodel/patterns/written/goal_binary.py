@@ -11,12 +11,13 @@ over and where among the followers these begin, and the same of those that follo
 the text are gone, and with them the unit of calc.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.text import MIB, read_bytes
+from commodel.files.text import MIB, bounded
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written.steps import schedule
 from commodel.patterns.written.tasks import Needs, Tasks
@@ -42,7 +43,8 @@ def read(path: Path) -> Schedule:
 
 
 def tasks(path: Path, per_second: float = 1e9) -> Tasks:
-    content = read_bytes(path, MAX_FILE, "GOAL")
+    with bounded(path, MAX_FILE, "GOAL") as stream:
+        content = stream.read(os.fstat(stream.fileno()).st_size)
     rows, followers = _blocks(path, content)
     counts = np.array([len(own) for own in rows])
     rank, followers_of = np.repeat(np.arange(len(rows)), counts), np.array([len(own) for own in followers])
