@@ -1,0 +1,78 @@
+"""What is exported as GOAL and read again says the same: prices and bytes of every pattern, plain or with steps of each
+rank's own."""
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.interchange.goal import goal
+from commodel.models.families import loggp
+from commodel.models.pricing.replay import finish_times
+from commodel.patterns.build import schedule
+from commodel.patterns.written import goal as reader
+from commodel.patterns.written import goal_binary
+from commodel.patterns.written.steps import schedule as in_steps
+from tests.interchange.goal_simulator import play
+from tests.patterns.catalogue import catalogue
+from tests.patterns.goal_files import packed
+from tests.patterns.rank_local import built, programs
+
+GAMMA = 3e-9
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("goal")
+
+
+def back(pattern, folder, gamma=0.0):
+    """Through the text; through tasks that are packed as txt2bin packs them it is the same."""
+    path = folder / "a.goal"
+    path.write_text(goal(pattern, gamma))
+    tasks = reader.tasks(path)
+    (folder / "a.bin").write_bytes(packed(tasks))
+    again, binary = reader.read(path), in_steps(goal_binary.tasks(folder / "a.bin"))
+    assert again.alike(binary)
+    assert again.bytes.tolist() == binary.bytes.tolist()
+    return again
+
+
+def ends(pattern, L, o_s, o_r, g, G, gamma=0.0):
+    """When each rank is done, by LogGP; times in ns."""
+    numbers = np.array([L, o_s, o_r, g, G]) / 1e9
+    return finish_times(pattern, loggp.costs(pattern, *numbers), pattern.work_seconds(gamma))
+
+
+whole = st.integers(0, 5000)
+
+
+@settings(max_examples=400)
+@given(programs(), st.tuples(whole, whole, whole, whole, st.integers(0, 50)), st.data())
+def test_rank_local_steps_come_back_at_the_same_price(folder, case, machine, data):
+    ranks, rows, work = case
+    sizes = np.array(data.draw(st.lists(st.integers(0, 300), min_size=len(rows), max_size=len(rows))))
+    work = [(rank, step, seconds / 1e9) for rank, step, seconds in work]
+    try:
+        pattern = built(ranks, rows, work, sizes)
+    except UserError:
+        return
+    event("plain" if pattern.ends is None else "steps of their own")
+    again = back(pattern, folder)
+    np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
+    pairs = [sorted(zip(one.src, one.dst, np.maximum(one.bytes, 1), strict=True)) for one in (pattern, again)]
+    assert pairs[0] == pairs[1]
+    assert len(play(goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize("machine", [(1000, 100, 150, 500, 2), (2500, 1500, 700, 1000, 6)])
+def test_every_pattern_comes_back_at_the_same_price(folder, ranks, machine):
+    for wanted in catalogue(ranks, 64):
+        pattern = schedule(wanted)
+        again = back(pattern, folder, GAMMA)
+        np.testing.assert_allclose(
+            ends(again, *machine), ends(pattern, *machine, gamma=GAMMA), rtol=1e-12, err_msg=str(wanted)
+        )
+        assert np.maximum(pattern.bytes, 1).sum() == again.bytes.sum()
