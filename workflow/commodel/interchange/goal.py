@@ -1,9 +1,11 @@
 """GOAL, the language of schedules that LogGOPSim plays: `goal` writes a Schedule so that it costs what LogGP says.
 
-Every step of a rank requires its step before, its local work the step's messages; its sends are chained by `irequires`
-(the next may start when this one has), since the simulator does not keep the order of equals. An empty message is
-written as one byte, which costs the same under LogGP; the simulator takes 0 bytes for 2^64. No line starts with a
-blank: txt2bin takes none. What the simulator does otherwise than LogGP stands in `commodel export goal --help`.
+What a step of a rank posts requires what the rank has waited for and done before; its local work requires what the step
+waits for. Sends are chained by `irequires` (the next may start when this one has), since the simulator does not keep
+the order of equals, and so is all that comes after a send that nothing waits for yet. A calc of 0 gathers what several
+are to require, and keeps two waits in order. An empty message is written as one byte, which costs the same under LogGP;
+the simulator takes 0 bytes for 2^64. No line starts with a blank: txt2bin takes none. What the simulator does otherwise
+than LogGP stands in `commodel export goal --help`; `patterns/written` reads GOAL.
 """
 
 from collections.abc import Iterator, Mapping

@@ -42,7 +42,7 @@ def read(path: Path) -> Schedule:
     return schedule(tasks(path))
 
 
-def tasks(path: Path, per_second: float = 1e9) -> Tasks:
+def tasks(path: Path) -> Tasks:
     with bounded(path, MAX_FILE, "GOAL") as stream:
         content = stream.read(os.fstat(stream.fileno()).st_size)
     rows, followers = _blocks(path, content)
@@ -53,9 +53,7 @@ def tasks(path: Path, per_second: float = 1e9) -> Tasks:
     kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
     needs = _needs(path, rows, followers, rank, counts, followers_of)
     elsewhere = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())
-    return Tasks(
-        path, len(counts), rank, kind, size, peer, tag, needs, per_second=per_second, elsewhere=elsewhere
-    )  # fmt: skip
+    return Tasks(path, len(counts), rank, kind, size, peer, tag, needs, elsewhere=elsewhere)
 
 
 def _blocks(path: Path, content: bytes) -> tuple[list[np.ndarray], list[np.ndarray]]:
