@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.interchange.goal import goal
 from commodel.models.families import loggp
-from commodel.models.pricing.replay import finish_times
+from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.written import goal as reader
 from commodel.patterns.written import goal_binary
@@ -76,3 +76,35 @@ def test_every_pattern_comes_back_at_the_same_price(folder, ranks, machine):
             ends(again, *machine), ends(pattern, *machine, gamma=GAMMA), rtol=1e-12, err_msg=str(wanted)
         )
         assert np.maximum(pattern.bytes, 1).sum() == again.bytes.sum()
+
+
+@settings(max_examples=300)
+@given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.3, 1.0]))
+def test_so_do_messages_that_ask_first(folder, case, seed, asking):
+    """Any costs, by the number of the message: its bytes."""
+    ranks, rows, work = case
+    columns = 40 * np.random.default_rng(seed).random((8, len(rows) + 1))
+    columns[5, columns[7] >= asking] = np.nan
+    try:
+        pattern = built(
+            ranks, rows, [(rank, step, seconds / 1e9) for rank, step, seconds in work], 1 + np.arange(len(rows))
+        )
+    except UserError:
+        return
+    first, again = (asked(one, columns) for one in (pattern, back(pattern, folder)))
+    event("deadlock" if first is None else "price")
+    assert (first is None) == (again is None)
+    if first is not None:
+        np.testing.assert_allclose(again, first, rtol=1e-12, atol=1e-9)
+
+
+def asked(pattern, columns):
+    """When each rank is done; None where some wait for ever."""
+    send, wire, receive, gap_out, gap_in, request, answer, _ = columns[:, None, pattern.bytes]
+    costs = Costs(send, receive, wire, gap_out, gap_in, request, answer)
+    try:
+        return finish_times(pattern, costs, 1e9 * pattern.work_seconds(0.0))
+    except UserError as error:
+        if "deadlock" not in error.message:
+            raise
+        return None
