@@ -45,14 +45,13 @@ def ends(pattern, L, o_s, o_r, g, G, gamma=0.0):
     return finish_times(pattern, loggp.costs(pattern, *numbers), pattern.work_seconds(gamma))
 
 
-whole = st.integers(0, 5000)
-
-
 @settings(max_examples=400)
-@given(programs(), st.tuples(whole, whole, whole, whole, st.integers(0, 50)), st.data())
-def test_rank_local_steps_come_back_at_the_same_price(folder, case, machine, data):
+@given(programs(), st.integers(0, 1 << 20))
+def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     ranks, rows, work = case
-    sizes = np.array(data.draw(st.lists(st.integers(0, 300), min_size=len(rows), max_size=len(rows))))
+    rng = np.random.default_rng(seed)
+    machine = rng.random(5) * (5000, 500, 500, 1000, 5)  # no arrivals at the same time, whose order is anyone's
+    sizes = rng.integers(0, 300, len(rows)) * rng.integers(0, 2, len(rows))
     work = [(rank, step, seconds / 1e9) for rank, step, seconds in work]
     try:
         pattern = built(ranks, rows, work, sizes)
