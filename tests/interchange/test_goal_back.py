@@ -107,3 +107,25 @@ def asked(pattern, columns):
         if "deadlock" not in error.message:
             raise
         return None
+
+
+@pytest.mark.parametrize(("ranks", "segments"), [(2, 5), (4, 20), (8, 50)])
+@pytest.mark.parametrize("machine", [(5000, 500, 1000, 1), (100, 200, 400, 3)])
+def test_chains_that_nothing_orders_pass_on_what_has_come(folder, ranks, segments, machine):
+    """A pipeline as schedgen writes it: every segment is a chain of its own. Who waited for all segments before passing
+    on the first would take `ranks` times as long. Times are the simulator's."""
+    blocks = []
+    for rank in range(ranks):
+        lines = []
+        for number in range(1, segments + 1):
+            lines += [f"r{number}: recv 9b from {rank - 1} tag 0"] if rank else []
+            lines += [f"s{number}: send 9b to {rank + 1} tag 0"] if rank + 1 < ranks else []
+            lines += [f"s{number} requires r{number}"] if 0 < rank < ranks - 1 else []
+        blocks.append("\n".join([f"rank {rank} {{", *lines, "}"]))
+    path = folder / "ring.goal"
+    path.write_text("\n".join([f"num_ranks {ranks}", *blocks]))
+    L, o, g, G = machine
+    priced = ends(reader.read(path), L, o, o, g, G).max() * 1e9
+    assert priced == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
+    one = L + 2 * o + 8 * G
+    assert priced == pytest.approx((ranks - 1) * one + (segments - 1) * (g + 8 * G), rel=1e-9)
