@@ -6,6 +6,7 @@ where the rule stopped because the interval of the median had become as narrow a
 
 import sys
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -41,8 +42,9 @@ def campaign(name: str, toolchain: str) -> None:
         (place / "params/experiments/probes.yaml").write_text(text)
         plan = make_plan("probes", place)
         batch = next(batch for batch in plan.batches if batch.cases)
-        measure(plan, batch, place / "raw" / batch.name, lambda text: None)
-        samples, _ = collect(plan, place / "raw")
+        with chdir(place):  # where a plan's platforms are looked for
+            measure(plan, batch, place / "raw" / batch.name, lambda text: None)
+        samples, _ = collect(plan, place / "raw", unfinished=True)  # the points are not measured
     told(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
 
 

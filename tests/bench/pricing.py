@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests import slow_replay
 from tests.models.synthetic import costs
+from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
 from commodel.models.families import family, given

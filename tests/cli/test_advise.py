@@ -16,6 +16,7 @@ from commodel.files.atomic import write_text
 from commodel.files.sets import write_parameters
 from commodel.interchange.rules import has
 from commodel.models.families import given
+from commodel.platforms.tools import ROOT
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
@@ -200,3 +201,26 @@ def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path
         )
         wide.append(np.log(row["high"] / row["seconds"]))
     assert wide == pytest.approx([0, 1.96 * np.log(1.1) * np.sqrt(2), 1.96 * np.log(1.1) * np.sqrt(6)])
+
+
+FAST_ETHERNET = ROOT / "params/published/cluster/fast-ethernet-16.yaml"
+GATHER = ("--operation", "gather", "--ranks", "16", "--bytes", "1MiB")
+
+
+def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
+    """The conclusion of the cluster model's paper: 15 senders at once overflow the switch."""
+    rows = json.loads(run(*GATHER, "--params", FAST_ETHERNET, "--format", "json").stdout)
+    behind = {row["choice"]: row["behind"] for row in rows}
+    assert behind["windowed:1"] < 1e-3
+    assert behind["linear"] == pytest.approx(0.2 / 1.29, rel=0.01)
+    assert rows[0]["choice"] == "windowed:1"
+    doubt = next(row["doubt"] for row in rows if row["choice"] == "linear")
+    assert doubt.startswith("loses packets: 25 % get through")
+
+
+def test_families_without_a_buffer_say_that_they_see_no_loss(params):
+    text = run(*GATHER, "--params", FAST_ETHERNET, "--params", params).stdout
+    assert "by cluster a buffer overflows and packets have to be sent again: linear 75 %" in text
+    assert "loggp does not see that" in text
+    small = run(*GATHER[:-1], "1KiB", "--params", FAST_ETHERNET, "--params", params).stdout
+    assert "overflows" not in small

@@ -18,7 +18,8 @@ BOTH = CAMPAIGN + MATRIX.replace("- axes:", "- platform: boxed\n    axes:", 1)
 
 
 @pytest.fixture
-def project(slurm, apptainer, tmp_path):
+def project(slurm, apptainer, tmp_path, monkeypatch):
+    monkeypatch.setenv("COMMODEL_TRUSTED", apptainer["COMMODEL_TRUSTED"])  # plans are made in this process
     path = f"{apptainer['PATH'].split(':')[0]}:{slurm.environment['PATH']}"
     return make_project(replace(slurm, environment=slurm.environment | apptainer | {"PATH": path}), tmp_path)
 

@@ -5,10 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from commodel.errors import UserError
 from commodel.measure import sweep as subject
 from commodel.measure.starts import Start
 from commodel.measure.sweep import Sweep, _not_the_cases_fault, sweep
+from commodel.measure.watching import TIMEOUT
 from commodel.results.unmeasured import finished
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,59 @@ def test_failures_with_a_case_done_between_them_give_up_no_other(rig, swept):
     assert finished(rig.folder)[1] == set("bdfhj")
     assert finished(rig.pass_folder(0))[0] == set("acegi")
     assert len(left) == 5
+
+
+def test_a_case_that_hung_is_marked_though_it_goes_on_while_it_is_ended(rig, monkeypatch):
+    """Open MPI wakes a stopped rank to end it: before it ends it may finish its case and begin the next one."""
+    folder, starts = rig.pass_folder(0), []
+
+    def start(argv, log, watch, settings):
+        log.write_text("")
+        starts.append(argv)
+        (folder / "a.csv").touch()
+        if len(starts) > 1:
+            (folder / "c.csv").touch()
+            return 0, ""
+        (folder / ".now").write_text("b")
+        watch.limit = 0.0
+        watch()  # sees that b has begun
+        until(lambda: watch() == TIMEOUT)
+        (folder / "b.csv").touch()
+        (folder / ".now").write_text("c")
+        return 143, TIMEOUT
+
+    monkeypatch.setattr(subject, "run", start)
+    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
+    every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
+    assert sweep(Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf), every, 0)
+    assert finished(rig.folder)[1] == {"b"}
+    assert finished(folder)[0] == {"a", "c"}
+
+
+REFUSAL = "srun: error: Unable to create step for job 2: Memory required by task is not available\n"
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.0])
+def test_slurm_that_starts_nothing_is_asked_again_for_a_while(rig, monkeypatch, patience):
+    """After an outage the controller believes for a while that the step before still holds its memory."""
+    folder, starts = rig.pass_folder(0), []
+
+    def start(argv, log, watch, settings):
+        starts.append(argv)
+        log.write_text(REFUSAL if len(starts) < 7 else "")
+        if len(starts) == 7:
+            (folder / "a.csv").touch()
+        return int(len(starts) < 7), ""
+
+    monkeypatch.setattr(subject, "run", start)
+    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
+    monkeypatch.setattr(subject, "AGAIN", 0.0)
+    monkeypatch.setattr(subject, "REFUSED", patience)
+    every = Start("player", 2, "block:2", (), ({"id": "a"},))
+    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
+    if patience:
+        assert sweep(this, every, 0)
+        assert len(starts) == 7
+    else:
+        with pytest.raises(UserError, match="Memory required by task is not available"):
+            sweep(this, every, 0)

@@ -57,6 +57,7 @@ def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> Times:
         "prtt": prtt,
         "pairprtt": prtt,
         "fan": fan,
+        "wave": lambda case: fan({**case, "direction": "out"}) + fan({**case, "direction": "in"}),
         "chain": lambda case: 2 * case["height"] * one_way(case["bytes"]),
         "work": lambda case: gamma * case["bytes"],
     }

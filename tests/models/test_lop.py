@@ -7,13 +7,16 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.fit.probes import as_parameters
-from commodel.models.families import family
+from commodel.models.families import family, read_set
+from commodel.models.families.lop import round_of
 from commodel.models.fitting.pipelines import fit_pipeline
 from commodel.models.pricing.functions import evaluate
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
+from commodel.platforms.tools import ROOT
+from commodel.price.model import Model
 from tests.models.synthetic import costs, observed, truth
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
 from tests.patterns.catalogue import point
@@ -56,6 +59,30 @@ def test_n_to_one_costs_what_the_receiver_needs(n):
     assert found == pytest.approx(overhead("isend", 1) + n * latency("isend", n))
 
 
+@pytest.mark.parametrize("p", [1, 2, 8, 64])
+def test_the_published_l_is_the_one_printed(p):
+    """Section 4.7, in µs: 4.58 + 11.23/(−0.01+p) + 0.01·(1 − e^{−0.06(p−101.31)}) − (0.52 + 0.84/(−0.12+1)) − (0.52 +
+    0.84/(−0.12+p)), whose roundings are undone: half of the printed round trip."""
+    published = Model.of_set(read_set(ROOT / "params/published/lop/infiniband-send.yaml")).values
+    trip = 9.1637 + 22.4558 / (p - 0.0140) + 0.0174 * (1 - np.exp(-0.0625 * (p - 101.3065)))
+    printed = trip / 2 - (0.52 + 0.84 / (1 - 0.12)) - (0.52 + 0.84 / (p - 0.12))
+    assert round_of(published, np.array([p])).wire[0, 0] / p == pytest.approx(printed * 1e-6)
+
+
+def test_a_list_as_printed_counts_its_overheads_twice():
+    """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
+    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop")))
+    here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
+    said = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    assert said in parameters.values["o_list.a"].note
+    as_printed = replace(parameters, settings={"posting": "list", "latency": "printed"})
+    pattern = schedule(point("bcast", "linear", ranks=65, bytes=1))
+    receiver = rtt("list", 1) / 2 - 2 * overhead("list", 1)  # of one message: all that is left
+    wanted = 64 * overhead("list", 64) + max(64 * paper, receiver)
+    assert paper < 0 < receiver
+    assert costs(LOP, pattern, as_printed, drawn=False)[0] == pytest.approx(wanted, rel=1e-3)
+
+
 def test_the_sender_is_free_when_all_is_posted():
     pattern = Schedule.of(5, 0, 0, np.arange(1, 5), 1, root=0)
     (found,) = costs(LOP, pattern, machine("isend"), drawn=False)
@@ -83,6 +110,23 @@ def test_the_smallest_round_trip_has_a_function_of_its_own():
     smallest = replace(parameters, settings={"posting": "isend", "statistic": "min"})
     (low,), (usual,) = (costs(LOP, there_and_back(8), each, drawn=False) for each in (smallest, parameters))
     assert 0.8 * usual < low < usual
+
+
+def test_the_average_has_a_function_of_its_own():
+    """Of samples with a long tail."""
+    everything = observed(truth("lop"), "lop", noise=0.0)
+    rng = np.random.default_rng(1)
+    cases = [
+        replace(case, seconds=case.seconds * (1 + (np.arange(30) < 6) + 0.001 * rng.random(30)))
+        for case in everything.probes["round"]
+    ]
+    slow = replace(everything, probes={**everything.probes, "round": cases}, _resampled={})
+    parameters = as_parameters(LOP, LOP.fit(slow))
+    average, usual = (
+        costs(LOP, there_and_back(8), replace(parameters, settings={"statistic": name}), drawn=False)[0]
+        for name in ("mean", "median")
+    )
+    assert average == pytest.approx(1.2 * usual, rel=0.02)
 
 
 def test_a_way_of_posting_that_was_not_measured_is_refused():

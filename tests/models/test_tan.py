@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from commodel.errors import UserError
 from commodel.files.sets import read_parameters
 from commodel.fit.probes import as_parameters
 from commodel.models.families import family
-from commodel.models.probes import Site
+from commodel.models.probes import Site, probe
+from commodel.patterns.layouts import place
 from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from tests.models.synthetic import observed, truth
@@ -19,6 +21,7 @@ from tests.patterns.catalogue import point
 def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     machine = truth("tan")
     times = {**machine.times, "fan": lambda case: 2e-5 + growth(case["n"])}
+    times["wave"] = lambda case: 2 * times["fan"](case)
     fitted = family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
     prices = [found.seconds for found in predict(as_parameters(family("tan"), fitted), points)]
@@ -41,3 +44,116 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
     assert [found.status.partition(":")[0] for found in predict(parameters, points)] == ["ok", "extrapolated"]
+
+
+def set_of(machine, **how):
+    return as_parameters(family("tan"), family("tan").fit(observed(machine, "tan", **how)))
+
+
+def errors(parameters, machine, leaves) -> np.ndarray:
+    """μ of a wave from N leaves to one."""
+    points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in leaves]
+    prices = np.array([found.seconds for found in predict(parameters, points)])
+    took = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
+    return np.maximum(prices / took, took / prices)
+
+
+def test_times_that_grow_in_line_with_n_are_a_line():
+    """LogGP's machine. The paper's recipe finds a parabola in them."""
+    machine, leaves = replace(truth("tan"), site=Site(130, 1)), (1, 2, 8, 32, 129, 1000)
+    parameters = set_of(machine)
+    assert parameters.forms == {"o": "linear", "o_paper": "quadratic"}
+    assert errors(parameters, machine, leaves) == pytest.approx(1, abs=1e-9)
+    as_printed = replace(parameters, settings={**parameters.settings, "recipe": "paper"})
+    assert errors(as_printed, machine, leaves).max() > 1.5
+    assert errors(set_of(machine, noise=0.03), machine, leaves) == pytest.approx(1, abs=0.02)
+
+
+LAYER, ONCE, CAB = 98e-6, 20e-6, (49.3e-6, 0.783e-6, 0.157e-6)
+
+
+def with_a_layer_below():
+    """A tree of its own over a network whose latency a ping-pong tells: equation 1 with the paper's Table I, and C."""
+
+    def o(x):
+        return CAB[0] + CAB[1] * x + CAB[2] * x**2
+
+    times = {
+        "pingpong": lambda case: 2 * LAYER,
+        "chain": lambda case: 2 * (ONCE + case["height"] * (LAYER + o(2))),
+        "fan": lambda case: ONCE + LAYER + o(case["n"] + 1),
+        "wave": lambda case: 2 * (ONCE + LAYER + o(case["n"] + 1)),
+    }
+    machine = truth("tan")
+    return replace(machine, times={**machine.times, **times}, site=Site(130, 1))
+
+
+@pytest.mark.parametrize(("noise", "close"), [(0.0, 1e-6), (0.03, 0.2)])
+def test_a_tree_over_a_layer_of_its_own_gives_equation_1_back(noise, close):
+    parameters = set_of(with_a_layer_below(), noise=noise)
+    assert parameters.forms["o"] == "quadratic"
+    wanted = dict(zip(("o.a", "o.b", "o.c"), CAB, strict=True)) | {"L": LAYER, "C": ONCE}
+    for name, value in wanted.items():
+        found = parameters.values[name]
+        assert found.value == pytest.approx(value, rel=close), name
+        if noise:
+            assert found.low <= value <= found.high, name
+
+
+def test_the_papers_recipe_by_hand():
+    """(half − L·h)/2 against h: 25 µs a level and half of C; half of a round trip less one of both: x = N."""
+    parameters = set_of(with_a_layer_below())
+    level = CAB[0] + 2 * CAB[1] + 4 * CAB[2]
+    assert parameters.values["o_paper.a"].value == pytest.approx(level / 2)
+    assert parameters.values["C_paper"].value == pytest.approx(ONCE / 2)
+    drawn = {curve.title: curve for curve in parameters.curves}
+    leaves = drawn["N-to-1, the paper's recipe"]
+    x = leaves.x[3] + 1
+    assert leaves.x_label == "N, leaves"
+    assert leaves.measured[3] == pytest.approx(ONCE + CAB[0] + CAB[1] * x + CAB[2] * x**2 - level / 2)
+    assert drawn["chain"].x == tuple(range(1, 33))
+
+
+def test_a_recipe_that_a_set_lacks_is_refused():
+    parameters = read_parameters(ROOT / "params/published/tan/cab-mrnet.yaml")
+    with pytest.raises(UserError, match="recipe paper: no o_paper in this set"):
+        predict(replace(parameters, settings={"recipe": "paper"}), [point("reduce", topology="flat:4", bytes=1024)])
+
+
+@pytest.mark.parametrize(
+    ("site", "said"),
+    [
+        (Site(130, 1), ""),
+        (Site(8, 4), ""),
+        (Site(4, 4), "up to 4 ranks on a node: of messages between nodes and within them"),
+        (Site(1, 16), "all 16 ranks on one node"),
+    ],
+)
+def test_ranks_that_share_a_node_are_told(site, said):
+    note = set_of(replace(truth("tan"), site=site)).values["o.b"].note
+    assert (said in note) if said else "node" not in note
+
+
+@pytest.mark.parametrize(("name", "value"), [("lop", "rtt.a"), ("bsp", "g")])
+def test_other_families_of_shared_nodes_tell_as_well(name, value):
+    apart, shared = (replace(truth(name), site=site) for site in (Site(16, 1), Site(4, 4)))
+    notes = [
+        as_parameters(family(name), family(name).fit(observed(machine, name))).values[value].note
+        for machine in (apart, shared)
+    ]
+    assert ["ranks on a node" in note for note in notes] == [False, True]
+
+
+@pytest.mark.parametrize("site", [Site(2, 16), Site(3, 8), Site(8, 8), Site(40, 1)])
+def test_every_hop_of_a_chain_crosses_the_network(site):
+    cases = list(probe("chain").cases("x", site, [1]))
+    assert [case.settings["height"] for case in cases] == list(range(1, min(site.ranks, 33)))
+    node = place(cases[-1].layout, cases[-1].ranks)
+    assert all(node[1:] != node[:-1])
+
+
+@pytest.mark.parametrize("name", ["fan", "wave", "round", "post"])
+def test_partners_have_a_node_each_where_there_are_nodes(name):
+    for case in probe(name).cases("x", Site(8, 8), [1]):
+        assert (case.ranks, case.layout) == (8, "block:1")
+    assert {case.ranks for case in probe(name).cases("x", Site(2, 8), [1])} == {16}

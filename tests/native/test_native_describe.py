@@ -23,7 +23,7 @@ COLUMNS = {
     "hrelation": ["procs", "h", "bytes"],
     "memcopy": ["path", "bytes"],
     "overlap": ["what", "messages", "bytes"],
-    "flood": ["senders", "packets", "bytes"],
+    "flood": ["what", "senders", "packets", "bytes"],
     "work": ["bytes"],
     "player": ["schedule", "finish"],
     "library": ["operation", "bytes"],

@@ -1,6 +1,7 @@
 """The probes that load a rank, a network or the memory, on two real ranks: their samples have the sense they claim."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ CASES = {
     "hrelation": "id,procs,h,bytes\na,2,0,8\nb,2,1,0\nc,2,3,100000",
     "overlap": "id,what,messages,bytes\na,control,0,8\nb,control,10,8\nc,user,10,0\nd,user,3,100000",
     "memcopy": "id,path,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0",
-    "flood": "id,senders,packets,bytes\na,1,1,8\nb,1,20,65507",
+    "flood": "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,1,20,65507\nc,room,1,1,8",
     "fan": "\n".join(
         ["id,direction,how,n,bytes,answer"]
         + [
@@ -48,13 +49,37 @@ def test_messages_that_have_come_cost_their_receiver_time_each(real):
 
 
 def test_datagrams_are_counted(real):
-    result = real(2, "flood", "id,senders,packets,bytes\nfew,1,2,8\nmany,1,2000,60000", "--max-seconds", 1)
+    result = real(
+        2, "flood", "id,what,senders,packets,bytes\nfew,arrived,1,2,8\nmany,arrived,1,2000,60000", "--max-seconds", 1
+    )
     assert result.code == 0, result.err
     counts = {case: [int(row["count"]) for row in result.rows(case)] for case in ("few", "many")}
     assert all(0 <= count <= 2 for count in counts["few"])
     assert max(counts["few"]) == 2
     assert all(0 < count <= 2000 for count in counts["many"])
     assert all(row["count"] == str(int(row["count"])) for row in result.rows("many"))
+
+
+FLOOD = "id,what,senders,packets,bytes\nmany,through,1,2000,20000\nfew,arrived,1,2000,20000\nroom,room,1,1,8"
+
+
+def flooded(result):
+    assert result.code == 0, result.err
+    return ([float(row["count"]) for row in result.rows(case)] for case in ("many", "few", "room"))
+
+
+def test_what_a_socket_throws_away_has_come_through(real):
+    """On one host nothing is lost on the way: what does not arrive is what the receiver's socket had no room for."""
+    through, arrived, room = flooded(real(2, "flood", FLOOD, "--max-seconds", 1))
+    assert set(room) == {float(Path("/proc/sys/net/core/rmem_default").read_text())}
+    assert min(arrived) < 2000
+    assert set(through) == {2000}
+
+
+def test_where_sockets_do_not_tell_the_host_does(start, relinked):
+    """Of all its sockets together, so that nobody else may flood one meanwhile."""
+    through, _, _ = flooded(start(2, relinked("old_kernel.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
+    assert set(through) == {2000}
 
 
 def test_copies_grow_with_their_bytes_and_caches_help(real):

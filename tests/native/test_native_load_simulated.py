@@ -127,7 +127,9 @@ def test_overlap(simulated):
 
 
 def test_a_simulated_flood_arrives_as_a_whole(simulated):
-    result = simulated(5, "flood", "id,senders,packets,bytes\na,1,1,8\nb,3,10,8\nc,4,100,1000")
+    result = simulated(
+        5, "flood", "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,3,10,8\nc,arrived,4,100,1000"
+    )
     assert result.code == 0, result.err
     for case, sent in (("a", 1), ("b", 30), ("c", 400)):
         assert {row["count"] for row in result.rows(case)} == {str(sent)}

@@ -18,7 +18,7 @@ def ring(case):
     same = case["pair"].endswith(".same")
     if same:
         return O_0 + 2 * memory(case["bytes"], case["procs"])
-    return O_1 + network(case["bytes"], case["procs"] // 2)
+    return O_1 + network(case["bytes"], case["procs"])
 
 
 def half_trip(case):

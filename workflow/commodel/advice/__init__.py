@@ -14,6 +14,7 @@ import pandas as pd
 from commodel.advice.candidates import algorithms, trees
 from commodel.advice.ground import Evidence, beside_library, deciding, doublings, library_note, on_platform, remarks
 from commodel.advice.panel import ask
+from commodel.advice.rounds import remark
 from commodel.advice.windows import gather_bounds
 from commodel.compare.vote import Trust, ballot, front, trusts
 from commodel.errors import UserError
@@ -86,6 +87,10 @@ def advise(
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes = [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
+    notes += panel.losses([point.choice for point in points])
+    if job.operation == "barrier" and "lop" in panel.prices:
+        priced = zip((point.choice for point in points), panel.prices["lop"][0], strict=True)
+        notes.append(remark(sets["lop"], job.ranks, {choice: float(seconds) for choice, seconds in priced}))
     notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
     library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
     return Advice(job, rows, trust, notes + library_note(library, size), library)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from commodel.advice.rounds import radices
 from commodel.errors import UserError
 from commodel.patterns.algorithms import Algorithm, choices
 from commodel.patterns.trees.topologies import tree
@@ -96,7 +97,9 @@ def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int])
     elif entry.argument == "W":
         values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
     elif entry.argument:
-        values = [count for count in RADICES if count < ranks]
+        values = sorted(
+            {count for count in RADICES if count < ranks} | set(radices(ranks) if entry.operation == "barrier" else ())
+        )
     else:
         values = []
     plain = [] if entry.needs_argument else [entry.choice]

@@ -15,6 +15,7 @@ from commodel.price.status import PriceStatus
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
+SEVERAL = 4  # choices that a sentence names
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Panel:
     periods: Mapping[str, np.ndarray]  # between waves; NaN where the family says nothing about a stream
     widening: Mapping[str, np.ndarray]  # beyond what was probed, as a standard deviation of a logarithm
     doubted: Mapping[str, Sequence[str]]  # what it doubts of each candidate, or ok
+    through: Mapping[str, Sequence[float]]  # the share of packets that gets through, by those who know the buffers
     silent: Mapping[str, str]  # why, by family
 
     @property
@@ -33,6 +35,24 @@ class Panel:
         by_candidate = zip(*self.doubted.values(), strict=True)
         fine = PriceStatus.OK.value
         return ["; ".join(dict.fromkeys(text for text in texts if text != fine)) for texts in by_candidate]
+
+    def losses(self, choices: Sequence[str]) -> list[str]:
+        """Which of the choices lose packets, and whose prices know nothing of that."""
+        lossy = {
+            choice: share
+            for shares in self.through.values()
+            for choice, share in sorted(zip(choices, shares, strict=True), key=lambda pair: pair[1])
+            if share < 1
+        }
+        if not lossy:
+            return []
+        named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
+        more = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
+        blind = [name for name in self.prices if name not in self.through]
+        rest = f"; {', '.join(blind)} {'does' if len(blind) == 1 else 'do'} not see that" if blind else ""
+        return [
+            f"by {', '.join(self.through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"
+        ]
 
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
@@ -66,6 +86,7 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
         {name: np.array(member.periods) for name, member in voters.items()},
         {name: np.array(member.widening) for name, member in voters.items()},
         {name: member.doubts for name, member in voters.items()},
+        {name: member.through for name, member in voters.items() if len(member.through) == len(patterns)},
         silent,
     )
 
@@ -80,6 +101,7 @@ class Member:
     periods: list[float] = field(default_factory=list)
     widening: list[float] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    through: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, parameters: ParameterSet, messages: int) -> "Member":
@@ -95,6 +117,9 @@ class Member:
         if not (np.isfinite(cost).all() and cost[0] > 0):
             raise UserError("it prices something at 0, or at no number")
         period = stream.period(self.model.estimate) if stream else None
+        sees_loss = self.model.entry.through
+        if sees_loss and (share := sees_loss(alone, self.model.estimate.values)) is not None:
+            self.through.append(float(share[0]))
         self.doubts.append(doubt)
         self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / SURE))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))

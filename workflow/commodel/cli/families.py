@@ -53,6 +53,7 @@ def about(entry: Family) -> dict[str, object]:
         "parameters": parameters,
         "probes": list(entry.probes),
         "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
+        "decides": dict(entry.decides or {}),
         "published": [path for path, _ in published(entry)],
     }
 
@@ -84,12 +85,14 @@ def sheet(entry: Family) -> str:
         "",
         *textwrap.wrap(entry.citation, 100),
         "",
-        f"equation   {entry.equation}",
+        *textwrap.wrap(entry.equation, 100, initial_indent="equation   ", subsequent_indent=" " * 11),
         *textwrap.wrap(entry.ignores, 88, initial_indent="ignores    ", subsequent_indent=" " * 11),
         f"probes     {', '.join(entry.probes)}",
         f"size       {size}",
     ]
-    lines += [f"setting    {name}: {' or '.join(allowed)}" for name, allowed in (entry.settings or {}).items()]
+    for name, allowed in (entry.settings or {}).items():
+        about = f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}"
+        lines += textwrap.wrap(about, 88, initial_indent="setting    ", subsequent_indent=" " * 11)
     lines += ["", table(parameters)] if parameters else ["", "no parameters"]
     for path, source in published(entry):
         ends = read_set(ROOT / path).bytes_range

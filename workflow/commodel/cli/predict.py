@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     "--params", type=click.Path(path_type=Path), multiple=True, help="Parameter set (YAML), fitted or published."
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="One parameter, e.g. L=2.5us or G=6ns; repeated."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="One parameter, e.g. L=2.5us or G=6ns; with or without --params a setting, e.g. posting=list; repeated.",
 )
 @pattern_options
 @click.option("--pipelined", is_flag=True, help="Time between two waves of a long stream, not of one alone (tan).")
@@ -49,18 +53,18 @@ def predict(family, params, settings, platform, pipelined, plan_file, out, style
         --operation bcast --algorithm binomial --ranks 16 --bytes 1
     """
     from commodel.files.paths import SafePath
-    from commodel.models.families import given
+    from commodel.models.families import choosing, given
     from commodel.patterns.points import Setting
     from commodel.plan.config import find, load_platform
     from commodel.price.predict import predict as price
 
-    if bool(params) == bool(settings):
-        raise UserError("give --params FILE or --set NAME=VALUE, one of the two")
+    if not (params or settings):
+        raise UserError("give --params FILE or --set NAME=VALUE")
     files = [SafePath.given(path, plan_file.parent) for path in params] if plan_file else params
-    sets = [_read(family, path) for path in files] or [given(family, settings)]
+    if plan_file and not params:
+        raise UserError("--plan takes --params, one set for each platform, not --set alone")
+    sets = [choosing(_read(family, path), settings) for path in files] or [given(family, settings)]
     if plan_file:
-        if settings:
-            raise UserError("--plan takes --params, one set for each platform, not --set")
         _price_plan(sets, plan_file, out)
         return
     setting = None

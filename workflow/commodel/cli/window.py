@@ -6,7 +6,7 @@ import click
 
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.units import expand, parse_bytes, parse_count
+from commodel.units import expand, format_seconds, parse_bytes, parse_count
 
 
 @click.command()
@@ -16,6 +16,8 @@ from commodel.units import expand, parse_bytes, parse_count
 @style_option
 def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     """Compute the window of a gather that loses nothing and keeps its receiver busy.
+
+    Also, for all senders at once: when the receiver's buffer is full, and what share of the packets gets through.
 
     \b
     commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
@@ -32,4 +34,12 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     if len(counts) * len(lengths) > MOST:
         raise UserError(f"these options mean {len(counts) * len(lengths)} jobs, wanted at most {MOST}")
     jobs = [(count, size) for count in counts for size in lengths]
-    show([{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs], style)
+    rows = [{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs]
+    show([_row(row) for row in rows] if style == "table" else rows, style)
+
+
+def _row(row: dict) -> dict:
+    after, share, rule = (row.pop(name) for name in ("full_after", "through", "rule"))
+    row["all at once"] = "-" if share is None else f"{100 * share:.0f} % get through"
+    row["full after"] = "-" if after is None else format_seconds(after)
+    return row | {"rule": rule}

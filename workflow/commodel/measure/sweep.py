@@ -5,6 +5,7 @@ others nothing. What goes wrong before any case began is no case's fault, and en
 """
 
 import os
+import time
 from dataclasses import dataclass
 
 from commodel.errors import UserError
@@ -19,7 +20,9 @@ from commodel.results import unmeasured
 from commodel.results.attempts import OwnAttempt
 
 EXIT_USER = 2  # of the programs, where the launcher passes it on
-IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up; or starts
+IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
+REFUSED = 180.0  # seconds for which Slurm may refuse to start anything: after an outage it learns late what has ended
+AGAIN = 5.0  # seconds between two starts then
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Sweep:
 
 def sweep(this: Sweep, start: Start, number: int) -> bool:
     """Measures what is left of a start in a pass. False: the batch's time is over."""
-    folder, failures, suspect, not_started = this.rig.pass_folder(number), 0, "", 0
+    folder, failures, suspect, waiting = this.rig.pass_folder(number), 0, "", 0.0
     turn = f" in pass {number + 1} of {this.rig.passes}" if this.rig.passes > 1 else ""
     while (left := _left(this.rig, start, number)).rows:
         heed_stop()
@@ -44,17 +47,24 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
         settings = this.rig.how.settings(os.geteuid())
         code, stopped = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
+        case = watch.case if stopped == TIMEOUT else case_at(folder)
+        if (
+            stopped == TIMEOUT and case in left.ids
+        ):  # Open MPI wakes a stopped rank to end it, and it goes on for a while
+            (folder / f"{case}.csv").unlink(missing_ok=True)
         unfinished = _left(this.rig, start, number).ids
-        case, advanced = case_at(folder), len(unfinished) < len(left.rows)
-        not_started = 0 if case or advanced or not refused(printed(this.rig.log(start))) else not_started + 1
+        advanced = len(unfinished) < len(left.rows)
+        nothing_started = not (case or advanced) and refused(printed(this.rig.log(start)))
         if (code or stopped or unfinished) and this.rig.how.end:
-            this.rig.how.end(this.rig.starter, not_started > 0)
+            this.rig.how.end(this.rig.starter, nothing_started)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if stopped == BUDGET:
             return False
-        if 0 < not_started < IN_A_ROW:
-            continue  # Slurm has answered again by now, and the steps before are gone
+        if nothing_started and time.monotonic() < (waiting := waiting or time.monotonic() + REFUSED):
+            time.sleep(AGAIN)
+            continue
+        waiting = 0.0
         complaint = last_words(this.rig.log(start))
         if _not_the_cases_fault(this.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case

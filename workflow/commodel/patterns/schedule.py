@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from commodel.errors import UserError
 
 MAX_ROWS = 50_000_000
+MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 KINDS = ("reduce", "copy", "compute")  # of local work; the index is what the column holds
 
 
@@ -137,6 +138,11 @@ class Schedule:
     def placed(self, node: np.ndarray) -> "Schedule":
         return replace(self, node=np.asarray(node))
 
+    @cached_property
+    def channel(self) -> np.ndarray:
+        """Which way each message takes, by where its ranks sit."""
+        return np.where(self.node[self.src] == self.node[self.dst], MEMORY, NETWORK)
+
     @property
     def src_wait(self) -> np.ndarray:
         return self.step if self.ends is None else self.ends.src_wait
@@ -214,6 +220,7 @@ class Step:
         self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
         self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
+        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # of the taken ones
         self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
         self.openers = schedule.dst[self.opened] if ends else self.dst
 

@@ -7,8 +7,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <linux/sock_diag.h>
+#endif
 #include <netdb.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -101,6 +105,59 @@ bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample)
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     DIE("cannot receive datagrams: %s", strerror(errno));
   return got == (ssize_t)bytes && memcmp(buffer, &sample, sizeof sample) == 0;
+}
+
+#ifdef SO_MEMINFO
+
+/* The counter that SO_RXQ_OVFL puts beside a datagram, without waiting for one that comes after the last loss. */
+static int64_t dropped_by_socket(int fd)
+{
+  uint32_t about[SK_MEMINFO_VARS];
+  socklen_t length = sizeof about;
+  if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, about, &length) != 0) return -1;
+  return length > SK_MEMINFO_DROPS * sizeof about[0] ? about[SK_MEMINFO_DROPS] : -1;
+}
+
+#else
+
+static int64_t dropped_by_socket(int fd)
+{
+  (void)fd;
+  return -1;
+}
+
+#endif
+
+/* All sockets of this host together: the two lines "Udp:" have names, then numbers. */
+static int64_t dropped_by_host(void)
+{
+  char names[1024], numbers[1024];
+  int64_t dropped = -1;
+  FILE *file = fopen("/proc/net/snmp", "r");
+  if (!file) return -1;
+  while (dropped < 0 && fgets(names, sizeof names, file)) {
+    if (strncmp(names, "Udp: ", 5) != 0 || !fgets(numbers, sizeof numbers, file)) continue;
+    char *next_name, *next_number, *name = strtok_r(names, " \n", &next_name);
+    char *number = strtok_r(numbers, " \n", &next_number);
+    for (; name && number; name = strtok_r(NULL, " \n", &next_name), number = strtok_r(NULL, " \n", &next_number))
+      if (strcmp(name, "RcvbufErrors") == 0) dropped = (int64_t)(uint32_t)strtoull(number, NULL, 10);
+  }
+  fclose(file);
+  return dropped;
+}
+
+int64_t dropped_datagrams(int fd)
+{
+  int64_t dropped = dropped_by_socket(fd);
+  return dropped >= 0 ? dropped : dropped_by_host();
+}
+
+int datagram_room(int fd)
+{
+  int bytes;
+  socklen_t length = sizeof bytes;
+  if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) != 0) DIE("UDP socket has no size: %s", strerror(errno));
+  return bytes;
 }
 
 bool await_datagram(int fd, int milliseconds)

@@ -15,6 +15,13 @@ void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sa
 /* True when one of this sample has come; false when there is none, or one of another sample or from somebody else. */
 bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample);
 
+/* How many datagrams the receiver's own socket has thrown away so far, for want of room: they have come through the
+ * network. Modulo 2^32; -1 where the system does not tell. */
+int64_t dropped_datagrams(int fd);
+
+/* Bytes that the receiver's socket holds, the system's own included. */
+int datagram_room(int fd);
+
 /* Sleeps until something has come; false when nothing has for that long. */
 bool await_datagram(int fd, int milliseconds);
 

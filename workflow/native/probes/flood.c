@@ -1,24 +1,34 @@
 /* flood: ranks 1..senders send `packets` datagrams of `bytes` each to rank 0, as fast as they can, over UDP.
  *
- * count is how many of the senders * packets arrive; nothing is sent again. Seconds run from the common start until the
+ * count is one of three, and nothing is sent again:
+ *
+ *   arrived  how many of the senders * packets rank 0 receives
+ *   through  these, and those that its own socket has thrown away for want of room, which have come through the network;
+ *            -1 where the system does not tell of them
+ *   room     bytes that its socket holds, the system's own included; the system's default
+ *
+ * Seconds run from the common start until the
  * last of them has come (0 if none has). Rank 0 goes on listening until all have come, or until nothing has for a while
  * after every sender has said by MPI that it is done; that wait is not in the sample. Every datagram carries the number
- * of its sample, so that one left over from an earlier sample is not counted. Receive buffers are the system's default.
+ * of its sample, so that one left over from an earlier sample is not counted.
  *
  *   T = L + o_s + o_r + (s-1) G + (senders packets - 1) max(g, o_r) without loss, for short packets under LogGP
  *
- * The simulated network has no UDP: there the packets are MPI messages, which all arrive, and count is what was sent.
+ * The simulated network has no UDP: there the packets are MPI messages, which all arrive, and count is what was sent, of
+ * room 0.
  *
- *   mpiexec -n 3 flood --cases cases.csv --out samples        cases.csv: id,senders,packets,bytes
+ *   mpiexec -n 3 flood --cases cases.csv --out samples        cases.csv: id,what,senders,packets,bytes
  */
 #include "datagrams.h"
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { SENDERS_COLUMN, PACKETS_COLUMN, BYTES_COLUMN, TAG = 0, DONE = 1, CLOSED = 2 };
+enum { WHAT_COLUMN, SENDERS_COLUMN, PACKETS_COLUMN, BYTES_COLUMN, TAG = 0, DONE = 1, CLOSED = 2 };
 static const Column columns[] = {
+    {"what", "", "arrived, through or room", WORD},
     {"senders", "1", "ranks that send to rank 0, from 1", COUNT},
     {"packets", "1", "datagrams of each sender, from 1", COUNT},
     {"bytes", "B", "size of each datagram, 8 to 65507", BYTES},
@@ -28,13 +38,18 @@ typedef struct {
   Run *run;
   int rank, senders, packets, bytes;
   int fd;
+  bool through, room; /* what is counted; else what arrives */
   uint64_t sample;
+  int64_t dropped; /* by rank 0's socket before this sample */
   char *buffer;
   MPI_Request *done; /* rank 0: one of every sender */
 } State;
 
 static void check(const Case *c, int ranks)
 {
+  const char *what = c->fields[WHAT_COLUMN].text;
+  if (strcmp(what, "arrived") != 0 && strcmp(what, "through") != 0 && strcmp(what, "room") != 0)
+    case_error(c, "what", what, columns[WHAT_COLUMN].meaning);
   const Field *senders = &c->fields[SENDERS_COLUMN], *packets = &c->fields[PACKETS_COLUMN];
   const Field *bytes = &c->fields[BYTES_COLUMN];
   if (senders->count < 1) case_error(c, "senders", senders->text, "a whole number from 1");
@@ -51,6 +66,8 @@ static void *prepare(const Case *c, Run *run)
   State *s = allocate(1, sizeof *s);
   s->run = run;
   s->rank = run->rank;
+  s->through = strcmp(c->fields[WHAT_COLUMN].text, "through") == 0;
+  s->room = strcmp(c->fields[WHAT_COLUMN].text, "room") == 0;
   s->senders = (int)c->fields[SENDERS_COLUMN].count;
   s->packets = (int)c->fields[PACKETS_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
@@ -71,7 +88,7 @@ static void receive_all(State *s)
   int all = s->senders * s->packets;
   for (int i = 0; i < all; i++)
     MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  s->run->counted = all;
+  s->run->counted = s->room ? 0 : all;
 }
 
 static void send_all(State *s)
@@ -86,6 +103,14 @@ static void send_all(State *s)
 #else
 
 static const double silence = 20e-3; /* s without an arrival, after which none is expected any more */
+
+static double counted(const State *s, int arrived)
+{
+  if (s->room) return datagram_room(s->fd);
+  if (!s->through) return arrived;
+  int64_t dropped = dropped_datagrams(s->fd);
+  return dropped < 0 || s->dropped < 0 ? -1 : arrived + (double)(uint32_t)(dropped - s->dropped);
+}
 
 /* MPI is asked only when the socket has had nothing for a millisecond, because asking takes the time in which packets
  * get lost; and who waits asleep leaves the processor to senders that share it. */
@@ -110,7 +135,7 @@ static void receive_all(State *s)
   if (!quiet) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
   /* The others start no sooner than now, or the next sample would find them early and rank 0 late. */
   for (int i = 0; i < s->senders; i++) MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, CLOSED, MPI_COMM_WORLD));
-  s->run->counted = arrived;
+  s->run->counted = counted(s, arrived);
   s->run->waited = clock_now() - last;
 }
 
@@ -126,6 +151,9 @@ static void send_all(State *s)
 static void arm(void *state)
 {
   State *s = state;
+#if !COMMODEL_SIMULATED
+  if (s->rank == 0) s->dropped = dropped_datagrams(s->fd);
+#endif
   for (int i = 0; !COMMODEL_SIMULATED && s->rank == 0 && i < s->senders; i++)
     MPI_TRY(MPI_Irecv(NULL, 0, MPI_BYTE, i + 1, DONE, MPI_COMM_WORLD, &s->done[i]));
 }
@@ -153,7 +181,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "flood", .title = "Datagrams until some are lost", .kind = "probe",
-      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = ALL_TOGETHER, .counts = true,
+      .columns = columns, .ncolumns = 4, .min_ranks = 2, .timing = ALL_TOGETHER, .counts = true,
       .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

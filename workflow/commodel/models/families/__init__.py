@@ -14,7 +14,7 @@ from commodel.keys import key, parse
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
-from commodel.models.pricing.functions import FORM_NAMES, FORMS, PIECEWISE, TABLE, coefficient_unit, takes, text
+from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -61,7 +61,10 @@ class Family:
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
+    decides: Mapping[str, str] | None = None  # what each setting is about, for people
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
+    through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
+    # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
 
@@ -114,9 +117,9 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
     for function, form in forms.items():
         if form not in FORM_NAMES:
             raise UserError(f"family {entry.name}, form of {function}: found '{form}'; {suggest(form, FORM_NAMES)}")
-        for letter in ("a", *FORMS[form].coefficients) if form in FORMS else ():
+        for letter in needed(form, function, names):
             if key(function, letter) not in names:
-                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {FORMS[form].text}")
+                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {text(form)}")
     for name in names:
         function = parse(name).function
         form = forms.get(function, "constant")
@@ -135,14 +138,13 @@ def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
 
 
-def given(name: str, settings: Sequence[str]) -> ParameterSet:
-    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone."""
+def given(name: str, texts: Sequence[str]) -> ParameterSet:
+    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
+    setting's value is one of those that the family has for it."""
     entry = family(name)
+    settings, rest = _settings(entry, texts)
     texts: dict[str, str] = {}
-    for setting in settings:
-        called, equals, value = (part.strip() for part in setting.partition("="))
-        if not equals:
-            raise UserError(f"found '{setting}', wanted NAME=VALUE")
+    for called, value in rest:
         parameter = entry.by_name.get(parse(called).parameter)
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
@@ -160,9 +162,36 @@ def given(name: str, settings: Sequence[str]) -> ParameterSet:
         except UserError as error:
             raise UserError(error.found, key=called) from None
         values[called] = Estimate(number, wanted, number, number)
-    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms)
+    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
     complete(entry, Values.of(parameters))
     return parameters
+
+
+def choosing(parameters: ParameterSet, texts: Sequence[str]) -> ParameterSet:
+    """The same set read another way: `NAME=VALUE` texts of settings."""
+    entry = family(parameters.family)
+    settings, rest = _settings(entry, texts)
+    if rest:
+        known = entry.settings or {}
+        hint = suggest(rest[0][0], known) if known else "it has none"
+        raise UserError(f"--set {rest[0][0]} beside --params: wanted a setting of family {entry.name}; {hint}")
+    changed = replace(parameters, settings={**parameters.settings, **settings})
+    complete(entry, Values.of(changed))
+    return changed
+
+
+def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Of `NAME=VALUE` texts those that choose a variant of the family, and the others in their parts."""
+    pairs = []
+    for pair in texts:
+        called, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise UserError(f"found '{pair}', wanted NAME=VALUE")
+        pairs.append((called, value))
+    known = entry.settings or {}
+    return {called: value for called, value in pairs if called in known}, [
+        (called, value) for called, value in pairs if called not in known
+    ]
 
 
 def read_set(path: AnyPath) -> ParameterSet:

@@ -12,6 +12,7 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import choose_form, least_squares, line, mean
+from commodel.models.fitting.sharednodes import sharing
 from commodel.models.pricing.functions import evaluate, text
 from commodel.models.pricing.supersteps import longest_work, most_rows
 
@@ -28,6 +29,8 @@ def fit(observed: Observed) -> Fitted:
     counts = np.unique(ranks)
     notes = {"l": f"probed with {counts[0]:.0f} to {counts[-1]:.0f} ranks"}
     unknown = {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
+    if shared := sharing(steps):
+        notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
     coefficients = least_squares([h, *(ranks == count for count in counts)], time, weights)
     g, waits = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]
 
@@ -51,9 +54,10 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
-    h = sum(max(most_rows(step.sends), most_rows(step.receives)) for step in schedule.steps)
+    ends = [step for step in schedule.steps if len(step.dst) or step.work.stop > step.work.start]
+    h = sum(max(most_rows(step.senders), most_rows(step.receives)) for step in ends)
     w = longest_work(schedule, schedule.work_seconds(values["gamma"]))
-    total = h * values["g"] + len(schedule.steps) * wait + w[..., None]
+    total = h * values["g"] + len(ends) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
 
 

@@ -8,18 +8,16 @@ entered the step, so an idle pair loses 2·L + 2·o; LogGPS has other terms ther
 """
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.regression import line, mean, segments
-from commodel.models.fitting.roundtrips import network, round_trips
+from commodel.models.fitting.regression import line, mean
+from commodel.models.fitting.roundtrips import NEVER, last_before_jump, network, round_trips
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.units import format_bytes
 
-NEVER = np.inf  # bytes: no message asks first
 DROP = 0.8  # of the highest overhead so far: below, an overhead is another protocol's
 
 
@@ -65,19 +63,6 @@ def fit(observed: Observed) -> Fitted:
     if missed := trips.misses(one_way):
         notes["O"] = f"one number for all sizes: with G and O {missed}"
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=rest.unknown, curves=curves, missing=missing)
-
-
-def last_before_jump(size: Array, time: Array, least: float) -> float:
-    """The last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it does
-    not. A mere change of slope is no jump: it is small at one of them."""
-    weights = 1 / time[0] ** 2
-    pieces = segments(size, time[:1], weights)
-    lines = [(size[piece], *line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
-    for (below, a, b), (above, a_next, b_next) in pairwise(lines):
-        jump = min(a_next[0] - a[0] + (b_next[0] - b[0]) * edge for edge in (below[-1], above[0]))
-        if jump >= least:
-            return below[-1]
-    return NEVER
 
 
 def price(schedule: Schedule, values: Values) -> Array:

@@ -5,6 +5,10 @@
 Fitted from the smallest message measured, and good for messages that take up to a tenth longer. o is the mean of the
 two overheads; L is what is left of half a round trip when both are taken off (LogP's own definition is an upper bound,
 this is the median).
+
+LogP's network holds ⌈L/g⌉ messages to a processor, and a sender stalls that would exceed it. A set may ask for that
+(`capacity: finite`): the receiver of many loses nothing by it, its senders do. By default nobody stalls, as in most
+uses of LogP, and as networks with buffers behave.
 """
 
 import numpy as np
@@ -12,6 +16,7 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import NO_LATENCY, round_trips
+from commodel.models.pricing import capacity
 from commodel.models.pricing.replay import Costs, finish_times
 
 
@@ -34,6 +39,8 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     L, o, g = values["L"], values["o"], values["g"]
+    if values.settings.get("capacity") == "finite":
+        return capacity.finish_times(schedule, {"L": L, "o": o, "g": g}, schedule.work_seconds(values["gamma"]))
     costs = Costs(send=o, receive=o, wire=L, gap_out=g, gap_in=g)
     return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
 
@@ -56,4 +63,6 @@ FAMILY = Family(
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6},
     ignores="the size of a message; contention in the network",
     uses_bytes=False,
+    settings={"capacity": ("unlimited", "finite")},
+    decides={"capacity": "Whether a sender stalls while ⌈L/g⌉ messages are under way to its receiver"},
 )

@@ -16,6 +16,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.regression import line
 from commodel.models.pricing.replay import Costs, finish_times
+from commodel.patterns.schedule import MEMORY
 
 COPY = "ctm"
 
@@ -48,7 +49,7 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     """The transfers of a message follow one another, and so do the messages of a rank."""
-    apart = schedule.node[schedule.src] != schedule.node[schedule.dst]
+    apart = schedule.channel != MEMORY
     network = values.at("o_net", schedule.bytes) + values["l_net"]
     message = 2 * values.at("o_mem", schedule.bytes) + np.where(apart, network, 0)
     costs = Costs(wire=message, gap_out=message, gap_in=message)
@@ -56,7 +57,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    within = np.any(schedule.node[schedule.src] == schedule.node[schedule.dst])
+    within = np.any(schedule.channel == MEMORY)
     free = not any(np.any(draws) for name, draws in values.numbers.items() if parse(name).parameter == "o_mem")
     return "messages within a node are free: no time of a copy is known" if within and free else ""
 

@@ -5,21 +5,32 @@
 
 On a schedule, a rank's combine phase is the longest run of receives between two of its sends, and x the messages in it.
 L is the **average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
+Where a tree has a layer below it, as MRNet has TCP, o's constant is what the tree adds to that layer's L in a level;
+where trees and ping-pongs are of one layer, as here, a chain is ping-pongs one after the other, so that o(2) is near 0
+and o's constant below it. Only L + o is a cost.
+
+A set fitted here has o twice: from chain and N-to-1 together, and by the paper's own recipe (`recipe: paper`), which
+forces the N-to-1 curve through the origin, halves round trips and reads o(x+1) off a curve over x: where times grow
+exactly in line with N, it finds a parabola.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from commodel.errors import UserError
 from commodel.keys import key
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.regression import choose_form, line, mean, shape_coefficients
+from commodel.models.fitting.sharednodes import sharing
+from commodel.models.fitting.trees import SHAPES, fit_trees
 from commodel.models.pricing.functions import FORMS, evaluate, text
 from commodel.parameters import Curve
 
-SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
+SECONDS = "time / s"
+LEAVES = ("N, leaves", SECONDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +46,12 @@ class Chain:
 
 
 def chain_experiment(observed: Observed) -> Chain:
-    """Half the round trip, less the latencies, halved again (a send and a receive a level), against height: the slope
-    is the constant of o, an intercept above 0 is C. From medians: a mean of waves on a shared machine measures its
-    other users."""
+    """The paper's: half the round trip, less the latencies, halved again (a send and a receive a level), against
+    height: the slope is the constant of o, an intercept above 0 is C. From medians: a mean of waves on a shared
+    machine measures its other users."""
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
-    L = observed.cases("pingpong", statistic="mean", bytes=packet).seconds[:, 0] / 2
+    L = latency(observed, packet)
     height, wave = chain["height"].astype(float), chain.seconds / 2
     overhead = (wave - L[:, None] * height) / 2
     overhead = np.where(np.abs(overhead) < 1e-12 * wave, 0.0, overhead)  # rounding, where simulations are exact
@@ -53,46 +64,96 @@ def chain_experiment(observed: Observed) -> Chain:
     for name, draws in (("C", C), ("a", a)):
         if draws[0] == 0:
             unknown.setdefault(name, "not told apart from 0: the round trip explains the whole chain")
-    evidence = line_curve("chain", height, overhead, C, a, "C + a·height", ("height", "time / s"))
+    evidence = line_curve("chain", height, overhead, C, a, "C + a·height", ("height", SECONDS))
     return Chain(packet, L, C, a, unknown, evidence)
 
 
 def fit(observed: Observed) -> Fitted:
-    """The paper's two experiments, section IV. N-to-1: time less one latency and one overhead, against x+1 as
-    equation 1 evaluates it; the best shape by AICc."""
-    chain = chain_experiment(observed)
-    L, a, packet = chain.L, chain.a, chain.packet
-    unknown = {name.replace("a", "o.a"): reason for name, reason in chain.unknown.items()}
+    """Chain and N-to-1 together (see `trees`), with C, and with a constant of o that is what a level takes beyond L.
+    Beside it the paper's own recipe, where its N-to-1 experiment was made."""
+    chain = observed.cases("chain")
+    packet = int(chain["bytes"][0])
+    L = latency(observed, packet)
     fan = observed.cases("fan", direction="in", bytes=packet)
-    handled = fan["n"] + 1.0
-    contention = fan.seconds - (L + a)[:, None]
-    weights = 1 / fan.seconds[0] ** 2
-    form, scores = choose_form(SHAPES, handled, contention, weights)
-    if not scores:
-        form = "constant"
+    height, leaves, wave = chain["height"].astype(float), fan["n"].astype(float), chain.seconds / 2
+    trees = fit_trees(height, wave, leaves, fan.seconds)
+    letters = FORMS[trees.form].coefficients
+    values = {"L": L, "o.a": trees.level - L - trees.below, "g": np.zeros_like(L), "C": trees.C}
+    values |= {key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
+    notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
+    if values["o.a"][0] < 0:
+        notes["o.a"] = "below 0, as L holds what a phase pays once: only L + o is a cost"
+    if not trees.seen:
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
-        a = a + np.maximum(mean(contention), 0)
-    coefficients = shape_coefficients(form, handled, contention, weights)
-    letters = FORMS[form].coefficients
-    o = {"o.a": a} | {key("o", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
+    if trees.C[0] == 0:
+        unknown["C"] = "not told apart from 0: the levels explain the whole wave"
+    if len(set(chain["height"].tolist())) == 1:
+        unknown["C"] = "not told apart from o: chains of one height only were measured"
+    if shared := sharing(fan):  # every hop of a chain is between nodes
+        notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
+    forms, count = {"o": trees.form}, len(letters) + 2
+    curves = [
+        curve("chain", height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS)),
+        curve("N-to-1", leaves, fan.seconds[0], trees.fan, f"C + L + {text(trees.form)}, x = N + 1", count, LEAVES),
+    ]
+    if observed.probes.get("wave"):
+        own = paper_recipe(observed, packet)
+        values |= own.values
+        forms |= own.forms
+        unknown |= own.unknown
+        curves += own.curves
+    missing = {} if "o_paper.a" in values else {"o_paper": "no round trip of N-to-1 was measured (probe wave)"}
+    settings = {"fan_in": int(fan["n"].max())}
+    return Fitted(values, (packet, packet), forms, notes, unknown, tuple(curves), settings, missing)
 
-    fitted = L[0] + evaluate(form, "o", {name: draws[0] for name, draws in o.items()}, handled)
-    title = f"L + {text(form)}, x = senders + 1"
-    n_to_1 = curve("N-to-1", fan["n"], fan.seconds[0], fitted, title, len(letters) + 1, ("senders", "time / s"))
-    values = {"L": L, "o.a": a, "g": np.zeros_like(L), "C": chain.C} | o
-    notes = {"g": "left at 0: part of o, as in the paper"}
-    curves = (chain.evidence, n_to_1)
-    return Fitted(values, (packet, packet), {"o": form}, notes, unknown, curves, {"fan_in": int(fan["n"].max())})
+
+def latency(observed: Observed, packet: int) -> Array:
+    return observed.cases("pingpong", statistic="mean", bytes=packet).seconds[:, 0] / 2
+
+
+def paper_recipe(observed: Observed, packet: int) -> Fitted:
+    """Section IV as it stands. The root asks for a wave and half of the round trip counts; less one latency and one
+    overhead of a level it is drawn against N, and the best shape through the origin by AICc is taken for o(x) of x = N,
+    though equation 1 has o(x+1)."""
+    chain = chain_experiment(observed)
+    rounds = observed.cases("wave", bytes=packet)
+    leaves, half = rounds["n"].astype(float), rounds.seconds / 2
+    contention, weights = half - (chain.L + chain.a)[:, None], 1 / half[0] ** 2
+    form, scores = choose_form(SHAPES, leaves, contention, weights)
+    a = chain.a
+    if not scores:
+        form, a = "constant", a + np.maximum(mean(contention), 0)
+    coefficients = shape_coefficients(form, leaves, contention, weights)
+    letters = FORMS[form].coefficients
+    values = {"C_paper": chain.C, "o_paper.a": a}
+    values |= {key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
+    own = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
+    grown = evaluate(form, "o", {"o.a": 0.0, **own}, leaves)
+    title = f"{text(form)} through the origin, x = N"
+    n_to_1 = curve("N-to-1, the paper's recipe", leaves, contention[0], grown, title, len(letters), LEAVES)
+    unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
+    curves = replace(chain.evidence, title="chain, the paper's recipe"), n_to_1
+    return Fitted(values, (packet, packet), {"o_paper": form}, unknown=unknown, curves=curves)
+
+
+def _function(values: Values) -> tuple[str, str]:
+    """The names of o and C by the recipe that the set chooses."""
+    if values.settings.get("recipe", "joint") == "joint":
+        return "o", "C"
+    if "o_paper" not in values.functions:
+        raise UserError("family tan, recipe paper: no o_paper in this set, wanted o_paper.a and so on")
+    return "o_paper", "C_paper" if "C_paper" in values else "C"
 
 
 def price(schedule: Schedule, values: Values) -> Array:
     """Walks the steps: when each rank is ready, its phases closing when it sends, and at the end."""
-    ready = np.broadcast_to(values["C"], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
+    o, C = _function(values)
+    ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     latest = np.full_like(ready, -np.inf)  # of what came in since
     sent = np.empty((*values.lead, len(schedule.src)))  # when each message was
     for step, (ranks, count) in zip((*schedule.steps, None), _phases(schedule), strict=True):
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
-        ready[..., ranks] = values["L"] + values.at("o", count + 1) + values["g"] + waited
+        ready[..., ranks] = values["L"] + values.at(o, count + 1) + values["g"] + waited
         latest[..., ranks] = -np.inf
         if step is None:
             break
@@ -106,7 +167,8 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 def pipelined(schedule: Schedule, values: Values) -> Array:
     """The node that handles the most messages in a combine phase sets the pace, whatever the height of the tree."""
-    return (values["L"] + values.at("o", np.array([_most(schedule) + 1.0])) + values["g"])[..., 0]
+    o, _ = _function(values)
+    return (values["L"] + values.at(o, np.array([_most(schedule) + 1.0])) + values["g"])[..., 0]
 
 
 def _phases(schedule: Schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -149,12 +211,16 @@ FAMILY = Family(
         Parameter("o", "s", "time to handle x+1 messages in one combine phase", argument="x"),
         Parameter("g", "s", "gap between messages", default=0.0),
         Parameter("C", "s", "one-time cost of a wave", default=0.0),
+        Parameter("o_paper", "s", "o(x) by the paper's own recipe", argument="x", optional=True),
+        Parameter("C_paper", "s", "C by the paper's own recipe", optional=True),
     ),
-    probes=("pingpong", "chain", "fan"),
+    probes=("pingpong", "chain", "fan", "wave"),
     fit=fit,
     price=price,
     pipelined=pipelined,
     doubts=doubts,
+    settings={"recipe": ("joint", "paper")},
+    decides={"recipe": "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)"},
     from_points={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,

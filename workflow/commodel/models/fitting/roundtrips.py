@@ -7,19 +7,21 @@ PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d above the gap · a receive that start
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from commodel.keys import Pair
 from commodel.models import Array
 from commodel.models.fitting.observed import Observed, at_common
-from commodel.models.fitting.regression import line, mean
+from commodel.models.fitting.regression import line, mean, segments
 from commodel.units import format_bytes
 
 BURST = 16
 KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late: all that is asked of a size
 NO_LATENCY = "not told apart from 0: the overheads alone take longer than half a round trip"
 SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
+NEVER = np.inf  # bytes: no message asks its receiver first
 MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
 
 
@@ -124,3 +126,27 @@ def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Networ
     if not L[0]:
         unknown["L"] = NO_LATENCY
     return Network(L, g, G, notes, unknown)
+
+
+def last_before_jump(size: Array, time: Array, least: float) -> float:
+    """The last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it does
+    not. A mere change of slope is no jump: it is small at one of them."""
+    weights = 1 / time[0] ** 2
+    pieces = segments(size, time[:1], weights)
+    lines = [(size[piece], *line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
+    for (below, a, b), (above, a_next, b_next) in pairwise(lines):
+        jump = min(a_next[0] - a[0] + (b_next[0] - b[0]) * edge for edge in (below[-1], above[0]))
+        if jump >= least:
+            return below[-1]
+    return NEVER
+
+
+def jump(size: Array, time: Array, last: float) -> Array:
+    """How much longer, in every draw, a message takes after its size `last` than sizes up to there say: between two
+    lines, where they are closest, and no more than the next size takes in all."""
+    below, above = size <= last, size > last
+    lines = [line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
+    (a, b), (a_next, b_next) = lines
+    edges = size[below][-1], size[above][0]
+    found = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
+    return np.clip(found, 0, np.maximum(time[:, above][:, 0] - time[:, below][:, -1], 0))

@@ -2,7 +2,8 @@
 
 T^c(m) is one transmission of m bytes over channel c, n‖T n of them at once. Two of different length on one channel go
 on together for the shorter one's time (A2): T(m₁)‖T(m₂) = 2‖T(m₁) + T(m₂−m₁). Different channels do not disturb each
-other: the longest counts (A3). A rank's transmissions over a channel may be joined into one of the summed size (A1).
+other: the longest counts (A3). Transmissions that follow one another over a channel, n at a time, may be joined into
+one of the summed size (A1): those of a sender, and those of stage after stage.
 (Rico-Gallego, Lastovetsky, Díaz-Martín: Model-based estimation of the communication cost of hybrid data-parallel
 applications on heterogeneous clusters, 2017, section 3.)
 
@@ -13,13 +14,12 @@ applications on heterogeneous clusters, 2017, section 3.)
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from commodel.models import Array
-
-MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,39 +29,47 @@ class Terms:
     count: np.ndarray  # n
     channel: np.ndarray  # c
     bytes: np.ndarray  # m
-    done: np.ndarray  # of those messages, what terms before this one have carried; -1 in a group's first
+    done: np.ndarray  # of those messages, what terms before this one have carried; 0 in a group's first
+    message: np.ndarray  # the size of the message whose overhead is in this term; -1: none, it only goes on
     label: np.ndarray  # which pairs of types are going on, as numbers of `labels`
     labels: list[tuple[int, ...]]  # sets of them, as given
     group: np.ndarray  # first term of every group
     stage: np.ndarray  # first group of every stage
 
 
-def transmissions(
-    src: np.ndarray, channel: np.ndarray, bytes: np.ndarray, label: np.ndarray, join: bool
-) -> tuple[np.ndarray, ...]:
-    """Position of every transmission in its sender's order, and its channel, size, label and row. Joined: a sender has
-    one a channel, where its first message over it stands."""
+def in_turn(src: np.ndarray) -> np.ndarray:
+    """Position of every transmission in its sender's order."""
     order = np.argsort(src, kind="stable")
-    if not join:
-        ordered = src[order]
-        first = np.searchsorted(ordered, ordered, side="left")
-        position = np.empty(len(src), dtype=int)
-        position[order] = np.arange(len(src)) - first
-        return position, channel, bytes, label, np.arange(len(src))
+    ordered = src[order]
+    position = np.empty(len(src), dtype=int)
+    position[order] = np.arange(len(src)) - np.searchsorted(ordered, ordered, side="left")
+    return position
+
+
+def one_a_channel(src: np.ndarray, channel: np.ndarray, bytes: np.ndarray) -> tuple[np.ndarray, ...]:
+    """A1 for each sender: its messages over a channel become one, where the first of them stands in its order. Position
+    and size of each, and the row of its first message."""
     joined: dict[tuple[int, int], list] = {}
     turn: dict[int, int] = defaultdict(int)
-    for row in order:
+    for row in np.argsort(src, kind="stable"):
         key = int(src[row]), int(channel[row])
         if key not in joined:
-            joined[key] = [turn[key[0]], key[1], 0, label[row], row]
+            joined[key] = [turn[key[0]], 0, row]
             turn[key[0]] += 1
-        joined[key][2] += bytes[row]
+        joined[key][1] += bytes[row]
     return tuple(np.array(column) for column in zip(*joined.values(), strict=True))
 
 
-def terms(position: np.ndarray, channel: np.ndarray, target: np.ndarray, bytes: np.ndarray, label: np.ndarray) -> Terms:
+def terms(
+    position: np.ndarray,
+    channel: np.ndarray,
+    target: np.ndarray,
+    bytes: np.ndarray,
+    label: np.ndarray,
+    anew: bool = False,
+) -> Terms:
     """The terms of transmissions: those of one position go on at the same time, concurrency counted by channel and
-    target (A2 within, A3 between)."""
+    target (A2 within, A3 between). `anew`: the rest of a longer message is a message of its own."""
     order = np.lexsort((bytes, target, channel, position))
     position, channel, target, size, label = (column[order] for column in (position, channel, target, bytes, label))
     new_stage = _changes(position)
@@ -74,9 +82,33 @@ def terms(position: np.ndarray, channel: np.ndarray, target: np.ndarray, bytes: 
     kept = new_group | (rest > 0)
     starts = np.cumsum(kept) - 1  # where a kept term stands among the kept
     label, labels = _going_on(label, first, lengths)
-    done = np.where(new_group, -1, before)
-    columns = left[kept], channel[kept], rest[kept], done[kept], label[kept]
+    message = np.where(new_group, np.repeat(size[first + lengths - 1], lengths), -1)
+    if anew:
+        before, message = np.zeros_like(size), rest
+    columns = left[kept], channel[kept], rest[kept], before[kept], message[kept], label[kept]
     return Terms(*columns, labels, starts[first], np.flatnonzero(new_stage[first]))
+
+
+def across_stages(several: Iterable[Terms], chosen: Iterable[np.ndarray], anew: bool = False) -> Terms:
+    """A1 from stage to stage: of each, the terms of its `chosen` groups, joined where channel and count are the same.
+    One group a channel, each a stage of its own, so that channels add up: what follows one another is not at once."""
+    sizes: dict[tuple, int] = defaultdict(int)
+    for part, groups in zip(several, chosen, strict=True):
+        ends = np.append(part.group[1:], len(part.bytes))
+        for row in (row for group in groups for row in range(part.group[group], ends[group])):
+            sizes[int(part.channel[row]), -int(part.count[row]), part.labels[part.label[row]]] += int(part.bytes[row])
+    labels = sorted({going_on for _, _, going_on in sizes})
+    columns = [(-most, channel, size, labels.index(on)) for (channel, most, on), size in sorted(sizes.items())]
+    count, channel, size, label = np.array(columns, dtype=int).T
+    first = np.flatnonzero(_changes(channel))
+    before, message = np.zeros_like(size), size
+    if not anew:
+        lengths = np.diff(first, append=len(size))
+        until = np.cumsum(size) - size
+        before = until - np.repeat(until[first], lengths)
+        message = np.full_like(size, -1)
+        message[first] = np.add.reduceat(size, first)
+    return Terms(count, channel, size, before, message, label, labels, first, np.arange(len(first)))
 
 
 def _going_on(label: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
@@ -102,3 +134,11 @@ def total(terms: Terms, seconds: Array) -> Array:
     """The cost of the terms, each lasting `seconds` (last axis): sums, maxima, sums."""
     groups = np.add.reduceat(seconds, terms.group, axis=-1)
     return np.maximum.reduceat(groups, terms.stage, axis=-1).sum(axis=-1)
+
+
+def longest(terms: Terms, seconds: Array) -> np.ndarray:
+    """The group of every stage that lasts longest, for every draw: (draws, stages)."""
+    groups = np.add.reduceat(seconds, terms.group, axis=-1)
+    ends = np.append(terms.stage[1:], len(terms.group))
+    several = [first + groups[..., first:end].argmax(axis=-1) for first, end in zip(terms.stage, ends, strict=True)]
+    return np.stack(several, axis=-1)

@@ -5,7 +5,7 @@ arguments over (rows) or (sizes, 1, rows).
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from commodel.errors import UserError
 from commodel.keys import key, parse, sample
 from commodel.models import Array
 
-PIECE = re.compile(r"[ab][0-9]{0,9}|x[1-9][0-9]{0,8}")
+PIECE = re.compile(r"[ab]|[abx]([1-9][0-9]{0,3})")
 PIECEWISE, TABLE = "piecewise", "table"
 
 
@@ -62,6 +62,18 @@ def takes(form: str, name: str) -> bool:
     if form == PIECEWISE:
         return PIECE.fullmatch(part) is not None
     return part == "a" or part in FORMS[form].coefficients
+
+
+def needed(form: str, name: str, values: Collection[str]) -> list[str]:
+    """The coefficients that the function called `name` must have. A piece has an edge and a height, and the pieces are
+    numbered from 1."""
+    if form == TABLE:
+        return []
+    if form != PIECEWISE:
+        return ["a", *FORMS[form].coefficients]
+    numbers = [PIECE.fullmatch(parse(value).part) for value in values if parse(value).function == name]
+    pieces = max((int(match[1]) for match in numbers if match and match[1]), default=0)
+    return ["a", *(f"{letter}{number}" for number in range(1, pieces + 1) for letter in "xa")]
 
 
 def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) -> Array:

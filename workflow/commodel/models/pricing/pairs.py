@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.keys import SAME, Pair, key
 from commodel.models import Array
 from commodel.models.pricing.values import Values
-from commodel.patterns.schedule import Schedule
+from commodel.patterns.schedule import MEMORY, Schedule
 
 
 class Pairs:
@@ -24,7 +24,7 @@ class Pairs:
         if rank_type.size and rank_type.max() >= len(self.types):
             raise UserError(f"the parameters know {bounds[-1]} nodes, this placement has more")
         self.sender, self.receiver = rank_type[schedule.src], rank_type[schedule.dst]
-        self.within = schedule.node[schedule.src] == schedule.node[schedule.dst]
+        self.within = schedule.channel == MEMORY
         count = len(self.types)
         second = np.where(self.within, count, self.receiver)
         used, self.of = np.unique(self.sender * (count + 1) + second, return_inverse=True)
@@ -44,8 +44,8 @@ class Pairs:
 
 def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """A number for every row by its channel: `L.within` a node or `L.between` nodes."""
-    within, of = np.unique(schedule.node[schedule.src] == schedule.node[schedule.dst], return_inverse=True)
-    return _spread(values, name, ["within" if same else "between" for same in within], of)
+    channels, of = np.unique(schedule.channel, return_inverse=True)
+    return _spread(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
 
 
 def _spread(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:

@@ -12,6 +12,7 @@ from commodel.records import Case
 from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
+ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
 
 Settings = Mapping[str, Any]
@@ -59,6 +60,17 @@ def spread(site: Site, ranks: int) -> Place:
     """Over as many nodes as there are. Two ranks are a pair."""
     pair = str(Pair(site.type_of(0), SAME if site.nodes == 1 else site.type_of(1))) if ranks == 2 else ""
     return Place(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
+
+
+def dealt(site: Site, ranks: int) -> Place:
+    """In turn over as many nodes as there are, so that no two neighbours share one, unless it is the only one."""
+    return Place(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
+
+
+def apart(site: Site, most: int) -> Place:
+    """One rank on each node, `most` of them: models of one partner more or less know one channel. Where nodes are too
+    few to see a growth, several share one, and fits say so."""
+    return Place(min(site.nodes, most), "block:1") if site.nodes >= ENOUGH else dealt(site, min(site.ranks, most))
 
 
 def together(site: Site, ranks: int) -> list[Place]:

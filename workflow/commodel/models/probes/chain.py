@@ -1,13 +1,16 @@
-"""A packet of 1 KiB down a row of ranks and back up: full round trip, heights up to 32 as in the TAN paper."""
+"""A packet of 1 KiB down a row of ranks and back up: full round trip, every height up to 32 as in the TAN paper. Ranks
+are dealt in turn over the nodes, so that every hop crosses the network, even where several share a node."""
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, spread, up_to
+from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, dealt
+
+HIGHEST = 32
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = spread(site, min(site.ranks, 33))
-    return [(place, {"height": height, "bytes": PACKET}) for height in up_to(place.ranks - 1)]
+    place = dealt(site, min(site.ranks, HIGHEST + 1))
+    return [(place, {"height": height, "bytes": PACKET}) for height in range(1, place.ranks)]
 
 
 def pattern(case: Settings) -> Schedule:

@@ -1,14 +1,16 @@
-"""One rank with n partners: all send to it (in), or it sends to all (out). Packets of 1 KiB, as in the TAN paper."""
+"""One rank with n partners: all send to it (in), or it sends to all (out). Packets of 1 KiB, as in the TAN paper, and
+one rank a node where there are some."""
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, spread, up_to
+from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, apart, up_to
 
 COLUMNS = ("direction", "how", "n", "bytes", "answer")
+MOST = 129  # ranks
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = spread(site, min(site.ranks, 129))
+    place = apart(site, MOST)
     about = {"how": "isend", "bytes": PACKET, "answer": 0}
     return [(place, {"direction": way, "n": n, **about}) for way in ("in", "out") for n in up_to(place.ranks - 1)]
 

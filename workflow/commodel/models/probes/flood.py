@@ -1,5 +1,5 @@
 """Datagrams sent to one rank as fast as they can be, counted where they arrive: what is lost tells the network's
-buffer."""
+buffer. What the receiver's own socket throws away has come through the network, and is counted for that."""
 
 from commodel.models.probes import Plan, Probe, Site, spread
 
@@ -9,8 +9,12 @@ PACKETS = (64, 256, 1024, 4096)
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     place = spread(site, min(site.ranks, 9))
-    several = PACKETS[:1] if site.simulated else PACKETS  # a simulated network loses nothing, however much is sent
-    return [(place, {"senders": place.ranks - 1, "packets": packets, "bytes": BYTES}) for packets in several]
+    floods = [("through", packets) for packets in PACKETS]
+    floods += [("arrived", packets) for packets in PACKETS] + [("room", 1)]
+    if site.simulated:  # a simulated network loses nothing, however much is sent
+        floods = floods[:1]
+    shape = {"senders": place.ranks - 1, "bytes": BYTES}
+    return [(place, {"what": what, "packets": packets, **shape}) for what, packets in floods]
 
 
-PROBE = Probe("flood", "datagrams at full speed to one rank, counted", ("senders", "packets", "bytes"), plan)
+PROBE = Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan)

@@ -1,7 +1,7 @@
 """One byte from a rank to n partners, and one back from each: sent one by one, posted as a list, or put into the
 partner's memory. What LoP is made of."""
 
-from commodel.models.probes import Plan, Probe, Site, spread, up_to
+from commodel.models.probes import Plan, Probe, Site, apart, up_to
 from commodel.models.probes.fan import COLUMNS, pattern
 
 WAYS = ("isend", "list", "put")
@@ -9,7 +9,7 @@ PARTNERS = 64  # as many as the paper's cluster had
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = spread(site, min(site.ranks, PARTNERS + 1))
+    place = apart(site, PARTNERS + 1)
     about = {"direction": "round", "bytes": 1, "answer": 1}
     return [(place, {"how": way, "n": n, **about}) for way in WAYS for n in up_to(place.ranks - 1)]
 

@@ -1,0 +1,159 @@
+"""A receiver's buffer: the fluid against packets one by one, and against equation 4 of the cluster model's paper."""
+
+import heapq
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.models.pricing.overflow import departures, may_overflow, overflow
+from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.window import transfer_ratio
+from commodel.patterns.algorithms import gather_windowed
+from commodel.patterns.schedule import Schedule
+
+
+def found(dst, leaves, busy, packets, service, buffer):
+    columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (leaves, busy, packets))
+    return overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
+
+
+def one_by_one(dst, leaves, busy, packets, service, buffer) -> np.ndarray:
+    """What each message loses: every packet an event, the buffer a number that a receiver takes one off at a time."""
+    arrivals = [
+        (start + (number + 0.5) / n * long, message)
+        for message, (start, long, n) in enumerate(zip(leaves, busy, packets, strict=True))
+        for number in range(n)
+    ]
+    held, free, lost = dict.fromkeys(dst, 0), dict.fromkeys(dst, 0.0), np.zeros(len(dst))
+    for now, message in sorted(arrivals):
+        to = dst[message]
+        while held[to] and free[to] <= now:
+            held[to], free[to] = held[to] - 1, free[to] + service
+        if not held[to]:
+            free[to] = now + service
+        if held[to] < buffer:
+            held[to] += 1
+        else:
+            lost[message] += 1
+    return lost
+
+
+messages = st.lists(
+    st.tuples(st.integers(0, 2), st.floats(0, 3000), st.floats(50, 2000), st.integers(20, 400)), min_size=1, max_size=9
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(messages, st.integers(40, 300), st.floats(0.3, 1))
+def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace):
+    """Of senders that are each no faster than the receiver; together they are."""
+    dst, leaves, busy, packets = zip(*rows, strict=True)
+    service = pace * min(long / n for long, n in zip(busy, packets, strict=True))
+    wanted = one_by_one(dst, leaves, busy, packets, service, buffer)
+    lost = found(dst, leaves, busy, packets, service, buffer).lost[0]
+    for to in set(dst):
+        mine = np.array(dst) == to
+        assert lost[mine].sum() == pytest.approx(wanted[mine].sum(), abs=4.0 + 3 * len(dst))
+    assert lost.sum() <= sum(packets)
+
+
+@given(messages, st.integers(1, 300), st.floats(0.5, 6))
+def test_who_is_not_looked_at_loses_nothing(rows, buffer, service):
+    dst, leaves, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    lost = found(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
+    kept = may_overflow(dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]]))
+    assert np.all(np.delete(lost, kept) <= 0.5 + 1e-9)
+
+
+@pytest.mark.parametrize("senders", [1, 2, 4, 15])
+@pytest.mark.parametrize("each", [10, 400, 3000])
+def test_equation_4(senders, each):
+    g_s, g_r, buffer = 122.4, 123.2, 1935
+    one = found(np.zeros(senders, int), 0.0, each * g_s, each, g_r, buffer)
+    share = transfer_ratio(senders, senders * each, g_s, g_r, buffer)
+    assert one.through[0] == pytest.approx(share, abs=0.6 / (senders * each))
+    np.testing.assert_allclose(one.lost[0], each * (1 - share), atol=0.6)
+    assert np.all(one.again == (one.through < 1))
+
+
+@pytest.mark.parametrize("turns", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
+def test_one_sender_at_a_time_overflows_nothing(turns):
+    """However slow the receiver is, and however much the senders have in all."""
+    one = found(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
+    assert one.lost.sum() == 0
+    assert one.through[0] == 1
+
+
+def test_a_pause_empties_the_buffer():
+    """Two bursts that fit one by one lose nothing, however much they are together."""
+    at_once, apart = (found([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0))
+    assert at_once.lost.sum() > 50
+    assert apart.lost.sum() == 0
+    assert apart.through[0] == 1
+
+
+def test_rows_and_receivers_do_not_disturb_each_other():
+    rng = np.random.default_rng(3)
+    dst = rng.integers(0, 5, 60)
+    leaves, busy, packets = rng.uniform(0, 900, (7, 60)), rng.uniform(50, 300, (7, 60)), rng.integers(1, 200, (7, 60))
+    service, buffer = rng.uniform(0.5, 3, (7, 1)), rng.integers(10, 300, (7, 1)).astype(float)
+    together = overflow(dst, leaves, busy, packets, service, buffer)
+    for row in range(7):
+        worst = []
+        for to in range(5):
+            mine = dst == to
+            alone = found(
+                dst[mine], leaves[row, mine], busy[row, mine], packets[row, mine], service[row, 0], buffer[row, 0]
+            )
+            np.testing.assert_allclose(together.lost[row, mine], alone.lost[0], rtol=1e-9, atol=1e-6)
+            np.testing.assert_array_equal(together.again[row, mine], alone.again[0])
+            worst.append(alone.through[0])
+        assert together.through[row] == pytest.approx(min(worst))
+
+
+def slow_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndarray:
+    """When each message of a schedule leaves, message by message, where a receiver takes them as they come."""
+    done, out_free = np.zeros(schedule.ranks), np.zeros(schedule.ranks)
+    leaves = np.zeros(len(schedule.src))
+    for step in np.unique(schedule.step):
+        rows = np.flatnonzero(schedule.step == step)
+        order, coming = count(), []
+        for row in rows:
+            src = schedule.src[row]
+            leaves[row] = max(done[src], out_free[src])
+            out_free[src] = leaves[row] + gap_out[row]
+            done[src] += send[row]
+            heapq.heappush(coming, (leaves[row] + send[row] + wire[row], next(order), row))
+        while coming:
+            now, _, row = heapq.heappop(coming)
+            dst = schedule.dst[row]
+            done[dst] = max(now, done[dst]) + receive[row]
+        for row in rows:
+            done[schedule.src[row]] = max(done[schedule.src[row]], leaves[row] + send[row])
+    return leaves
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_departures_are_those_of_the_price(seed):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(1, 25))
+    src = rng.integers(0, 5, rows)
+    dst = (src + rng.integers(1, 5, rows)) % 5
+    schedule = Schedule.of(5, np.sort(rng.integers(0, 6, rows)), src, dst, 8)
+    send, wire, receive, gap = (rng.uniform(0, 5, rows) for _ in range(4))
+    prices = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
+    some = np.flatnonzero(rng.random(rows) < 0.7)
+    told = departures(schedule, prices, np.zeros(0), some)
+    np.testing.assert_allclose(told, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
+
+
+def test_a_token_starts_the_next_sender():
+    schedule = gather_windowed.build(4, 1500, "1")
+    prices = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
+    blocks = np.flatnonzero(schedule.bytes > 0)
+    np.testing.assert_allclose(departures(schedule, prices, np.zeros(0), blocks), [0, 26, 52])
+    assert finish_times(schedule, prices, np.zeros(0))[0] == pytest.approx(68)

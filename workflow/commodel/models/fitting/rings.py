@@ -1,0 +1,44 @@
+"""What rings and round trips say of a channel: times by how many transfers go on at once, and the overhead in them."""
+
+import numpy as np
+
+from commodel.keys import Pair, key
+from commodel.models import Array
+from commodel.models.fitting.observed import Cases, Observed, at_common
+from commodel.models.fitting.roundtrips import half_trip, jump, last_before_jump, pair_probes
+from commodel.models.pricing.functions import PIECEWISE
+from commodel.units import format_seconds
+
+
+def by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
+    """Cases by τ, at the sizes that all levels have. All ranks of a ring send at once, on one node or over two."""
+    levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
+    if alone := _alone(observed, pair):
+        levels[1] = alone
+    levels = dict(sorted(levels.items()))
+    return dict(zip(levels, at_common("bytes", *levels.values()), strict=True))
+
+
+def _alone(observed: Observed, pair: Pair) -> Cases | None:
+    """Half of the round trips: τ = 1. An empty one takes as long as the shortest where none was sent."""
+    if pair not in pair_probes(observed):
+        return None
+    sizes, half = half_trip(observed, pair)
+    if sizes[0] > 0:
+        sizes, half = np.concatenate([[0], sizes]), np.concatenate([half[:, :1], half], axis=1)
+    return Cases({"bytes": sizes}, half)
+
+
+def overhead_by_size(name: str, sizes: Array, alone: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
+    """o_c(m) at every size, its form, values and a note: the time of an empty message, and above the size where a
+    message of its own asks its receiver first, what the time jumps by there."""
+    empty = alone[:, :1]
+    last = last_before_jump(sizes, alone, empty[0, 0])
+    if not np.isfinite(last):
+        return empty, "constant", {key(name, "a"): empty[:, 0]}, {}
+    asking = jump(sizes, alone, last)
+    higher = empty[:, 0] + asking
+    parts = {key(name, "a"): empty[:, 0], key(name, "x1"): np.full(len(empty), last), key(name, "a1"): higher}
+    notes = {key(name, "a1"): f"what a message takes that asks first: {format_seconds(asking[0])} more"}
+    notes[key(name, "x1")] = "found in the data; the change lies between this size and the next one probed"
+    return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
