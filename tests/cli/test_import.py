@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.files.sets import read_parameters
 from tests.interchange.samples import SAMPLES
+from tests.patterns.goal_files import BINARY, TEXT
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 METROPOLIS = DATA / "taulop-metropolis"
@@ -206,3 +207,28 @@ def test_damaged_parameters_of_another_tool(tmp_path, text, said):
     (tmp_path / "ng.log").write_text(text)
     assert said in run("import", "netgauge", tmp_path / "ng.log", "-o", tmp_path / "set.yaml", code=2)
     assert not (tmp_path / "set.yaml").exists()
+
+
+def test_goal_becomes_a_table_that_prices_the_same(tmp_path):
+    loggp = ("--family", "loggp", *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"))
+    (tmp_path / "a.goal").write_text(TEXT)
+    (tmp_path / "a.bin").write_bytes(BINARY)
+    prices = []
+    for name in ("a.goal", "a.bin"):
+        said = run("import", "goal", tmp_path / name, "-o", tmp_path / "a.csv")
+        assert "3 messages of 3 ranks, 5 µs of work\n" in said
+        assert "one unit of calc counts as 1 ns, the file does not say" in said
+        assert "2 tasks are for a second cpu or nic" in said
+        for path in (tmp_path / name, tmp_path / "a.csv"):
+            prices.append(run("predict", *loggp, "--set", "G=1ns", "--operation", f"file:{path}", "--format", "json"))
+    assert len({json.loads(text)[0]["seconds"] for text in prices}) == 1
+    said = run("import", "goal", tmp_path / "a.bin", "--unit", "ps", "-o", tmp_path / "a.csv")
+    assert "5 ns of work" in said
+    assert "does not say" not in said
+
+
+def test_what_is_not_goal_is_refused_in_one_line(tmp_path):
+    (tmp_path / "a.csv").write_text("step,kind,rank\n")
+    assert "a.csv:1: found 'step,kind,rank', wanted num_ranks N" in run(
+        "import", "goal", tmp_path / "a.csv", "-o", tmp_path / "b.csv", code=2
+    )

@@ -90,6 +90,33 @@ PLAY = b"""step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs
 1,2,send,2,0,0,3,8,0.0,
 2,,result,0,0,,,8,0.0,0+8
 """
+GOALS = (
+    b"""// one unit of calc is 1 ps
+num_ranks 3
+rank 0 {
+l1: calc 5000
+l2: send 8b to 1 tag 7
+l3: send 16b to 2 cpu 1
+l2 requires l1
+l3 irequires l2
+}
+rank 1 {
+l1: recv 8b from 0 tag 7
+l2: calc 0
+l2 requires l1
+l3: recv 4b from 2 tag 1 nic 1
+l3 requires l2
+}
+rank 2 {
+recv 16b from 0
+send 4b to 1 tag 1 /* last */
+}
+""",
+    (
+        b"num_ranks 2\nrank 0 {\na: send 1b to 1\nb: recv 1b from 1\nb requires a\n}\n"
+        b"rank 1 {\na: send 1b to 0\nb: recv 1b from 0\na requires b\n}\n"
+    ),
+)
 TREES = (
     b"a:0 => b:0 c:0 ;\nb:0 => d:0 e:0\n;# end\n",
     b"node,parent\n0,\n1,0\n2,0\n3,1\n",

@@ -20,6 +20,7 @@ from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taul
 from commodel.models.families import read_set
 from commodel.patterns.points import Setting, full_layout, make_point
 from commodel.patterns.trees.topologies import tree
+from commodel.patterns.written import goal, goal_binary
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
 from commodel.plan.file import load_plan
@@ -34,6 +35,7 @@ from tests.fuzz import forms, native
 from tests.fuzz.folders import received_folder, received_folders
 from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES
+from tests.patterns.goal_files import BINARY
 
 Run = Callable[[object, Path], object]
 
@@ -223,6 +225,8 @@ TARGETS: dict[str, Target] = {
     "parameters": Target(edited([*samples("params/published/*/*.yaml"), *forms.sets()]), of_file("p.yaml", priced)),
     "plan": Target(st.deferred(lambda: edited([plan_text()])), of_file("plan.json", plan_file)),
     "raw": Target(edited([RAW]), raw_file),
+    "goal": Target(edited(forms.GOALS), of_file("a.goal", goal.read)),
+    "goal binary": Target(edited([BINARY]), of_file("a.bin", goal_binary.read)),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
     "rules": Target(edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.rules(rules.read_table(path)))),
     "received folder": Target(st.deferred(received_folders), received_folder),

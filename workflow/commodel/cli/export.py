@@ -40,6 +40,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     - Messages that come at the same time are taken as they were sent. Of more than 16 operations that become ready
       at once, equals are in no order: sends are chained here, so that nothing depends on it.
     - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
+    - A message of 0 bytes is written as one of 1, which costs the same under LogGP.
     """
     from commodel.models.families import read_set
 

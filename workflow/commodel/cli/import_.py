@@ -1,4 +1,4 @@
-"""commodel import: what other tools measured or fitted, as files of commodel."""
+"""commodel import: what other tools measured, fitted or wrote down, as files of commodel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from commodel.cli._output import as_csv
 from commodel.registry import discover
-from commodel.units import parse_count
+from commodel.units import format_seconds, parse_count
 
 if TYPE_CHECKING:
     from commodel.interchange import Format
@@ -32,7 +32,7 @@ ASKED = {
 
 @click.group(name="import")
 def import_() -> None:
-    """Read files of other tools: measured times, ready for `commodel fit --points`, or parameter sets.
+    """Read files of other tools: measured times, ready for `commodel fit --points`, parameter sets, or patterns.
 
     Half a round trip becomes a linear broadcast over two ranks, which is one message. Where the tool leaves the
     algorithm to the MPI library, it is called `library`: such rows are not fitted.
@@ -84,6 +84,38 @@ def net_gauge(file: Path, out: Path) -> None:
     from commodel.interchange import netgauge
 
     _write(out, netgauge.parameters(file))
+
+
+@import_.command(name="goal")
+@FILE
+@click.option("--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc; default what the file says, else ns.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table of messages (CSV) to write.")
+def from_goal(file: Path, unit: str | None, out: Path) -> None:
+    """A pattern in GOAL, text or binary, as the table that `commodel schedule` prints and --operation file:PATH takes
+    (which takes GOAL files as they are, too).
+
+    Every rank's needs become its steps. What overlaps in GOAL still does:
+
+    \b
+    - A rank waits for a message just before the first task that requires it, at the end where none does.
+    - A rank has one processor: tasks that GOAL leaves in no order take turns, whatever their cpu and nic.
+    - Messages of a pair and tag match in the order in which they are posted, as far as it does not depend on times;
+      otherwise in that of the file. A receive from any rank, or of any tag, is refused.
+    - A message has the bytes that its send says.
+    """
+    from commodel.files.atomic import write_text
+    from commodel.patterns import written
+    from commodel.patterns.notation import csv
+
+    tasks, schedule = written.from_goal(file, unit)
+    write_text(out, csv(schedule) + "\n")
+    work = format_seconds(float(schedule.work.seconds.sum()))
+    click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
+    if not (unit or tasks.unit_is_said) and len(schedule.work.step):
+        click.echo("commodel: one unit of calc counts as 1 ns, the file does not say; else give --unit ps", err=True)
+    if tasks.elsewhere:
+        text = f"{tasks.elsewhere} tasks are for a second cpu or nic; here a rank has one of each"
+        click.echo(f"commodel: {text}", err=True)
 
 
 def _write(out: Path, parameters: ParameterSet) -> None:

@@ -64,7 +64,9 @@ def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = Tr
         raise UserError("not UTF-8 text", file=path, line=content.count(b"\n", 0, error.start) + 1) from None
 
 
-def read_lines(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> Iterator[tuple[int, str]]:
+def read_lines(
+    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MOST_LINES
+) -> Iterator[tuple[int, str]]:
     """Lines with their numbers and without their ends, one in memory at a time. Not strict: what is not UTF-8 is
     replaced, where only names can hold it."""
     used = number = 0
@@ -73,8 +75,8 @@ def read_lines(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = T
             number, used = number + 1, used + len(line)
             if used > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-            if number > MOST_LINES:
-                raise UserError(f"found more than {MOST_LINES:,} lines, wanted {wanted}", file=path)
+            if number > most:
+                raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
             if len(line) > LONGEST_LINE:
                 raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path, line=number)
             if b"\0" in line:

@@ -1,13 +1,15 @@
 """GOAL, the language of schedules that LogGOPSim plays: `goal` writes a Schedule so that it costs what LogGP says.
 
-Every step of a rank requires its step before, its local work the step's messages; its sends are chained by `irequires`
-(the next may start when this one has), since the simulator does not keep the order of equals. An empty message is
-written as one byte, which costs the same under LogGP; the simulator takes 0 bytes for 2^64. No line starts with a
-blank: txt2bin takes none. What the simulator does otherwise than LogGP stands in `commodel export goal --help`.
+What a step of a rank posts requires what the rank has waited for and done before; its local work requires what the step
+waits for. Sends are chained by `irequires` (the next may start when this one has), since the simulator does not keep
+the order of equals, and so is all that comes after a send that nothing waits for yet. A calc of 0 gathers what several
+are to require, and keeps two waits in order. An empty message is written as one byte, which costs the same under LogGP;
+the simulator takes 0 bytes for 2^64. No line starts with a blank: txt2bin takes none. What the simulator does otherwise
+than LogGP stands in `commodel export goal --help`; `patterns/written` reads GOAL.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
 LARGEST = 2**31 - 1  # of the simulator's arguments
+SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # what a step does with a message's two ends, and local work
+Event = tuple[int, int, int]  # step, which of these, row
 
 
 def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
@@ -27,10 +31,8 @@ def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", argum
     if untimed(schedule, gamma):
         head.append("// reduce and copy work takes no time: it was exported without gamma")
     lines = [*head, *([f"// {arguments}"] if arguments else []), f"num_ranks {schedule.ranks}", ""]
-    rows_of, work_of = _by_rank(schedule)
-    for rank in range(schedule.ranks):
-        body = _of_rank(schedule, rank, rows_of[rank], work_of[rank], calc)
-        lines += [f"rank {rank} {{", *body, "}", ""]
+    for rank, events in enumerate(_by_rank(schedule)):
+        lines += [f"rank {rank} {{", *_Rank.text(schedule, events, calc), "}", ""]
     return "\n".join(lines).rstrip()
 
 
@@ -64,56 +66,86 @@ def _arguments(values: Mapping[str, float], unit: str) -> str:
     return f"LogGOPSim {' '.join(texts)} -S {min(largest, LARGEST)}, in {unit}"
 
 
-def _by_rank(schedule: Schedule) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Rows of messages that a rank sends or receives, and of its work, in order."""
-    ends = np.concatenate([schedule.src, schedule.dst])
-    rows = np.tile(np.arange(len(schedule.src)), 2)
-    work = schedule.work.rank
-    return _split(ends, rows, schedule.ranks), _split(work, np.arange(len(work)), schedule.ranks)
+def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
+    """What every rank does, in the order of its steps and of what a step does."""
+    work, rows = schedule.work, np.arange(len(schedule.src))
+    ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
+    steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step
+    does = np.repeat(range(len(steps)), [len(step) for step in steps])
+    numbers = np.concatenate([rows, rows, rows, rows, np.arange(len(work.step))])
+    order = np.lexsort((numbers, does, np.concatenate(steps), ranks))
+    events = np.stack([np.concatenate(steps), does, numbers])[:, order]
+    limits = np.searchsorted(ranks[order], np.arange(schedule.ranks + 1)).tolist()
+    for first, last in pairwise(limits):
+        yield list(zip(*events[:, first:last].tolist(), strict=True))
 
 
-def _split(ranks: np.ndarray, rows: np.ndarray, count: int) -> list[np.ndarray]:
-    order = np.lexsort((rows, ranks))
-    return np.split(rows[order], np.searchsorted(ranks[order], np.arange(1, count)))
+class _Rank:
+    """The text of one rank. `before` is what has to be over before whatever comes next, `started` the last send that
+    the rank does not wait for yet, `waited` whether a wait was the last it did."""
+
+    def __init__(self, schedule: Schedule, calc: np.ndarray) -> None:
+        self.schedule, self.calc = schedule, calc
+        self.lines: list[str] = []
+        self.number = 0
+        self.before: list[str] = []
+        self.started, self.waited = "", False
+        self.under_way: dict[tuple[int, bool], str] = {}  # messages, by row and whether this is their receiver
+
+    @classmethod
+    def text(cls, schedule: Schedule, events: list[Event], calc: np.ndarray) -> list[str]:
+        own = cls(schedule, calc)
+        for _, step in groupby(events, lambda event: event[0]):
+            own._step([event[1:] for event in step])
+        return own.lines
+
+    def _step(self, events: list[tuple[int, int]]) -> None:
+        posts = [(row, does == OPENS) for does, row in events if does in (SENDS, OPENS)]
+        dues = [(row, does == TAKES) for does, row in events if does in (LEAVES, TAKES)]
+        if len(self.before) > 1 if posts else dues and self.waited:
+            self.before, self.started = [self._calc(0)], ""
+        if posts:
+            self._post(posts)
+        if dues:
+            over = [self.under_way.pop(due) for due in dues]
+            self.before = over + ([] if set(posts) & set(dues) else self.before)
+            self.started = "" if self.started in over else self.started
+            self.waited = True
+        if busy := int(self.calc[[row for does, row in events if does == WORKS]].sum()):
+            self.before, self.started, self.waited = [self._calc(busy)], "", False
+
+    def _post(self, posts: list[tuple[int, bool]]) -> None:
+        """Sends are chained, and receives come after the sends of earlier steps."""
+        chain, earlier = [self.started] if self.started else [], self.started
+        for row, receives in posts:
+            label = self._line(_message(self.schedule, row, receives))
+            if receives and earlier:
+                self.lines.append(f"{label} irequires {earlier}")
+            elif not receives:
+                chain.append(label)
+            self.under_way[row, receives] = label
+        self.lines += [f"{after} irequires {first}" for first, after in pairwise(chain)]
+        self.started, self.waited = chain[-1] if chain else "", False
+
+    def _calc(self, time: int) -> str:
+        label = self._line(f"calc {time}")
+        if self.started:
+            self.lines.append(f"{label} irequires {self.started}")
+        return label
+
+    def _line(self, text: str) -> str:
+        self.number += 1
+        label = f"l{self.number}"
+        self.lines.append(f"{label}: {text}")
+        self.lines += [f"{label} requires {earlier}" for earlier in self.before]
+        return label
 
 
-def _of_rank(schedule: Schedule, rank: int, rows: np.ndarray, work: np.ndarray, calc: np.ndarray) -> Iterator[str]:
-    before: list[str] = []
-    number = 0
-    for step in np.union1d(schedule.step[rows], schedule.work.step[work]):
-        if len(before) > 1:  # a calc of 0 gathers what this step requires
-            number += 1
-            yield from _calc(number, 0, before)
-            before = [f"l{number}"]
-        now = rows[schedule.step[rows] == step]
-        texts = [_send(schedule, row) for row in now if schedule.src[row] == rank]
-        sends = len(texts)
-        texts += [_receive(schedule, row) for row in now if schedule.dst[row] == rank]
-        labels = [f"l{number + place}" for place in range(1, len(texts) + 1)]
-        number += len(texts)
-        for label, text in zip(labels, texts, strict=True):
-            yield f"{label}: {text}"
-            yield from (f"{label} requires {earlier}" for earlier in before)
-        yield from (f"{after} irequires {first}" for first, after in pairwise(labels[:sends]))
-        before = labels or before
-        busy = int(calc[work[schedule.work.step[work] == step]].sum())
-        if busy:
-            number += 1
-            yield from _calc(number, busy, before)
-            before = [f"l{number}"]
-
-
-def _calc(number: int, time: int, before: list[str]) -> Iterator[str]:
-    yield f"l{number}: calc {time}"
-    yield from (f"l{number} requires {earlier}" for earlier in before)
-
-
-def _send(schedule: Schedule, row: int) -> str:
-    return f"send {max(int(schedule.bytes[row]), 1)}b to {schedule.dst[row]} tag {schedule.step[row]}"
-
-
-def _receive(schedule: Schedule, row: int) -> str:
-    return f"recv {max(int(schedule.bytes[row]), 1)}b from {schedule.src[row]} tag {schedule.step[row]}"
+def _message(schedule: Schedule, row: int, receives: bool) -> str:
+    """Where ends have steps of their own they may be posted in another order than their others: each gets its tag."""
+    what = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
+    tag = schedule.step[row] if schedule.ends is None else row
+    return f"{what.format(max(int(schedule.bytes[row]), 1))} tag {tag}"
 
 
 FORMAT = Format("goal", "LogGOPSim's GOAL")

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
+from commodel.patterns.longest import circle, longest_ways, told
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
-
-SHOWN = 4  # steps of a cycle in a message
 
 
 def rank_local(
@@ -112,40 +111,13 @@ class _Clock:
         before = [2 * own, 2 * next_ones - 1, 2 * self.posted, 2 * self.opened[asks]]
         after = [2 * own + 1, 2 * next_ones, 2 * self.taken + 1, 2 * self.waited[asks] + 1]
         apart = np.repeat([0, 1, 0, 0], [len(column) for column in before])
-        level = self._longest(np.concatenate(before), np.concatenate(after), apart)
+        before, after = np.concatenate(before), np.concatenate(after)
+        level, left = longest_ways(before, after, apart, np.zeros(2 * len(self.rank)))
+        if left.any():
+            raise UserError(self._deadlock(circle(before, after, left)))
         ends = Ends(level[2 * self.waited + 1], level[2 * self.opened], level[2 * self.taken + 1])
         return _Levels(level[2 * self.posted], ends, level[2 * self.worked + 1])
 
-    def _longest(self, before: np.ndarray, after: np.ndarray, apart: np.ndarray) -> np.ndarray:
-        """The longest way to each node: a pass of numpy for all nodes before which nothing unknown is left."""
-        nodes = 2 * len(self.rank)
-        order = np.argsort(before, kind="stable")
-        reached, apart = after[order], apart[order]
-        first = np.searchsorted(before[order], np.arange(nodes + 1))
-        waiting = np.bincount(reached, minlength=nodes)
-        level = np.zeros(nodes, dtype=np.int64)
-        ready = np.flatnonzero(waiting == 0)
-        while len(ready):
-            counts = first[ready + 1] - first[ready]
-            rows = np.repeat(first[ready] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-            nexts = reached[rows]
-            np.maximum.at(level, nexts, np.repeat(level[ready], counts) + apart[rows])
-            np.subtract.at(waiting, nexts, 1)
-            ready = np.unique(nexts[waiting[nexts] == 0])
-        if waiting.any():
-            raise UserError(self._deadlock(before, after, waiting > 0))
-        return level
-
-    def _deadlock(self, before: np.ndarray, after: np.ndarray, left: np.ndarray) -> str:
-        """A cycle among the nodes that are left, as a sentence: from one of them back to what it waits for, and on."""
-        inside = left[before] & left[after]
-        waits_for = np.full(len(left), -1)
-        waits_for[after[inside]] = before[inside]
-        node, seen = int(np.flatnonzero(left)[0]), {}
-        while node not in seen:
-            seen[node] = len(seen)
-            node = int(waits_for[node])
-        ends = [place // 2 for place in list(seen)[seen[node] :] if place % 2]  # the steps that cannot end
-        names = [f"rank {self.rank[place]} in step {self.step[place]}" for place in dict.fromkeys(ends)]
-        shown = names if len(names) <= SHOWN else [*names[: SHOWN - 1], f"… ({len(names) - SHOWN} more)", names[-1]]
-        return f"a deadlock: {shown[0]} waits for {', which waits for '.join([*shown[1:], names[0]])}"
+    def _deadlock(self, nodes: list[int]) -> str:
+        ends = [node // 2 for node in nodes if node % 2]  # the steps that cannot end
+        return f"a deadlock: {told([f'rank {self.rank[end]} in step {self.step[end]}' for end in dict.fromkeys(ends)])}"

@@ -1,13 +1,15 @@
 """Patterns that somebody has written down: `file:PATH` in the place of an operation. What stands in a file says what it
 is; one file here reads one format."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.text import open_file
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import table
+from commodel.patterns.written import goal, goal_binary, steps, table
+from commodel.patterns.written.tasks import Tasks
 
 PREFIX = "file:"
 AS_WRITTEN = "as-written"  # the one way to do what a file says
@@ -26,9 +28,19 @@ def written(operation: str) -> Schedule:
     return _read(path, beginning, (state.st_mtime_ns, state.st_size))
 
 
+def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
+    """What a GOAL file says, and the Schedule of it; `unit` of calc in place of what the text says."""
+    with open_file(path) as stream:
+        binary = goal_binary.is_goal(stream.read(8))
+    tasks = (goal_binary if binary else goal).tasks(path)
+    tasks = replace(tasks, per_second=goal.UNITS[unit]) if unit else tasks
+    return tasks, steps.schedule(tasks)
+
+
 @lru_cache(maxsize=64)
 def _read(path: Path, beginning: bytes, state: tuple[int, int]) -> Schedule:
-    schedule = table.read(path)
+    formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
+    schedule = next(formats, table).read(path)
     if len(schedule.src) == 0:
         raise UserError("found no message, wanted some", file=path)
     return schedule

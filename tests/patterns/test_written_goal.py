@@ -1,0 +1,251 @@
+"""GOAL as people and programs write it becomes a Schedule that does all it says, in an order that it allows."""
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+
+from commodel.errors import UserError
+from commodel.models.pricing.replay import Costs, finish_times
+from commodel.patterns.written import goal, written
+from commodel.patterns.written.matching import match
+from commodel.patterns.written.steps import Steps, schedule
+from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND
+from tests.patterns.goal_programs import programs
+
+LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1 s, G = 0
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text):
+        (tmp_path / "a.goal").write_text(text)
+        return goal.read(tmp_path / "a.goal")
+
+    return read
+
+
+def ranks(*bodies):
+    blocks = [f"rank {rank} {{\n{body.strip()}\n}}" for rank, body in enumerate(bodies)]
+    return "\n".join([f"num_ranks {len(bodies)}", *blocks])
+
+
+def seconds(count):
+    return f"calc {count}000000000"
+
+
+def ends(pattern, costs=LOGGP):
+    return finish_times(pattern, costs, pattern.work_seconds(0.0)).tolist()
+
+
+def test_three_ranks(read):
+    """shared/schedule.md, example 3."""
+    first = f"a: {seconds(5)}\nb: send 1b to 1\nc: send 1b to 2\nb requires a\nc requires a\nc irequires b"
+    second = f"a: recv 1b from 0\nb: {seconds(1)}\nb requires a"
+    assert ends(read(ranks(first, second, "recv 1b from 0"))) == [7, 9, 9]
+
+
+def test_a_receive_that_is_waited_for_after_work_overlaps_it(read):
+    """What MPI_Irecv, work and MPI_Wait become in a trace: the wait is a calc of 0."""
+    body = f"r: recv 8b from 1\nw: {seconds(20)}\nw irequires r\nz: calc 0\nz requires w\nz requires r"
+    sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
+    pattern = read(ranks(body, sender))
+    assert ends(pattern) == [21, 11]
+    assert pattern.dst_wait > pattern.dst_step
+    at_once = body.replace("w irequires r", "w requires r")
+    assert ends(read(ranks(at_once, sender))) == [33, 11]
+
+
+def test_work_that_needs_no_message_does_not_wait_for_one(read):
+    body = f"r: recv 8b from 1\nw: {seconds(20)}\ns: send 8b to 1\ns requires r\ns requires w"
+    sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w\nrecv 8b from 0"
+    assert ends(read(ranks(body, sender))) == [22, 24]
+
+
+def test_waits_for_what_takes_no_time_are_as_late_as_what_needs_them(read):
+    """The calc of 0 that gathers requires nothing at once: the work comes first."""
+    body = f"r: recv 8b from 1\nz: calc 0\nz requires r\nw: {seconds(20)}\nv: {seconds(3)}\nv requires z\nv requires w"
+    sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
+    assert ends(read(ranks(body, sender)))[0] == 24
+
+
+def test_chains_that_have_nothing_to_do_with_each_other_do_not_deadlock(read):
+    """Whoever took both receives of rank 0 at once would wait for ever."""
+    zero = (
+        "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
+    )
+    one = "a: send 8b to 0 tag 3\nb: recv 8b from 0 tag 4\nb requires a\nc: send 8b to 0 tag 1\nc requires b"
+    last = "d: recv 8b from 0 tag 2\nd requires c"
+    pattern = read(ranks(f"{zero}\nd requires c", f"{one}\n{last}"))
+    assert len(pattern.src) == 4
+    assert np.isfinite(ends(pattern)).all()
+
+
+def test_messages_of_a_pair_and_tag_match_in_the_order_in_which_they_are_posted(read):
+    sends = "a: send 1b to 1 tag 7\nb: send 2b to 1 tag 7\na requires b\nsend 3b to 1 tag 5"
+    takes = "x: recv 3b from 0 tag 5\ny: recv 9b from 0 tag 7\nz: recv 9b from 0 tag 7"
+    pattern = read(ranks(sends, f"{takes}\nw: {seconds(50)}\nw requires y\nz requires w"))
+    late = pattern.bytes[np.argmax(pattern.dst_step)]
+    assert late == 1
+    assert sorted(pattern.bytes) == [1, 2, 3]
+
+
+def test_what_txt2bin_takes_and_what_people_write(read):
+    text = """// one unit of calc is 1 ps
+/* two
+lines */ num_ranks 2   // a comment
+  rank 1 {
+    l1 requires l2      /* before both */
+    l1: recv 8 b from 0 tag 4294967294 cpu 1 nic 2
+    l2:calc 2000000 cpu 3
+  }
+rank 0 {
+send 8b to 1 tag 4294967294
+}"""
+    pattern = read(text)
+    assert pattern.work.seconds.tolist() == [2e-6]
+    assert (pattern.src.tolist(), pattern.dst.tolist(), pattern.bytes.tolist()) == ([0], [1], [8])
+    assert pattern.dst_step > pattern.work.step
+
+
+def test_the_unit_is_nanoseconds_unless_it_is_said(read):
+    body = "calc 1500\nsend 1b to 1"
+    assert read(ranks(body, "recv 1b from 0")).work.seconds == [1.5e-6]
+    text = "// one unit of calc is 1 ps\n" + ranks(body, "recv 1b from 0")
+    assert read(text).work.seconds == [1.5e-9]
+
+
+def test_file_takes_goal_as_it_takes_tables(tmp_path):
+    (tmp_path / "a").write_text("\ufeff\n// words\n" + ranks("send 1b to 1", "recv 1b from 0"))
+    assert written(f"file:{tmp_path / 'a'}").bytes.tolist() == [1]
+    (tmp_path / "b").write_text("rank,step,kind,peer,bytes\n0,0,send,1,8\n")
+    assert written(f"file:{tmp_path / 'b'}").bytes.tolist() == [8]
+    (tmp_path / "c").write_text(ranks("calc 5", "calc 5"))
+    with pytest.raises(UserError, match="found no message"):
+        written(f"file:{tmp_path / 'c'}")
+
+
+SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
+MISTAKES = [
+    (ranks(SEND_ONE, "calc 5"), 3, "rank 0 sends 8 bytes to rank 1 with tag 3, and no receive takes it"),
+    (ranks("calc 5", TAKE_ONE), 6, "rank 1 receives from rank 0 with tag 3, and no send is left for it"),
+    (ranks(SEND_ONE, TAKE_ONE.replace("3", "4")), 3, "and no receive takes it"),
+    (ranks(f"{SEND_ONE}\nb: send 8b to 1 tag 3", TAKE_ONE), 4, "no receive"),
+    (ranks(SEND_ONE, f"{TAKE_ONE}\nrecv 8b from 0 tag 3"), 7, "no send is left"),
+    (
+        ranks(f"{SEND_ONE}\na requires a", TAKE_ONE),
+        3,
+        "circle of requires: line 3 of rank 0 waits for line 3 of rank 0",
+    ),
+    (
+        ranks(f"{SEND_ONE}\nb: calc 5\na requires b\nb irequires a", TAKE_ONE),
+        3,
+        "circle of requires: line 3 of rank 0 waits for line 4 of rank 0, which waits for line 3",
+    ),
+    (
+        ranks("a: send 8b to 1\nb: recv 8b from 1\na requires b", "a: send 8b to 0\nb: recv 8b from 0\na requires b"),
+        3,
+        "a deadlock: line 3 of rank 0 waits for line 8 of rank 1, which waits for line 3 of rank 0",
+    ),
+    (ranks("send 8b to 2", TAKE_ONE), 3, "found rank 2, wanted 0 to 1"),
+    (ranks("send 8b to 0", TAKE_ONE), 3, "found rank 0 itself"),
+    (ranks(SEND_ONE, "recv 8b from -1 tag 3"), 6, "receives from any rank; wanted one"),
+    (ranks(SEND_ONE, "recv 8b from 4294967295 tag 3"), 6, "receives from any rank; wanted one"),
+    (ranks(SEND_ONE, "recv 8b from 0 tag -1"), 6, "takes any tag; wanted one"),
+    (ranks(SEND_ONE, "recv 8b from 0 tag 4294967295"), 6, "takes any tag; wanted one"),
+    (ranks(SEND_ONE, "recv 8b from 0 tag 4294967296"), 6, "found tag 4294967296, wanted 0 to 4294967294"),
+    (ranks("send 2000000000000000b to 1", TAKE_ONE), 3, "found 2000000000000000 bytes, wanted at most"),
+    (ranks("calc 2000000000000000000", TAKE_ONE), 3, "found 2000000000000000000, wanted at most 1e+09 s"),
+    (ranks(f"{SEND_ONE}\na requires b", TAKE_ONE), 4, "found label 'b', which rank 0 does not have"),
+    (ranks(f"{SEND_ONE}\na: calc 5", TAKE_ONE), 4, "found label a twice in rank 0"),
+    (ranks("a: send 8 to 1", TAKE_ONE), 3, "found 'a: send 8 to 1', wanted LABEL: send Xb to R"),
+    (ranks("a: send 8b from 1", TAKE_ONE), 3, "wanted LABEL: send Xb to R"),
+    (ranks("a: calc 5 tag 3", TAKE_ONE), 3, "found a calc with a tag"),
+    (ranks("a: calc 5.5", TAKE_ONE), 3, "wanted LABEL"),
+    (ranks("a: calc 99999999999999999999", TAKE_ONE), 3, "wanted LABEL"),
+    (ranks(SEND_ONE, TAKE_ONE).removesuffix("}"), 6, "the end of the file inside rank 1, wanted }; is it cut?"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 3"), 7, "found no rank 2, wanted all of 3; is the file cut?"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("rank 1", "rank 0"), 5, "found rank 0 twice"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("rank 1", "rank 2"), 5, "found rank 2, wanted 0 to 1"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("}\nrank", "rank"), 4, "found 'rank 1 {' inside rank 0"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("num_ranks 2\n", ""), 1, "found rank 0, wanted num_ranks N before it"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 99999999"), 1, "found 99999999 ranks, wanted 2 to 16777216"),
+    ("// nothing", 1, "found no num_ranks"),
+    (ranks(SEND_ONE, TAKE_ONE) + "\nl: calc 5", 8, "wanted rank R {"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "said"), MISTAKES)
+def test_a_mistake_is_one_line_that_says_where(text, line, said, tmp_path):
+    path = tmp_path / "bad.goal"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        goal.read(path)
+    assert said in caught.value.message
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert "\n" not in str(caught.value)
+
+
+def slow_order(tasks):
+    """In which order all begin, and which ends of messages belong together; None where they cannot all be done."""
+    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.begun, strict=True))
+    posted, over, queues, other = [], set(), {}, {}
+    while len(over) < len(tasks.rank):
+        ready = [
+            task
+            for task in range(len(tasks.rank))
+            if task not in posted and all(b in (posted if begun else over) for b, a, begun in needs if a == task)
+        ]
+        if not ready:
+            return None
+        for task in ready:
+            posted.append(task)
+            if tasks.kind[task] != RECEIVE:
+                over.add(task)
+            if tasks.kind[task] != CALCULATE:
+                pair = (tasks.rank[task], tasks.peer[task])[:: 1 if tasks.kind[task] == SEND else -1]
+                queues.setdefault((*pair, tasks.tag[task]), ([], []))[int(tasks.kind[task] == RECEIVE)].append(task)
+        for sends, receives in queues.values():
+            for send, receive in zip(sends, receives, strict=False):
+                over.add(receive)
+                other |= {send: receive, receive: send}
+    return posted, other
+
+
+@settings(max_examples=300)
+@given(programs())
+def test_steps_keep_all_that_is_required(tasks):
+    """Every need holds in the steps of its rank, all bytes and all work are there, and no order means a deadlock."""
+    expected = slow_order(tasks)
+    if expected is None:
+        with pytest.raises(UserError, match=r"^made up: (a deadlock|a circle of requires): task \d+ of rank") as caught:
+            schedule(tasks)
+        event(caught.value.message.split(":")[1])
+        return
+    event("schedule")
+    posted, other = expected
+    matching = match(tasks)
+    assert matching.other.tolist() == [other.get(task, -1) for task in range(len(tasks.rank))]
+    assert posted == sorted(posted, key=lambda task: (matching.round[task], task))
+    assert_kept(tasks, posted, Steps.of(tasks, matching))
+    pattern = schedule(tasks)
+    sent, time = (tasks.size[tasks.kind == kind] for kind in (SEND, CALCULATE))
+    assert sorted(pattern.bytes) == sorted(sent)
+    assert pattern.work.seconds.sum() == pytest.approx(time.sum() / 1e9)
+    assert np.isfinite(ends(pattern)).all()
+
+
+def assert_kept(tasks, posted, steps):
+    """Within a step a rank posts receives, then sends, waits, and calculates."""
+    begun, over = {}, {}
+    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.begun, strict=True))
+    for task in posted:
+        before = [(begun if begins else over)[b] for b, a, begins in needs if a == task]
+        if tasks.idle[task]:
+            begun[task] = over[task] = max(before, default=(-1, 0))
+        elif tasks.works[task]:
+            begun[task] = over[task] = steps.post[task], 3
+            assert all(place <= over[task] for place in before)
+        else:
+            begun[task], over[task] = (steps.post[task], int(tasks.kind[task] == SEND)), (steps.wait[task], 2)
+            assert all(place <= begun[task] for place in before)
+            assert begun[task] < over[task]

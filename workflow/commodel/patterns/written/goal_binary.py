@@ -1,0 +1,123 @@
+"""Reads GOAL as txt2bin of the LogGOPSim tools writes it and LogGOPSim maps it into memory: all little-endian, packed.
+
+    u64        4223; 2342 once a simulation with --save-mem has used the file up
+    u32 u8 u8  ranks, the largest cpu, the largest nic
+    u64 u64    of every rank: where its block begins and ends, counted from behind the first 8 bytes
+    blocks     u32 tasks, u32 of them that wait for nothing, u32 each which these are,
+               the tasks, u32 each of the tasks that are named as followers
+
+A task says how many needs it waits for, its kind, peer, size, tag, cpu and nic; then how many tasks follow when it is
+over and where among the followers these begin, and the same of those that follow when it has begun. The comments of
+the text are gone, and with them the unit of calc.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.files.text import MIB, bounded
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.written.steps import schedule
+from commodel.patterns.written.tasks import Needs, Tasks
+from commodel.units import MAX_COUNT
+
+MAX_FILE = 4096 * MIB
+MAGIC, USED_UP = 4223, 2342
+WORD = np.dtype("<u4")
+HEAD = np.dtype([("magic", "<u8"), ("ranks", WORD), ("cpu", "u1"), ("nic", "u1")])
+TASK = np.dtype(
+    [("waits", WORD), ("kind", "u1"), ("peer", WORD), ("size", "<u8"), ("tag", WORD), ("cpu", "u1"), ("nic", "u1")]
+    + [(name, WORD) for name in ("over", "over_first", "begun", "begun_first")]
+)
+LARGEST = 1 << 62  # of sizes; what is too much is refused with all others that are
+
+
+def is_goal(beginning: bytes) -> bool:
+    return int.from_bytes(beginning[:8], "little") in (MAGIC, USED_UP)
+
+
+def read(path: Path) -> Schedule:
+    return schedule(tasks(path))
+
+
+def tasks(path: Path) -> Tasks:
+    with bounded(path, MAX_FILE, "GOAL") as stream:
+        content = stream.read(os.fstat(stream.fileno()).st_size)
+    rows, followers = _blocks(path, content)
+    counts = np.array([len(own) for own in rows])
+    rank, followers_of = np.repeat(np.arange(len(rows)), counts), np.array([len(own) for own in followers])
+    rows, followers = np.concatenate(rows), np.concatenate(followers).astype(np.int64)
+    size = np.minimum(rows["size"], LARGEST).astype(np.int64)
+    kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
+    needs = _needs(path, rows, followers, rank, counts, followers_of)
+    elsewhere = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())
+    return Tasks(path, len(counts), rank, kind, size, peer, tag, needs, elsewhere=elsewhere)
+
+
+def _blocks(path: Path, content: bytes) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The tasks and the followers of every rank. Blocks fill the file one after the other, so that what is read is no
+    more than what is there."""
+    if len(content) < HEAD.itemsize:
+        raise UserError(f"found {len(content)} bytes, wanted at least {HEAD.itemsize}; is the file cut?", file=path)
+    head = np.frombuffer(content, HEAD, 1)[0]
+    if head["magic"] == USED_UP:
+        raise UserError("found what LogGOPSim --save-mem has left of a file, wanted it as txt2bin wrote it", file=path)
+    ranks, table = int(head["ranks"]), HEAD.itemsize + 16 * int(head["ranks"])
+    if not 2 <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}", file=path)
+    if len(content) < table:
+        raise UserError(f"found {len(content)} bytes, wanted a table of {ranks} ranks; is the file cut?", file=path)
+    limits = np.frombuffer(content, "<u8", 2 * ranks, HEAD.itemsize).reshape(-1, 2)
+    firsts = np.append(np.uint64(table - 8), limits[:-1, 1])
+    if (wrong := (limits[:, 0] != firsts) | (limits[:, 1] < firsts)).any():
+        raise UserError(f"the block of rank {wrong.argmax()} does not begin where that before it ends", file=path)
+    if int(limits[-1, 1]) != len(content) - 8:
+        what = f"found {len(content)} bytes, wanted {int(limits[-1, 1]) + 8}"
+        raise UserError(f"{what}; is the file cut?" if int(limits[-1, 1]) > len(content) - 8 else what, file=path)
+    blocks = [_block(path, content, rank, int(first) + 8, int(last) + 8) for rank, (first, last) in enumerate(limits)]
+    return [rows for rows, _ in blocks], [followers for _, followers in blocks]
+
+
+def _block(path: Path, content: bytes, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    count, idle = np.frombuffer(content, WORD, 2, first).tolist() if last - first >= 8 else (0, 1)
+    beginning = first + 8 + 4 * idle
+    followers = last - beginning - TASK.itemsize * count
+    if followers < 0 or followers % 4:
+        raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not hold what it says", file=path)
+    rows = np.frombuffer(content, TASK, count, beginning)
+    if not np.array_equal(np.frombuffer(content, WORD, idle, first + 8), np.flatnonzero(rows["waits"] == 0)):
+        raise UserError(f"the tasks of rank {rank} that wait for nothing are not those that it names", file=path)
+    return rows, np.frombuffer(content, WORD, followers // 4, last - followers)
+
+
+def _needs(
+    path: Path, rows: np.ndarray, followers: np.ndarray, rank: np.ndarray, counts: np.ndarray, followers_of: np.ndarray
+) -> Needs:
+    """Followers are named by their number in the rank."""
+    first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(followers_of) - followers_of
+    parts = [rows[name].astype(np.int64) for name in ("over", "over_first", "begun", "begun_first")]
+    named = np.bincount(rank, parts[0] + parts[2], minlength=len(counts))
+    wrong = named[rank] != followers_of[rank]
+    for many, first in (parts[:2], parts[2:]):
+        wrong |= (many > 0) & (first + many > followers_of[rank])
+    if wrong.any():
+        raise UserError(f"rank {rank[wrong.argmax()]} names other followers than it has", file=path)
+    before, after = [], []
+    for many, first in (parts[:2], parts[2:]):
+        start = np.repeat(first_follower[rank] + first - np.cumsum(many) + many, many)
+        before.append(np.repeat(np.arange(len(rank)), many))
+        after.append(followers[start + np.arange(len(start))])
+    begun = np.repeat([False, True], [len(own) for own in before])
+    before, after = np.concatenate(before), np.concatenate(after)
+    owner = rank[before]
+    if (wrong := after >= counts[owner]).any():
+        row = int(wrong.argmax())
+        raise UserError(f"rank {owner[row]} names task {after[row]}, wanted one of {counts[owner[row]]}", file=path)
+    after += first_task[owner]
+    if (wrong := np.bincount(after, minlength=len(rank)) != rows["waits"]).any():
+        task = int(wrong.argmax())
+        number = task - first_task[rank[task]]
+        raise UserError(f"task {number} of rank {rank[task]} waits for more or fewer than name it", file=path)
+    return Needs(before, after, begun)

@@ -1,0 +1,99 @@
+"""What GOAL says of every rank: sends, receives and calculations, and which has to be over (`requires`) or to have
+begun (`irequires`) before which. Text and binary files become this, and this becomes steps (see `steps`)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.longest import circle, told
+from commodel.patterns.schedule import check_rows
+from commodel.units import MAX_BYTES, MAX_SECONDS
+
+SEND, RECEIVE, CALCULATE = 1, 2, 3
+ANY = 2**32 - 1  # of ranks and tags, which have 32 bits: all of them
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """A row: the task `after` may not begin before `before` is over, or, where `begun`, has begun. Both are of one
+    rank."""
+
+    before: np.ndarray
+    after: np.ndarray
+    begun: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Columns with a row a task, those of a rank together and in the order of the file. `size` is of bytes, or of
+    units of time. `line` is where a task stands; None: the file has no lines, and it is named by its number."""
+
+    path: Path
+    ranks: int
+    rank: np.ndarray
+    kind: np.ndarray
+    size: np.ndarray
+    peer: np.ndarray
+    tag: np.ndarray
+    needs: Needs
+    line: np.ndarray | None = None
+    per_second: float = 1e9  # units of time
+    unit_is_said: bool = False
+    elsewhere: int = 0  # tasks that are not for the first processor or network interface of their rank
+
+    @cached_property
+    def moves(self) -> np.ndarray:
+        """Whether a task is a message's end."""
+        return self.kind != CALCULATE
+
+    @cached_property
+    def idle(self) -> np.ndarray:
+        """Calculations that take no time only say what comes before what."""
+        return ~self.moves & (self.size == 0)
+
+    @cached_property
+    def works(self) -> np.ndarray:
+        return ~self.moves & ~self.idle
+
+    def error(self, task: int, text: str) -> UserError:
+        return UserError(text, file=self.path, line=None if self.line is None else int(self.line[task]))
+
+    def named(self, task: int) -> str:
+        if self.line is not None:
+            return f"line {self.line[task]} of rank {self.rank[task]}"
+        return f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
+
+    def told(self, task: int) -> str:
+        """What the task is, as a sentence begins."""
+        rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
+        what = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
+        end = f" rank {peer} with tag {tag}" if self.moves[task] else ""
+        return f"{'' if self.line is not None else f'{self.named(task)}: '}rank {rank} {what}{end}"
+
+    def refuse_what_cannot_be(self) -> None:
+        count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
+        checks = (
+            (~np.isin(self.kind, (SEND, RECEIVE, CALCULATE)), "found kind {kind}, wanted 1, 2 or 3: send, recv, calc"),
+            (self.moves & (self.peer == ANY), "receives from any rank; wanted one: who it is depends on the times"),
+            (self.moves & (self.tag == ANY), "takes any tag; wanted one: which it is depends on the times"),
+            (self.moves & (self.peer >= self.ranks), f"found rank {{peer}}, wanted {count}"),
+            (self.moves & (self.peer == self.rank), "found rank {peer} itself as the other end, wanted another rank"),
+            (self.moves & (self.size > MAX_BYTES), f"found {{size}} bytes, wanted at most {MAX_BYTES}"),
+            (~self.moves & (self.size > MAX_SECONDS * self.per_second), f"found {{size}}, wanted at most {longest}"),
+        )
+        for wrong, text in checks:
+            if wrong.any():
+                task = int(wrong.argmax())
+                found = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
+                where = "" if self.line is not None else f"{self.named(task)}: "
+                raise self.error(task, where + text.format(**found))
+        check_rows(int((self.kind == SEND).sum()))
+
+
+def circular(tasks: Tasks, before: np.ndarray, after: np.ndarray, left: np.ndarray, what: str) -> UserError:
+    """Of tasks that are left because they wait for each other, along edges from `before` to `after`."""
+    nodes = circle(before, after, left)
+    return tasks.error(nodes[0], f"a {what}: {told([tasks.named(node) for node in nodes])}")
