@@ -1,6 +1,7 @@
 """Files from anybody: what is not an ordinary text file of a sensible size is refused in one line, with its place."""
 
 import os
+from functools import partial
 
 import pytest
 
@@ -39,9 +40,9 @@ def test_limits_and_encodings(reader, refused):
 
 def test_a_line_without_an_end_and_too_many_of_them(refused, monkeypatch):
     monkeypatch.setattr(textfiles, "LONGEST_LINE", 10)
-    monkeypatch.setattr(textfiles, "MOST_LINES", 3)
     assert refused(READERS["lines"], b"a\n" + b"b" * 11).startswith(":2: found a line of more than")
-    assert "more than 3 lines" in refused(READERS["lines"], b"\n\n\n\n")
+    few = partial(read_lines, limit=100, wanted="few", most=3)
+    assert "more than 3 lines, wanted few" in refused(lambda path: list(few(path)), b"\n\n\n\n")
 
 
 def test_a_zero_byte_has_a_line(refused):

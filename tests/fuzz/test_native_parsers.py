@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(find("mpicc") is None, reason="no mpicc here")
 REFUSED = {
     "a rank that has no next one": (
         "schedule",
-        forms.PLAY.replace(b"0,send,0,1", b"0,send,0,2147483647"),
+        forms.PLAY.replace(b"0,,send,0,1", b"0,,send,0,2147483647"),
         "2: column rank",
     ),
     "a zero byte": ("schedule", forms.PLAY + b"\0", "zero byte"),

@@ -75,16 +75,46 @@ static int check_text(void)
 
 static int check_steps(void)
 {
-  int failures = 0, steps;
-  Op ops[] = {{.step = 1, .kind = SEND, .row = 0},    {.step = 1, .kind = REDUCE, .row = 1},
-              {.step = 1, .kind = RECEIVE, .row = 2}, {.step = 1, .kind = SEND, .row = 3},
-              {.step = 5, .kind = COMPUTE, .row = 4}};
-  Step *grouped = group_steps(ops, 5, &steps);
+  int failures = 0, steps, waits[5];
+  Op ops[] = {{.step = 1, .wait = 1, .kind = SEND, .row = 0},    {.step = 1, .wait = 1, .kind = REDUCE, .row = 1},
+              {.step = 1, .wait = 1, .kind = RECEIVE, .row = 2}, {.step = 1, .wait = 1, .kind = SEND, .row = 3},
+              {.step = 5, .wait = 5, .kind = COMPUTE, .row = 4}};
+  Step *grouped = group_steps(ops, 5, waits, &steps);
   CHECK(steps == 2);
   CHECK(grouped[0].first == 0 && grouped[0].sends == 1 && grouped[0].works == 3 && grouped[0].end == 4);
+  CHECK(grouped[0].due == 0 && grouped[0].due_end == 3 && waits[0] == 0 && waits[1] == 1 && waits[2] == 2);
   CHECK(grouped[1].first == 4 && grouped[1].works == 4 && grouped[1].end == 5);
+  CHECK(grouped[1].due == 3 && grouped[1].due_end == 3);
   CHECK(ops[0].row == 2 && ops[1].row == 0 && ops[2].row == 3 && ops[3].row == 1 && ops[4].row == 4);
   free(grouped);
+  return failures;
+}
+
+/* A send that is waited for after the next step, in which nothing is posted; and a receive in between. */
+static int check_late_waits(void)
+{
+  int failures = 0, steps, waits[3];
+  Op ops[] = {{.step = 2, .wait = 2, .kind = RECEIVE, .row = 0},
+              {.step = 0, .wait = 3, .kind = SEND, .row = 1},
+              {.step = 0, .wait = 0, .kind = SEND, .row = 2}};
+  Step *grouped = group_steps(ops, 3, waits, &steps);
+  CHECK(steps == 3);
+  CHECK(waits[0] == 1 && waits[1] == 2 && waits[2] == 0); /* rows 2, 0, 1 */
+  CHECK(grouped[0].due == 0 && grouped[0].due_end == 1 && grouped[1].due_end == 2 && grouped[2].due_end == 3);
+  CHECK(grouped[2].first == 3 && grouped[2].end == 3);
+  free(grouped);
+  return failures;
+}
+
+static int check_room(void)
+{
+  int failures = 0;
+  Room *room = open_room();
+  CHECK(take_room(room, 100, 0, 2) == 0 && take_room(room, 1, 0, 0) == 128 && take_room(room, 64, 0, 1) == 192);
+  CHECK(take_room(room, 65, 1, 1) == 256); /* the gap is too small */
+  CHECK(take_room(room, 64, 2, 2) == 128 && take_room(room, 64, 2, 2) == 192); /* what was in use up to 1 is free */
+  CHECK(take_room(room, 100, 3, 3) == 0);
+  CHECK(close_room(room) == 384);
   return failures;
 }
 
@@ -104,7 +134,8 @@ static int check_buffers(void)
 int main(int argc, char **argv)
 {
   Schedule schedule = read_schedule(argc > 1 ? argv[1] : "");
-  int failures = check_stopping() + check_shuffle() + check_text() + check_steps() + check_buffers();
+  int failures = check_stopping() + check_shuffle() + check_text() + check_steps() + check_late_waits() +
+                 check_room() + check_buffers();
   CHECK(schedule.count == 2 && schedule.ranks == 4);
   CHECK(schedule.rows[0].peer == 3 && schedule.rows[0].bytes == 8 && schedule.rows[1].seconds == 0.5);
   free_schedule(&schedule);
