@@ -28,7 +28,7 @@ UNITS = ("s", "s/B", "1", "B", "B/s")
 
 
 # Intervals are tried on so many machines; on fewer where a fit takes a tenth of a second.
-MACHINES = dict.fromkeys(family_names(), 200) | {"lop": 60, "cluster": 100, "hloggp": 100, "lmo": 100, "taulop": 100}
+MACHINES = dict.fromkeys(family_names(), 100) | {"lop": 60}
 
 
 @cache
