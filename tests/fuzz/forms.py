@@ -8,6 +8,7 @@ from commodel.fit.probes import as_parameters
 from commodel.models.families import family, family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
 from tests.models.synthetic import observed, truth
+from tests.patterns.goal_files import TEXT
 
 EXPERIMENT = """
 platform: machine
@@ -91,27 +92,7 @@ PLAY = b"""step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs
 2,,result,0,0,,,8,0.0,0+8
 """
 GOALS = (
-    b"""// one unit of calc is 1 ps
-num_ranks 3
-rank 0 {
-l1: calc 5000
-l2: send 8b to 1 tag 7
-l3: send 16b to 2 cpu 1
-l2 requires l1
-l3 irequires l2
-}
-rank 1 {
-l1: recv 8b from 0 tag 7
-l2: calc 0
-l2 requires l1
-l3: recv 4b from 2 tag 1 nic 1
-l3 requires l2
-}
-rank 2 {
-recv 16b from 0
-send 4b to 1 tag 1 /* last */
-}
-""",
+    b"// one unit of calc is 1 ps\n" + TEXT.encode() + b"/* last */\n",
     (
         b"num_ranks 2\nrank 0 {\na: send 1b to 1\nb: recv 1b from 1\nb requires a\n}\n"
         b"rank 1 {\na: send 1b to 0\nb: recv 1b from 0\na requires b\n}\n"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
+from commodel.patterns.steps import Step, steps_of
 
 MAX_ROWS = 50_000_000
 MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
@@ -162,17 +163,9 @@ class Schedule:
         return int(max(column.max(initial=-1) for column in columns))
 
     @cached_property
-    def steps(self) -> tuple["Step", ...]:
+    def steps(self) -> tuple[Step, ...]:
         """What happens in each step, with everything worked out that does not depend on sizes or parameters."""
-        numbers = np.union1d(_distinct(self.step), _distinct(self.work.step))
-        for column in self.ends.columns if self.ends else ():
-            numbers = np.union1d(numbers, column)
-        sent, work = _slices(self.step, numbers), _slices(self.work.step, numbers)
-        if self.ends is None:
-            return tuple(Step(self, *rows) for rows in zip(work, sent, strict=True))
-        met = np.maximum(self.step, self.dst_step)
-        ends = (_rows(column, numbers) for column in (self.dst_step, met, self.dst_wait, self.src_wait))
-        return tuple(Step(self, *rows) for rows in zip(work, sent, *ends, strict=True))
+        return steps_of(self)
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
         """How long each row of local work takes: compute as given, reduce and copy by the byte."""
@@ -210,40 +203,6 @@ class Schedule:
         return schedule
 
 
-class Step:
-    """The messages and the work of one step. Of messages: those that their senders post, `sent`; those that their
-    receivers post, `opened`; those that now both have posted, `met`; those that their receivers wait for, `taken`, and
-    their senders, `finished`. In the plain case all are the `sent`. `src` is of the sent ones, `dst` of the taken."""
-
-    def __init__(self, schedule: Schedule, work: slice, sent: slice, *ends: np.ndarray) -> None:
-        self.work, self.sent = work, sent
-        self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
-        self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
-        self.sends, self.receives = Groups(self.src), Groups(self.dst)
-        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # of the taken ones
-        self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
-        self.openers = schedule.dst[self.opened] if ends else self.dst
-
-
-class Groups:
-    """Rows grouped by rank, in row order within a rank. `order` is None where every rank has one row: the fast case."""
-
-    __slots__ = ("first", "last", "longest", "order", "position", "ranks")
-
-    def __init__(self, rank: np.ndarray) -> None:
-        self.order, self.ranks = None, rank
-        rising = rank[1:] > rank[:-1]
-        if rising.all() or _differ(np.sort(rank)).all():
-            return
-        self.order = np.argsort(rank, kind="stable")
-        ordered = rank[self.order]
-        starts = np.concatenate([[0], np.flatnonzero(_differ(ordered)) + 1])
-        counts = np.diff(starts, append=len(rank))
-        self.first, self.last = starts, starts + counts - 1
-        self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
-        self.ranks, self.longest = ordered[starts], int(counts.max())
-
-
 def whole_bytes(numbers: np.ndarray) -> bytes:
     """Whole numbers as the same bytes on every machine."""
     return np.asarray(numbers).astype("<i8").tobytes()
@@ -253,26 +212,6 @@ def _in_order(step: np.ndarray) -> np.ndarray:
     """Rows by step, those of a step in row order. numpy sorts short integers by radix, in linear time."""
     few = len(step) and step.min() >= 0 and step.max() < 1 << 15
     return np.argsort(step.astype(np.int16) if few else step, kind="stable")
-
-
-def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
-    """Which rows of a column in order hold each number."""
-    lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
-    return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
-
-
-def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
-    """The same of a column in any order."""
-    order = np.argsort(column, kind="stable")
-    return [order[rows] for rows in _slices(column[order], numbers)]
-
-
-def _distinct(ordered: np.ndarray) -> np.ndarray:
-    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ(ordered)])]
-
-
-def _differ(ordered: np.ndarray) -> np.ndarray:
-    return ordered[1:] != ordered[:-1]
 
 
 def check_rows(count: int) -> None:

@@ -34,7 +34,7 @@ from commodel.models.fitting.curves import curve
 from commodel.models.fitting.pipelines import Pipeline, fit_pipeline
 from commodel.models.fitting.sharednodes import sharing
 from commodel.models.pricing.supersteps import most_rows
-from commodel.patterns.schedule import Groups
+from commodel.patterns.steps import Groups
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 SHORT = (0, 1)  # bytes: probed with one; a signal without any costs the same

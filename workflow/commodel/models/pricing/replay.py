@@ -18,7 +18,8 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.patterns.levels import asking
-from commodel.patterns.schedule import Groups, Schedule, Step
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.steps import Groups, Step
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from commodel.models import Array
-from commodel.patterns.schedule import Groups, Schedule
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.steps import Groups
 
 
 def longest_work(schedule: Schedule, seconds: Array) -> Array:
