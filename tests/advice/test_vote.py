@@ -31,9 +31,17 @@ def test_enough_points_of_the_operation_decide_alone():
     assert trusts(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST - 1 + 50
 
 
-def test_prices_beyond_what_a_family_knows_do_not_count():
-    held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, status="extrapolated: far")])
+def test_prices_without_a_say_do_not_count():
+    held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, status="blind to size: holds for 8 B")])
     assert trusts(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
+
+
+def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
+    """Else a family that is right at the few points it knows would outvote those that know all."""
+    far = rows("one", [50.0] * 6, status="extrapolated: far")
+    held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
+    found = trusts(["one", "two"], held_out, "reduce")
+    assert found["one"].weight < 0.01 < found["two"].weight
 
 
 def test_where_nothing_was_measured_all_count_alike():

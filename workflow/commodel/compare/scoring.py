@@ -54,7 +54,9 @@ class Errors:
     all others again."""
 
     def __init__(self, priced: pd.DataFrame):
-        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & (priced["status"] == PriceStatus.OK.value)]
+        known = priced[
+            priced["mu"].notna() & np.isfinite(priced["mu"]) & ~priced["status"].map(PriceStatus.BLIND.of).astype(bool)
+        ]
         squares = np.log(known["predicted"] / known["measured"]) ** 2
         self.sums, self.counts = Counter(), Counter()
         for family, operation, group, square in zip(

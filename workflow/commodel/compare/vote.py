@@ -34,7 +34,8 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    rows = held_out[finite & (held_out["status"] == PriceStatus.OK.value)].reset_index(drop=True)
+    voting = ~held_out["status"].map(PriceStatus.BLIND.of).astype(bool)  # what is extrapolated has a say, too
+    rows = held_out[finite & voting].reset_index(drop=True)
     errors = {}
     for name in families:
         own = rows[rows["family"] == name]
