@@ -1,4 +1,4 @@
-# make demo: the main job. make test: all tests. make help: the rest.
+# make demo: the main job. make test: the tests. make help: the rest.
 COMMODEL := .venv/bin/commodel
 READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
@@ -7,26 +7,37 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo demo-openmpi example test lab-test lab-network fuzz container lint format bench bench-million \
-	bench-campaign bench-heldout schemas map clean
+.PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay \
+	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage partitions schemas map pages docs wheel clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
 	@echo "make demo     run params/experiments/demo.yaml and write reports/demo"
 	@echo "make demo-openmpi  the same with Debian's Open MPI in place of the MPI at hand, by root as a plain user too"
+	@echo "make papers   the figures of the papers rebuilt, a report each; PAPER=cluster: one of them"
 	@echo "make example  write reports/example again, the sample that is committed"
-	@echo "make test     all tests"
+	@echo "make test     all tests but those of test-slow"
+	@echo "make test-slow  what those tests say at more length: minutes"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
+	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
+	@echo "make lab-paper  the figures of the cluster model's paper there, where TCP does lose packets: minutes, needs root"
+	@echo "make lab-overlay  trees of the TAN paper on an overlay network over 256 hosts at 4 Mbit/s: ten minutes, needs root"
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
+	@echo "make bench-networks  which families predict simulated networks of several levels: minutes"
+	@echo "make bench-coverage  how many measured medians intervals hold, and how wide they are; TABLE=T.csv beside: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
+	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
 	@echo "make schemas  write workflow/schemas from the Python models"
 	@echo "make map      draw the map of the rooms in CONTRIBUTING.md again"
+	@echo "make pages    write docs/families from the families, and the picture of the README from reports/example"
+	@echo "make docs     build docs/ as a site in build/docs; a warning is an error"
+	@echo "make wheel    build/dist/*.whl, checked; a wheel has all that a cluster's users share"
 	@echo "make clean    remove what was built and generated, but not .venv"
 
 setup: $(READY)
@@ -44,28 +55,64 @@ demo: $(READY)
 demo-openmpi: $(READY)
 	bash tests/lab/demo-openmpi.sh
 
+# Another paper's report is written also where one cannot be.
+papers: $(READY)
+	@failed=; for file in params/experiments/paper-$(or $(PAPER),*).yaml; do \
+	$(COMMODEL) run "$$(basename "$$file" .yaml)" || failed="$$failed $$file"; done; \
+	[ -z "$$failed" ] || { echo "papers: not rebuilt:$$failed" >&2; exit 1; }
+
 # A report that everybody may see: without the names of machines.
 example: $(READY)
 	$(COMMODEL) run sample
 	$(COMMODEL) report --in results/sample --out reports/example --anonymous
+	$(MAKE) pages
 
-# What measures for real has the machine to itself; the rest, simulations too, runs two at a time, the longest files first.
+# Each of pytest's processes would compile all tests again where Python is told to keep nothing that it compiled.
+test test-slow test-random lab-test: export PYTHONDONTWRITEBYTECODE =
+
+# What needs good times of a real measurement has the machine to itself; the rest, simulations too, runs three at a
+# time, as tests wait for what they start, the longest files first.
 test: $(READY)
 	$(COMMODEL) build mpi
+	$(COMMODEL) build overlay
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'not lab and not alone'
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not lab and not alone and not slow'
 	.venv/bin/python -m pytest -m alone
 
+# The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
+test-slow: $(READY)
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow
+
+# Properties alone, with examples that nobody has seen yet.
+test-random: $(READY)
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'hypothesis and not lab and not alone' --hypothesis-profile random
+
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or outages, apptainer, network: one.
+# Tests on Slurm mostly wait: three go on at a time, each on a Slurm of its own.
 LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, outages, apptainer or network))
 lab-test: $(READY)
 	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
-	.venv/bin/python -m pytest -m lab $(LAB_TESTS)
+	.venv/bin/python -m pytest -m lab $(if $(filter slurm,$(LAB)),-n 3) $(LAB_TESTS)
 
 lab-network: $(READY)
 	rm -rf build/lab-network
 	.venv/bin/python -m tests.lab.campaign build/lab-network
+
+lab-kernels: $(READY)
+	rm -rf build/lab-kernels
+	.venv/bin/python -m tests.lab.kernels build/lab-kernels
+
+# The report is in build/lab-paper/project/reports.
+lab-paper: $(READY)
+	rm -rf build/lab-paper
+	.venv/bin/python -m tests.lab.campaign build/lab-paper paper-cluster
+
+# The report is in build/lab-overlay/project/reports.
+lab-overlay: $(READY)
+	rm -rf build/lab-overlay
+	$(COMMODEL) build overlay
+	.venv/bin/python -m tests.lab.overlay_trees build/lab-overlay
 
 SECONDS := 300
 fuzz: $(READY)
@@ -74,20 +121,23 @@ fuzz: $(READY)
 lint: $(READY)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
-	.venv/bin/snakefmt --check Snakefile workflow/rules
+	.venv/bin/snakefmt --check Snakefile workflow/Snakefile workflow/rules
 	@! .venv/bin/snakemake --lint 2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
 	@! .venv/bin/snakemake --lint --snakefile workflow/rules/price.smk --config experiment=E 'params=["P"]' out=O parts=2 \
 		2>&1 | grep '^    \* ' | grep -vE "$(LINT_ACCEPTED)"
 	$(COMMODEL) build mpi
+	$(COMMODEL) build overlay
 
 format: $(READY)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
-	.venv/bin/snakefmt Snakefile workflow/rules
+	.venv/bin/snakefmt Snakefile workflow/Snakefile workflow/rules
 
 bench: $(READY)
 	.venv/bin/python tests/bench/pricing.py
 	.venv/bin/python tests/bench/campaign.py
+	.venv/bin/python tests/bench/overlay.py
+	.venv/bin/python tests/bench/kernels.py
 
 bench-million: $(READY)
 	.venv/bin/python tests/bench/million.py
@@ -98,11 +148,43 @@ bench-campaign: $(READY)
 bench-heldout: $(READY)
 	.venv/bin/python tests/bench/heldout.py $(TABLE)
 
+bench-networks: $(READY)
+	.venv/bin/python tests/bench/networks.py $(PLATFORMS)
+
+# Simulated only, so that everybody gets the same numbers.
+COVERAGE := demo families catalogue sample
+bench-coverage: $(READY)
+	for name in $(COVERAGE); do $(COMMODEL) run $$name --only fast-ethernet-32 || exit 1; done
+	$(COMMODEL) run tests/bench/coverage.yaml
+	.venv/bin/python tests/bench/coverage.py $(addprefix results/,$(COVERAGE) coverage) $(TABLE)
+
+# KERNEL-N/LAYOUT.csv, made again where the speeds have changed.
+BALANCED := $(foreach kernel,summa-128 summa-256 wave2d-256 wave2d-512,$(patsubst params/layouts/fermi/%,\
+	params/partitions/fermi/$(kernel)/%,$(wildcard params/layouts/fermi/*.csv)))
+partitions: $(BALANCED)
+params/partitions/fermi/%.csv: params/speeds/fermi.yaml
+	@mkdir -p $(@D)
+	$(COMMODEL) partition --speeds $< --platform fermi --kernel $(if $(findstring wave,$*),wave,gemm) \
+	--blocks $(lastword $(subst -, ,$(notdir $(@D)))) --layout processes:params/layouts/fermi/$(notdir $*).csv -o $@
+
 schemas: $(READY)
 	.venv/bin/python -m commodel.plan.config workflow/schemas
 
 map:
 	.venv/bin/python -m tests.rooms
+
+pages: $(READY)
+	.venv/bin/python -m commodel.models.pages docs/families
+	.venv/bin/python docs/picture.py reports/example/sample.xlsx docs/pictures/report.svg
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict
+
+# setuptools keeps what it built last, also files that are gone since.
+wheel: $(READY)
+	rm -rf build/lib build/dist
+	.venv/bin/python -m build --wheel --no-isolation --outdir build/dist
+	.venv/bin/twine check --strict build/dist/*
 
 # CONTAINER_BUILD takes the builder's own options, e.g. '--build-arg BOOTSTRAP=localimage --build-arg FROM=rootfs'.
 container:

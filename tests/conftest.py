@@ -1,6 +1,7 @@
 """Toolchains for tests that build or run something: made once, shared by all tests of a session."""
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,13 @@ from hypothesis import settings
 from commodel.platforms.build import build, programs
 from commodel.platforms.tools import ROOT, find
 from tests.once import made_once
+from tests.overlay import building as overlay
 
-settings.register_profile("shared machine", deadline=None)  # a slow moment of the machine is not a failure
-settings.load_profile("shared machine")
+# A slow moment of the machine is not a failure. What holds of a commit once holds of it again: `make test-random` looks
+# for new examples.
+settings.register_profile("same examples", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile("same examples")
 
 # A shell starts what it puts into the background deaf to Ctrl-C, as nohup does to SIGHUP, and all that tests start
 # would inherit that. Other handlers are not inherited.
@@ -31,6 +36,21 @@ def simgrid_programs(tmp_path_factory):
 @pytest.fixture(scope="session")
 def mpi_programs(tmp_path_factory):
     return built(tmp_path_factory, "mpi")
+
+
+@pytest.fixture(scope="session")
+def overlay_programs(tmp_path_factory):
+    """The overlay network's library and programs, which need no MPI."""
+    return built(tmp_path_factory, "overlay")
+
+
+@pytest.fixture(scope="session")
+def checked_programs(tmp_path_factory):
+    """The overlay network and its test programs with sanitizers, for its own tests and for fuzzing."""
+    if find("cc") is None:
+        pytest.skip("no cc here")
+    make = partial(overlay.build, flags=overlay.CHECKED, programs=("drive", "parts", "hostile"))
+    return made_once(tmp_path_factory, "overlay-checked", make)
 
 
 def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:

@@ -12,7 +12,19 @@ BEGIN, END = "<!-- map: make map -->\n", "<!-- end of map -->\n"
 
 # From the ground up. What lies on the top floor beside them may be imported from everywhere.
 ROOMS = (
-    *("files", "platforms", "patterns", "models", "interchange", "price", "fit", "plan", "results", "measure"),
+    *(
+        "overlay",
+        "files",
+        "platforms",
+        "patterns",
+        "models",
+        "interchange",
+        "price",
+        "fit",
+        "plan",
+        "results",
+        "measure",
+    ),
     *("compare", "advice", "report", "cli"),
 )
 

@@ -5,7 +5,7 @@ import pytest
 from commodel.advice.candidates import algorithms, balanced, trees, two_levels
 from commodel.patterns.algorithms import choices
 from commodel.patterns.build import schedule
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.operations import operations
 from commodel.patterns.trees.topologies import tree
 from tests.patterns.catalogue import point
 
@@ -39,7 +39,7 @@ def test_the_trees_of_the_tan_paper_are_among_them():
         assert tuple(sorted(tree(spec).fanout)) in found
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", operations())
 def test_every_algorithm_is_tried_with_arguments_that_work(operation):
     found = algorithms(operation, 12, 100_000, [5])
     assert {spec.partition(":")[0] for spec in found} == set(choices(operation))

@@ -19,10 +19,10 @@ def rows(family, ratios, operation="reduce", groups=None, status="ok"):
 
 def test_a_family_that_errs_twice_as_much_counts_a_quarter():
     held_out = pd.concat([rows("one", np.exp([0.1, -0.1] * 3)), rows("two", np.exp([0.2, -0.2] * 3))])
-    found = trusts(["one", "two"], held_out, "reduce")
-    assert found["one"].weight == pytest.approx(0.8)
-    assert found["two"].weight == pytest.approx(0.2)
-    assert found["two"].error == pytest.approx(0.2)
+    trusted = trusts(["one", "two"], held_out, "reduce")
+    assert trusted["one"].weight == pytest.approx(0.8)
+    assert trusted["two"].weight == pytest.approx(0.2)
+    assert trusted["two"].error == pytest.approx(0.2)
 
 
 def test_enough_points_of_the_operation_decide_alone():
@@ -40,8 +40,8 @@ def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
     """Else a family that is right at the few points it knows would outvote those that know all."""
     far = rows("one", [50.0] * 6, status="extrapolated: far")
     held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
-    found = trusts(["one", "two"], held_out, "reduce")
-    assert found["one"].weight < 0.01 < found["two"].weight
+    trusted = trusts(["one", "two"], held_out, "reduce")
+    assert trusted["one"].weight < 0.01 < trusted["two"].weight
 
 
 def test_where_nothing_was_measured_all_count_alike():

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bench.pricing import show
-from tests.models.test_contract import fitted_set
+from tests.models.synthetic import fitted_set
 
 from commodel.files.columns import PRICES
 from commodel.files.streams import arrow, piece, write_stream

@@ -19,7 +19,8 @@ from tests.models.synthetic import costs
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.models.families import family, given
+from commodel.models.byhand import given
+from commodel.models.families import family
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_platform
@@ -30,6 +31,7 @@ from commodel.price.predict import predict
 SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
 TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
 LOGGP = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
+TAULOP = given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
 
 
 def timed(task):
@@ -147,6 +149,18 @@ def many_points() -> None:
     )
 
 
+def kernels() -> None:
+    """SUMMA with 4,096 blocks a side over a 64×64 grid of processes; an iteration of the wave equation over 10^5."""
+    wide = point("summa:n=4096", "paper", ranks=4096, bytes=8192, layout="block:16")
+    cells = point("wave2d:n=20000", "paper", ranks=100_000, bytes=8, layout="block:16")
+    for name, sets in (("taulop", TAULOP), ("loggp", LOGGP)):
+        for chosen in (wide, cells):
+            spent, _ = timed(lambda sets=sets, chosen=chosen: predict(sets, [chosen]))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            what = f"{name}: {chosen.operation} over {chosen.ranks} ranks"
+            show(what, f"{spent:.1f} s, {peak:.2f} GiB at most so far")
+
+
 def planning() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -166,5 +180,6 @@ if __name__ == "__main__":
     against_simulation(1 << 16)
     growth()
     many_points()
+    kernels()
     planning()
     many_ranks()

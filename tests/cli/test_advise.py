@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import openpyxl
@@ -15,17 +16,15 @@ from commodel.cli import main
 from commodel.files.atomic import write_text
 from commodel.files.sets import write_parameters
 from commodel.interchange.rules import has
-from commodel.models.families import given
+from commodel.models.byhand import given
 from commodel.platforms.tools import ROOT
+from tests.cli import running
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, ["advise", *(str(argument) for argument in arguments)])
-    assert result.exit_code == code, result.output
-    return result
+run = partial(running.run, "advise")
 
 
 @pytest.fixture
@@ -224,3 +223,56 @@ def test_families_without_a_buffer_say_that_they_see_no_loss(params):
     assert "loggp does not see that" in text
     small = run(*GATHER[:-1], "1KiB", "--params", FAST_ETHERNET, "--params", params).stdout
     assert "overflows" not in small
+
+
+def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform, tmp_path):
+    """Of waves Hockney is right here, and LogGP, which is right about one, is not."""
+    job = ("--operation", "bcast", "--ranks", "8", "--bytes", "1KiB")
+    before = json.loads(run(*job, "--platform", platform, "--format", "json").stdout)
+    path = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(path).assign(waves=1)
+    right = (rows["family"] == "hockney").to_numpy()
+    waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50", group="stream")
+    waves = waves.assign(predicted=waves["measured"] * waves["mu"])
+    pd.concat([rows, waves]).to_csv(path, index=False)
+    after = json.loads(run(*job, "--platform", platform, "--format", "json").stdout)
+    assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
+    command = ("predict", "--family", "hockney", "--params", "results/study/fitted/made-up/hockney.yaml", "--pipelined")
+    price = CliRunner().invoke(main, [*command, *job, "--algorithm", "linear", "--format", "json"])
+    (by_hockney,) = json.loads(price.stdout)
+    now, then = ({row["choice"]: row["period"] for row in rows}["linear"] for rows in (after, before))
+    assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
+    assert then != pytest.approx(by_hockney["seconds"], rel=0.01)
+    assert (
+        "weights come from streams that were measured here: hockney 100 %" in run(*job, "--platform", platform).stdout
+    )
+
+
+def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
+    what_if = ("--set", "loggp:L=2ms", "--set", "hockney:alpha=2ms")
+    plain, changed = (run(*JOB, "--platform", platform, *more).stdout for more in ((), what_if))
+    told = "loggp L=2ms in place of 20 µs"
+    assert told not in plain
+    assert told in changed
+    assert "weights are by the errors of what was fitted" in changed
+    for out in ("a.csv", "a.xlsx", "a.conf"):
+        run(*JOBS, "--platform", platform, *what_if, "--out", out)
+    assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(told).all()
+    assert told in (tmp_path / "a.conf").read_text().splitlines()[0]
+    cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
+    assert any(told in str(cell) for cell in cells)
+    assert run(*JOB, "--platform", platform, "--score", "--set", "loggp:L=1us", code=2).output == (
+        "commodel: --score is about what was fitted: leave --set out\n"
+    )
+    refused = run(*JOB, "--platform", platform, "--set", "L=1us", code=2).output.splitlines()[-1]
+    assert "family hockney has no parameter or setting 'L'" in refused
+
+
+def test_a_sum_of_iterations_is_for_another_verb(params):
+    result = run("--operation", "summa:n=8", "--ranks", 4, "--bytes", "8KiB", "--params", params, code=2)
+    assert (
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel kernel` prices it"
+        in result.output
+    )
+    assert result.output.count("\n") == 1
+    assert "paper" in run("--operation", "summa:n=8:iteration=3", "--ranks", 4, "--bytes", 8, "--params", params).output

@@ -48,6 +48,7 @@ MUTATIONS = {  # (what is replaced, by what, line of the complaint, a word in it
     "topology for an operation without": ("operation: reduce", "operation: gather", 12, "topology"),
     "no such topology file": ('"flat:1"', '"file:none.top"', 12, "none.top"),
     "topology file with a cycle": ('"flat:1"', '"file:cycle.top"', 12, "cycle"),
+    "unknown paper": ("probes: auto", "paper: clutser", 4, "did you mean 'cluster'"),
     "misspelt key": ("families:", "famlies:", 3, "families"),
     "negative size": ("[8, 1KiB]", "[-8]", 11, "-8"),
     "empty axis": ("[8, 1KiB]", "[]", 11, "empty"),

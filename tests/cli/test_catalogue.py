@@ -7,17 +7,10 @@ import re
 from itertools import pairwise
 
 import pytest
-from click.testing import CliRunner
 
-from commodel.cli import main
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.operations import operations
 from commodel.registry import discover
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+from tests.cli.running import output as run
 
 
 @pytest.mark.parametrize(
@@ -35,6 +28,16 @@ def test_every_form_starts_with_its_name(verb, folder, constant, column):
     assert len(run(verb).splitlines()) == len(rows) + 1
 
 
+def test_every_operation_is_listed_with_its_parameters():
+    rows = {row["operation"]: row for row in json.loads(run("operations", "--format", "json"))}
+    assert list(rows) == list(operations())
+    assert rows["halo"]["parameters"].startswith("grid=4x2: ranks in each dimension")
+    assert rows["barrier"] == {"operation": "barrier", "bytes": "none", "mpi": "MPI_Barrier", "parameters": ""}
+    shown = run("operations").splitlines()
+    assert len(shown) == len(rows) + 3 + sum(len(entry.parameters) for entry in operations().values())
+    assert any(line.split()[:3] == ["halo", "periodic=yes|no", "whether"] for line in shown)
+
+
 def test_every_algorithm_is_listed():
     rows = json.loads(run("algorithms", "--format", "json"))
     assert len(rows) == len(discover("patterns.algorithms", "ALGORITHM"))
@@ -45,8 +48,8 @@ def test_every_algorithm_is_listed():
 
 @pytest.mark.parametrize("verb", [["predict"], ["schedule"], ["export", "goal"]])
 def test_help_names_every_operation(verb):
-    names = re.split(r"[^a-z-]+", run(*verb, "--help").replace("-\n", "-"))  # a line may end within reduce-scatter
-    assert set(OPERATIONS) <= {*names, *map("".join, pairwise(names))}
+    names = re.split(r"[^a-z0-9-]+", run(*verb, "--help").replace("-\n", "-"))  # a line may end within reduce-scatter
+    assert set(operations()) <= {*names, *map("".join, pairwise(names))}
 
 
 def test_algorithms_of_one_operation():

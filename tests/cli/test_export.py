@@ -1,9 +1,10 @@
 """Files for other tools, through the command a user would type."""
 
-import pytest
-from click.testing import CliRunner
+from functools import partial
 
-from commodel.cli import main
+import pytest
+
+from tests.cli import running
 from tests.interchange.goal_simulator import play
 
 VALUES = {"L": "2.5e-6, unit: s", "o_s": "1.5e-6, unit: s", "o_r": "1.5e-6, unit: s", "g": "2e-6, unit: s"}
@@ -13,10 +14,7 @@ BCAST = ("--operation", "bcast", "--algorithm", "binomial", "--ranks", 16, "--by
 REDUCE = ("--operation", "reduce", "--topology", "flat:3", "--bytes", 1000)
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, ["export", *(str(argument) for argument in arguments)])
-    assert result.exit_code == code, result.output
-    return result
+run = partial(running.run, "export")
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 import csv
 import io
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
-from commodel.cli import main
 from commodel.files.sets import read_parameters
-from commodel.models.families import given
+from commodel.models.byhand import given
 from commodel.price.predict import predict
+from tests.cli import running
 from tests.patterns.catalogue import point
 
 TRUTH = given("hockney", ["alpha=10us", "beta=2ns"])
@@ -35,10 +35,7 @@ def _priced(points):
     return zip(points, predict(TRUTH, points), strict=True)
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, ["fit", *(str(argument) for argument in arguments)])
-    assert result.exit_code == code, result.output
-    return result
+run = partial(running.run, "fit")
 
 
 def test_one_family_in_detail(table):

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files.sets import read_parameters
-from commodel.models.families import given
+from commodel.models.byhand import given
 from commodel.price.predict import predict
 from tests.patterns.catalogue import point
 
@@ -90,3 +90,20 @@ def test_probes_or_points_never_both(arguments, words):
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
+
+
+def test_rows_of_several_waves_are_left_out(tmp_path):
+    truth = given("hockney", ["alpha=10us", "beta=2ns"])
+    rows = []
+    for size in (8, 4096, 65536):
+        (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
+        rows += [f"bcast,binomial,,8,{size},{price.seconds},1", f"bcast,binomial,,8,{size},{price.seconds / 9},50"]
+    head = HEAD.replace("comment", "waves")
+    result, out = fit(table(tmp_path, rows, head))
+    assert result.exit_code == 0, result.output
+    assert "left out 3 rows of several waves" in result.stderr
+    assert read_parameters(out).values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
+    result, _ = fit(table(tmp_path, [row for row in rows if row.endswith(",50")], head))
+    assert "found only 3 rows of several waves, which nothing is fitted to" in result.stderr
+    result, _ = fit(table(tmp_path, [row.replace(",50", ",0") for row in rows], head))
+    assert "collectives.csv:3: waves: found '0', wanted a whole number from 1" in result.stderr

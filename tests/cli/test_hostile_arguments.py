@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.platforms.tools import ROOT
 
 HOSTILE = {
     "two lines": "a\nb",
@@ -19,6 +20,7 @@ HOSTILE = {
     "a device": "/dev/zero",
     "a device.yaml": "/dev/zero.yaml",
 }
+PUBLISHED = ROOT / "params/published/lop/infiniband-send.yaml"
 VERBS = {
     "plan": ["plan", "--", "NAME"],
     "plan --only": ["plan", "demo", "--only=NAME"],
@@ -35,6 +37,9 @@ VERBS = {
     "compare": ["compare", "--in=NAME", "--out=c.csv"],
     "advise": ["advise", "--operation=bcast", "--ranks=4", "--bytes=1", "--platform=NAME"],
     "advise --params": ["advise", "--operation=bcast", "--ranks=4", "--bytes=1", "--params=NAME"],
+    "kernel": ["kernel", "summa", "--params=NAME", "--ranks=4"],
+    "kernel --partition": ["kernel", "wave2d", f"--params={PUBLISHED}", "--partition=NAME"],
+    "kernel --blocks": ["kernel", "summa", f"--params={PUBLISHED}", "--ranks=4", "--blocks=NAME"],
     "topology": ["topology", "--", "NAME"],
     "layout": ["layout", "--ranks=4", "--", "NAME"],
     "families": ["families", "--", "NAME"],

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files.sets import read_parameters
+from tests.cli.running import output as run
 from tests.interchange.samples import SAMPLES
 from tests.patterns.goal_files import BINARY, TEXT
 
@@ -20,12 +21,6 @@ MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
 SHM = "#m\t2\n#tau\t2\n#m\to(m)\tL(m, 1)\tL(m, 2)\n1\t1e-6\t1e-7\t2e-7\n101\t1e-6\t3e-7\t4e-7\n"
 IB = "#m\to(m)\tL(m, 1)\tL(m, 2)\n1\t2e-6\t1e-6\t1.5e-6\n101\t2e-6\t3e-6\t5e-6\n"
 GAMMA = "#size\tMAX_I\tSUM_I\n4\t1e-7\t2e-7\n104\t1e-7\t12e-7\n"
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def price(file, *arguments):

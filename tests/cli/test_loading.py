@@ -30,3 +30,15 @@ def test_the_price_of_a_point_loads_its_own_family_only():
     assert not HEAVY & modules
     families = {name for name in modules if name.startswith("commodel.models.families.")}
     assert families == {"commodel.models.families.loggp"}
+
+
+def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
+    """Every batch's job and every start of the workflow does so."""
+    load = "import json, sys, commodel.measure.batch, commodel.results.campaign, commodel.results.status; "
+    run = subprocess.run(
+        [sys.executable, "-c", load + "print(json.dumps(list(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not HEAVY & set(json.loads(run.stdout))

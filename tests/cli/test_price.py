@@ -5,11 +5,10 @@ import sys
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from commodel.cli import main
 from commodel.files.sets import write_parameters
-from tests.models.test_contract import fitted_set
+from tests.cli.running import run
+from tests.models.synthetic import fitted_set
 
 MATRIX = """
 platform: nowhere
@@ -28,12 +27,6 @@ def folder(tmp_path, monkeypatch):
     for name in ("loggp", "tan", "plogp"):
         write_parameters(tmp_path / f"{name}.yaml", fitted_set(name, noise=0.03))
     return tmp_path
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 SETS = ("--params", "loggp.yaml", "--params", "tan.yaml", "--params", "plogp.yaml")
@@ -57,13 +50,14 @@ def test_parts_join_into_the_whole(folder):
     assert (folder / "joined.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
 
-def test_jobs_of_snakemake_give_what_one_process_does(folder):
-    for suffix in ("csv", "parquet"):
-        run("price", "./big.yaml", *SETS, "--out", f"whole.{suffix}")
-        command = [sys.executable, "-m", "commodel", "price", "./big.yaml", *SETS, "--out", f"jobs.{suffix}"]
-        done = subprocess.run([*command, "--jobs", "3"], capture_output=True, text=True, timeout=900, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert (folder / f"jobs.{suffix}").read_bytes() == (folder / f"whole.{suffix}").read_bytes()
+@pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
+def test_jobs_of_snakemake_give_what_one_process_does_with_values_by_hand_too(folder, suffix):
+    how = ["price", "./big.yaml", *SETS, "--set", "loggp:L=1ms", "--set", "tan:recipe=paper", "--draws", 7, "--out"]
+    run(*how, f"whole.{suffix}")
+    command = [sys.executable, "-m", "commodel", *map(str, how), f"jobs.{suffix}", "--jobs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / f"jobs.{suffix}").read_bytes() == (folder / f"whole.{suffix}").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -93,3 +87,23 @@ def test_what_is_no_parquet_cannot_be_joined(folder):
     result = run("join", "loggp.yaml", "--out", "a.csv", code=2)
     assert "loggp.yaml" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_values_by_hand_stand_with_the_prices_and_not_among_results(folder):
+    plain = ("price", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
+    what_if = (*plain, "--set", "loggp:L=1ms", "--out", "b.csv")
+    run(*plain, "--out", "a.csv")
+    run(*what_if)
+    before, after = (pd.read_csv(folder / name).set_index(["parameters"]) for name in ("a.csv", "b.csv"))
+    (changed,) = set(after.index) - {"tan.yaml"}
+    assert changed.startswith("loggp.yaml, by hand: L=1ms in place of ")
+    assert (after.loc["tan.yaml", "seconds"] == before.loc["tan.yaml", "seconds"]).all()
+    assert (after.loc[changed, "seconds"].to_numpy() > before.loc["loggp.yaml", "seconds"].to_numpy()).all()
+    (folder / "results/e/more").mkdir(parents=True)
+    (folder / "results/e/plan.json").write_text("{}")
+    for out in ("results/e/b.csv", "results/e/more/b.csv"):
+        refused = run(*what_if[:-1], out, code=2)
+        assert refused.output.startswith("commodel: --set: these prices would lie among the results in ")
+    refused = run(*plain, "--set", "loggp:l=1ms", "--out", "c.csv", code=2)
+    mistake = "commodel: --set l: family loggp has no parameter or setting 'l'; did you mean 'L'?"
+    assert refused.output.startswith(mistake)

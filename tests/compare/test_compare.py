@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.table import clearly_faster, compare, selection, summarize
+from commodel.compare.table import clearly_faster, compare, crowded, selection, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
@@ -30,7 +30,9 @@ def comparison():
     return compared(predicted("f"))
 
 
-def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED, asked=1, good=True, simulated=False):
+def compared(
+    predictions, unmeasured=None, points=POINTS, measured=MEASURED, asked=1, good=True, simulated=False, **more
+):
     batch = Batch("b", "p", 8, tuple(points))
     plan = planned(batch, families=("f",), passes=asked, simulated=("p",) if simulated else ())
     rows = [
@@ -47,7 +49,7 @@ def compared(predictions, unmeasured=None, points=POINTS, measured=MEASURED, ask
         if median
         for offset, valid in [(0.1 * step, good) for step in range(-5, 6)] + [(100.0, False)]
     ]
-    return compare(plan, pd.DataFrame(rows), predictions, unmeasured)
+    return compare(plan, pd.DataFrame(rows), predictions, unmeasured, **more)
 
 
 def test_errors(comparison):
@@ -258,3 +260,15 @@ def test_clearly_faster_is_beyond_doubt_and_by_enough_to_matter(second, clear):
     first, second = dict(zip(names, (1.0, 0.99, 1.008), strict=True)), dict(zip(names, second, strict=True))
     assert clearly_faster(first, second) == clear
     assert not clearly_faster(second, first)
+
+
+def test_a_row_says_how_many_processes_shared_the_processors_of_a_host():
+    points = [Point("p", "bcast", "linear", "", layout, 8, 64) for layout in ("block:3", "cyclic:2")]
+    times = {point.id: 1.0 for point in points}
+    rows = compared(predicted("f"), points=points, measured=times, processors={"b": 2})
+    assert rows["processes"].tolist() == [3, 2]
+    assert crowded(rows).tolist() == [True, False]
+    unknown = compared(predicted("f"), points=points, measured=times)
+    assert unknown[["processes", "processors"]].isna().all(axis=None)
+    assert not crowded(unknown).any()
+    assert not crowded(rows.drop(columns="processors")).any()

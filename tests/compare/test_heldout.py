@@ -12,7 +12,7 @@ from commodel.compare.heldout import errors, fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.fit.pointtable import Measured, read_points
 from commodel.interchange import Given, pico
-from commodel.models.families import given as machine
+from commodel.models.byhand import given as machine
 from commodel.patterns.points import Setting, make_point
 from commodel.price.predict import predict
 from tests.patterns.catalogue import point

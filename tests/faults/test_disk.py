@@ -11,7 +11,7 @@ import pytest
 from commodel.results.rawfiles import is_whole, read_samples
 from tests.starting import environment, mpiexec
 
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
 
 def privately(script, *arguments, cwd):

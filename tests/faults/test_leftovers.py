@@ -46,10 +46,10 @@ def test_nothing_shared_outlives_a_stopped_measurement(campaign, mpi_programs, t
     session = tmp_path / "session"
     session.mkdir()
     monkeypatch.setenv("TMPDIR", str(session))
-    here = campaign(points=2, samples=10, timeout="3 s")
+    here = campaign(points=2, seconds="5 s", timeout="3 s")
     with here.start() as driver:
-        ranks = until(lambda: here.now() and here.ranks(driver))
-        shared = until(lambda: lasting(shared_by(ranks)))
+        ranks = until(lambda: here.now() and here.ranks(driver), by=driver)
+        shared = until(lambda: lasting(shared_by(ranks)), by=driver)
         end(driver, ranks, way)
     assert not still_there(ranks)
     if way == "the driver is killed" and kind(library_of([str(mpi_programs / "player")])) == "Open MPI":

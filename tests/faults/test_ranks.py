@@ -19,8 +19,8 @@ def strike(campaign, driver, number, hit):
         now = campaign.now()
         return now not in {*hit, *campaign.pass_samples()} and now
 
-    until(fresh)
-    rank = until(lambda: campaign.ranks(driver))[-1]
+    until(fresh, by=driver)
+    rank = until(lambda: campaign.ranks(driver), by=driver)[-1]
     os.kill(rank, signal.SIGSTOP)
     hit.append(until(lambda: settled(fresh)))
     os.kill(rank, number)
@@ -66,7 +66,7 @@ def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
     code, (case,), told = struck(here, signal.SIGSTOP)
     assert code == 0, told
     assert here.markers()[case]["status"] == "timeout"
-    assert "4.5 s" in here.markers()[case]["reason"]
+    assert "4.3 s" in here.markers()[case]["reason"]
     assert here.samples()
     assert here.samples() == here.ids - set(here.markers())  # others may take as long on a machine that is busy
 
@@ -76,16 +76,16 @@ def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_
     code, hit, told = struck(here, signal.SIGKILL, times=3)
     assert code == 2
     assert len(set(hit)) == 3
-    assert "nothing could be measured, 6 of 6 cases failed" in told
+    assert "nothing could be measured, 4 of 4 cases failed" in told
     assert not here.markers()
     assert not here.samples()
     assert here.state()["attempts"][-1]["outcome"].startswith("error: ")
 
 
 def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
-    here = campaign(seconds="2 s")
+    here = campaign(points=6, seconds="2 s")
     with here.start() as driver:
-        until(here.pass_samples)
+        until(here.pass_samples, by=driver)
         hit = []
         for _ in range(3):
             strike(here, driver, signal.SIGKILL, hit)

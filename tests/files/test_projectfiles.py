@@ -31,8 +31,18 @@ def project(tmp_path, monkeypatch):
 
 
 OUTSIDE = ("file:../outside.csv", "file:link.csv", "file:folder/outside.csv", "file:/etc/passwd", "file:link.csv@1,0",
-           "file:circle.csv", " file :/etc/passwd", "file:a/../../outside.csv")  # fmt: skip
-INSIDE = ("file:inside.csv", "file:./inside.csv", "file:folder/project/inside.csv", "flat:2", "file:none.csv", "block")
+           "file:circle.csv", " file :/etc/passwd", "file:a/../../outside.csv", "summa:n=9: partition = /etc/passwd",
+           "wave2d:partition=inside.csv:partition=link.csv", "processes:../outside.csv")  # fmt: skip
+INSIDE = (
+    "summa:partition=inside.csv",
+    "halo:grid=4x2",
+    "file:inside.csv",
+    "file:./inside.csv",
+    "file:folder/project/inside.csv",
+    "flat:2",
+    "file:none.csv",
+    "block",
+)
 
 
 def test_what_lies_inside(project):
@@ -44,7 +54,7 @@ def test_what_lies_inside(project):
     assert tree("file:../outside.csv").nodes == 2  # typed by the user
 
 
-@pytest.mark.parametrize("spec", [spec for spec in OUTSIDE if spec[0] != " "])
+@pytest.mark.parametrize("spec", [spec for spec in OUTSIDE if spec[0] not in " sw"])
 @pytest.mark.parametrize(
     ("block", "line"),
     [
@@ -60,11 +70,31 @@ def test_experiments(project, spec, block, line):
         load_experiment(file)
 
 
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        ("- axes: {operation: 'summa:partition=link.csv', bytes: 1}\n", 4),
+        ("- axes:\n    operation: wave2d\n    bytes: 1\n    parameters: {partition: [inside.csv, link.csv]}\n", 7),
+        ("- include:\n  - operation: wave2d\n    bytes: 1\n    parameters: {partition: folder/outside.csv}\n", 7),
+    ],
+)
+def test_partitions_of_experiments(project, block, line):
+    file = project / "e.yaml"
+    file.write_text("platform: p\nfamilies: all\nmatrix:\n" + block)
+    with pytest.raises(UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"):
+        load_experiment(file)
+
+
 def test_tables(project):
     table = project / "t.csv"
     table.write_text("operation,topology,bytes,seconds\nreduce,file:../outside.csv,8,1us\n")
     with pytest.raises(UserError, match=f"^{table}:2: topology: .*leads out"):
         read_points(table)
+    table.write_text("operation,algorithm,ranks,bytes,seconds\nsumma:partition=link.csv,paper,2,8,1us\n")
+    with pytest.raises(UserError, match=f"^{table}:2: operation: .*leads out"):
+        read_points(table)
+    with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
+        read_times(csv.FORMAT, [table], Given())
     table.write_text("operation,algorithm,ranks,layout,bytes,seconds\nbcast,linear,2,file:/etc/passwd,8,1us\n")
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
         read_points(table)
@@ -72,7 +102,10 @@ def test_tables(project):
         read_times(csv.FORMAT, [table], Given())
 
 
-@pytest.mark.parametrize("change", [("layout", "file:/etc/passwd"), ("topology", "file:../outside.csv")])
+@pytest.mark.parametrize(
+    "change",
+    [("layout", "file:/etc/passwd"), ("topology", "file:../outside.csv"), ("operation", "summa:partition=link.csv")],
+)
 def test_plans(project, change):
     plan = json.loads(plan_text())
     batch = next(batch for batch in plan["batches"] if batch["points"])

@@ -33,8 +33,8 @@ def test_a_table(tmp_path):
 
 def test_a_stream(tmp_path):
     types = arrow(PRICES)
-    row = dict.fromkeys(names(PRICES), "=cmd()") | {name: [-1.5] for name in ("seconds", "low", "high")}
-    write_stream(tmp_path / "t.csv", types, [piece(row | {"ranks": 2, "bytes": 8}, types)])
+    row = dict.fromkeys(names(PRICES), "=cmd()") | {name: [-1.5] for name in names(PRICES, float)}
+    write_stream(tmp_path / "t.csv", types, [piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)])
     (found,) = cells(tmp_path / "t.csv")
     assert found["parameters"] == "'=cmd()"
     assert found["seconds"] == "-1.5"

@@ -1,5 +1,6 @@
 import json
 
+import openpyxl
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -108,7 +109,7 @@ BROKEN = [
     ("\n\n# nothing\n", "empty file"),
     ("---\n", "empty file"),
     ("a: [1", "not YAML"),
-    ("a: 1\n\tb: 2", "2: not YAML"),
+    ("a: 1\n\tb: 2", "2: found a tab"),
     ("a: 'x", "not YAML"),
     ("a: {b: 1", "not YAML"),
     ("a: b: c", "1: not YAML"),
@@ -138,6 +139,14 @@ def test_too_many_values(monkeypatch):
     assert len(read("[" + "x, " * 999 + "]").data) == 999
     with pytest.raises(UserError, match="more than 1000 values"):
         read("a: b\nc: [" + "x, " * 998 + "]")
+
+
+@pytest.mark.parametrize("anchored", ["[1, 2, 3, 4]", "{k: 1, l: 2, m: 3, n: 4}"])
+def test_an_alias_counts_as_all_that_it_stands_for(anchored, monkeypatch):
+    monkeypatch.setattr(yamltext, "MAX_NODES", 17)  # the document, a and its 4, b, and 5 for each of 2 aliases
+    assert len(read(f"a: &x {anchored}\nb: [*x, *x]\n").data["b"]) == 2
+    with pytest.raises(UserError, match="more than 17 values, aliases expanded"):
+        read(f"a: &x {anchored}\nb: [*x, *x, 1]\n")
 
 
 def test_refused_as_files(tmp_path):
@@ -186,3 +195,10 @@ def test_any_text_is_read_or_refused_in_one_line(text):
     except UserError as error:
         message = error.message
     assert "\n" not in message
+
+
+def test_a_workbook_is_called_one(tmp_path):
+    book = tmp_path / "experiment.yaml"
+    openpyxl.Workbook().save(book)
+    with pytest.raises(UserError, match=r"found a workbook \(\.xlsx\)"):
+        yamltext.read(book)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from commodel.compare.heldout import errors, judged
 from commodel.fit.collectives import fit_measured
 from commodel.fit.pointtable import Measured
-from commodel.models.families import given as values_given
+from commodel.models.byhand import given as values_given
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
 from commodel.price.predict import predict
 from tests.patterns.catalogue import catalogue, point

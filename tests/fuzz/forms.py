@@ -79,9 +79,15 @@ bcast,4,1024,chain:64KiB,x
 allgather,8,64,ring,x
 gather,8,64,library,x
 """
-CASES = b"""id,n,bytes,delay,how
-one,3,1024,1e-6,isend
-two,0,0,0,send
+CASES = b"""id,n,bytes,waves,delay,how
+one,3,1024,50,1e-6,isend
+two,0,0,1,0,send
+"""
+PARTITION = b"""rank,x,y,width,height
+0,0,0,5,3
+1,0,3,5,5
+2,5,0,3,8
+3,0,0,0,0
 """
 PLAY = b"""step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs
 0,,send,0,1,,,8,0.0,0+8
@@ -114,7 +120,7 @@ TOPOLOGIES = (
 )
 LAYOUTS = (
     *("block:%", "cyclic:%", "block-cyclic:%x%", "random:%@%", "file:%", "kinds:%core+%accelerator@%,%core@%", "%:%"),
-    "kinds:fat=%core+%accelerator,thin=%core",
+    *("kinds:fat=%core+%accelerator,thin=%core", "processes:%"),
 )
 QUANTITIES = ("%", "%KiB", "% MB", "%us", "%s", "%%%", "%,%", "%:%:*%", "%:%:+%", "%:%:*%,%:%:+%")
 EXPRESSIONS = (

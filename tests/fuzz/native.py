@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT, find
 
 NATIVE = ROOT / "workflow" / "native"
-PARTS = ("harness/cases.c", "harness/text.c", "harness/errors.c", "player/schedule.c")
+PARTS = ("harness/cases.c", "harness/text.c", "harness/errors.c", "player/schedule.c", "kernels/partition.c")
 CLEAN = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 REFUSED = 2
@@ -26,7 +26,7 @@ def folder() -> tempfile.TemporaryDirectory:
 @lru_cache
 def program() -> Path:
     built = Path(folder().name) / "parsers"
-    include = ["-I", NATIVE / "harness", "-I", NATIVE / "player"]
+    include = ["-I", NATIVE / "harness", "-I", NATIVE / "player", "-I", NATIVE / "kernels"]
     sources = [Path(__file__).with_name("parsers.c"), *(NATIVE / part for part in PARTS)]
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", *CLEAN]
     done = subprocess.run([find("mpicc"), *flags, *include, *sources, "-o", built], capture_output=True, text=True)
@@ -36,7 +36,7 @@ def program() -> Path:
 
 def read(kind: str, path: Path) -> None:
     """A value, or one line and the code of a user's mistake; a sanitizer's report is neither."""
-    settings = {"env": os.environ | OPTIONS, "timeout": 120, "preexec_fn": _all_addresses}
+    settings = {"env": os.environ | OPTIONS, "timeout": 120, "preexec_fn": all_addresses}
     done = subprocess.run([program(), kind, path], capture_output=True, **settings)
     said = done.stderr.decode(errors="replace")
     if done.returncode == REFUSED:
@@ -45,7 +45,7 @@ def read(kind: str, path: Path) -> None:
     assert done.returncode == 0, said
 
 
-def _all_addresses() -> None:
+def all_addresses() -> None:
     """The sanitizer lays out terabytes that it never touches."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

@@ -8,9 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from hypothesis import strategies as st
+from openpyxl import Workbook
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
 from commodel.cli._jobs import jobs_of
+from commodel.cli._partition import received
 from commodel.cli._points import points
 from commodel.errors import UserError
 from commodel.files import expressions
@@ -18,6 +21,10 @@ from commodel.files import yaml as yamltext
 from commodel.fit.pointtable import read_points
 from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taulop
 from commodel.models.families import read_set
+from commodel.models.speeds import FORMS, read_speeds
+from commodel.patterns.partitions.columns import by_columns
+from commodel.patterns.partitions.constant import constant
+from commodel.patterns.partitions.geometric import geometric
 from commodel.patterns.points import Setting, full_layout, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import goal, goal_binary
@@ -31,7 +38,7 @@ from commodel.records import Plan
 from commodel.registry import discover
 from commodel.results.collect import collect, summarize_raw
 from commodel.results.rawfiles import checksum
-from tests.fuzz import forms, native
+from tests.fuzz import forms, native, overlay
 from tests.fuzz.folders import received_folder, received_folders
 from tests.fuzz.mutation import edited, written
 from tests.interchange.samples import SAMPLES
@@ -116,6 +123,35 @@ def priced(path: Path) -> None:
     ]
     some.append(make_point(Setting.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64}))
     predict(parameters, some)
+
+
+def balanced(path: Path) -> None:
+    """Speeds that can be read balance a matrix, however steep they are."""
+    speeds = read_speeds(path)
+    for kernel in speeds.kernels:
+        for form in FORMS:
+            curves = speeds.curves(kernel, [*speeds.kernels[kernel].kinds], form)
+            for share in (geometric, constant):
+                either(lambda share=share, curves=curves: by_columns(share(curves, 256), 16))
+
+
+def workbook(content: bytes, folder: Path) -> None:
+    """A workbook whose cells say what the lines say, numbers as such; and the lines themselves."""
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("Partition")
+    for line in content.decode("utf-8", "replace").splitlines():
+        either(sheet.append, [_cell(text) for text in line.split(",")])
+    book.save(folder / "p.xlsx")
+    for read in (lambda: received(folder / "p.xlsx"), lambda: of_file("q.xlsx", received)(content, folder)):
+        either(read)
+    of_file("p.csv", received)(content, folder)
+
+
+def _cell(text: str) -> object:
+    try:
+        return float(text) if len(text) < 20 else text
+    except ValueError:
+        return ILLEGAL_CHARACTERS_RE.sub("", text)[:100]
 
 
 @lru_cache
@@ -221,8 +257,16 @@ TARGETS: dict[str, Target] = {
         edited(forms.RANKS),
         of_file("r.txt", lambda path: full_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
     ),
+    "processes": Target(
+        edited(samples("params/layouts/fermi/M[1-4].csv")),
+        of_file("p.csv", lambda path: full_layout.__wrapped__(Setting("p", 64, 12), f"processes:{path}", 7)),
+    ),
     "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", hosts)),
-    "parameters": Target(edited([*samples("params/published/*/*.yaml"), *forms.sets()]), of_file("p.yaml", priced)),
+    "parameters": Target(
+        st.deferred(lambda: edited([*samples("params/published/*/*.yaml"), *forms.sets()])), of_file("p.yaml", priced)
+    ),
+    "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", balanced)),
+    "partition": Target(edited(samples("params/partitions/*.csv")), workbook),
     "plan": Target(st.deferred(lambda: edited([plan_text()])), of_file("plan.json", plan_file)),
     "raw": Target(edited([RAW]), raw_file),
     "goal": Target(edited(forms.GOALS), of_file("a.goal", goal.read)),
@@ -231,6 +275,10 @@ TARGETS: dict[str, Target] = {
     "rules": Target(edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.rules(rules.read_table(path)))),
     "received folder": Target(st.deferred(received_folders), received_folder),
     "native cases": Target(edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))),
+    "overlay packets": Target(st.integers(0, 1 << 48), lambda seed, _: overlay.feed(seed)),
+    "native partition": Target(
+        edited([forms.PARTITION]), of_file("p.csv", lambda path: native.read("partition", path))
+    ),
     "native schedule": Target(edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))),
     "units": Target(written(*forms.QUANTITIES), quantity),
     "expression": Target(written(*forms.EXPRESSIONS), expression),

@@ -20,13 +20,30 @@ REFUSED = {
     "an endless id": ("cases", forms.CASES.replace(b"one", b"o" * 100_000), "column id"),
     "an id that is a path": ("cases", forms.CASES.replace(b"one", b"../one"), "column id"),
     "a number that overflows": ("cases", forms.CASES.replace(b"1e-6", b"1e999"), "column delay"),
+    "no wave": (
+        "cases",
+        forms.CASES.replace(b",50,", b",0,"),
+        "2: column waves: found '0', wanted a whole number from 1",
+    ),
+    "endless waves": ("cases", forms.CASES.replace(b",50,", b",99999999999999999999,"), "2: column waves"),
+    "a gap": ("partition", forms.PARTITION.replace(b"0,3,5,5", b"0,3,5,4"), "59 blocks in all, wanted 64"),
+    "an overlap": ("partition", forms.PARTITION.replace(b"0,3,5,5", b"0,2,5,6"), "3: found a rectangle that overlaps"),
+    "a flat rectangle": ("partition", forms.PARTITION.replace(b"3,0,0,0,0", b"3,0,0,4,0"), "5: found 4 x 0 blocks"),
+    "a rank twice": ("partition", forms.PARTITION.replace(b"3,0,0,0,0", b"2,0,0,0,0"), "5: found rank 2, which line 4"),
+    "a rank too many": (
+        "partition",
+        forms.PARTITION.replace(b"3,0,0", b"9,0,0"),
+        "5: found rank 9, wanted ranks 0 to 3",
+    ),
+    "a rectangle without end": ("partition", forms.PARTITION.replace(b"5,0,3,8", b"5,0,3,9999999"), "4: column height"),
+    "a partition of nobody": ("partition", b"rank,x,y,width,height\n", "found no block"),
     "nothing": ("cases", b"", "empty file"),
 }
 
 
-@pytest.mark.parametrize("kind", ["cases", "schedule"])
+@pytest.mark.parametrize("kind", ["cases", "schedule", "partition"])
 def test_good_files_are_read(tmp_path, kind):
-    (tmp_path / "input").write_bytes({"cases": forms.CASES, "schedule": forms.PLAY}[kind])
+    (tmp_path / "input").write_bytes({"cases": forms.CASES, "schedule": forms.PLAY, "partition": forms.PARTITION}[kind])
     native.read(kind, tmp_path / "input")
 
 

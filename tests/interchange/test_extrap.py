@@ -57,6 +57,13 @@ def test_observations_keep_all_valid_samples():
     assert set(found) == {"bcast->linear", "bcast->binomial", "reduce->flat:3"}
 
 
+def test_a_stream_is_a_call_path_of_its_own():
+    table = OBSERVED.assign(waves=[1, None, 1, 50, 50, None])
+    times = regions(table, FILE)
+    assert times["bcast->linear->1 wave"] == {(4, 8): [1e-5, 3e-5]}
+    assert {"bcast->binomial->50 waves", "reduce->flat:3->50 waves"} < set(times)
+
+
 def test_a_comparison_has_a_median_a_point():
     rows = [("p1", "bcast", "linear", f"{where}", "block:1", 4, 8, 1e-5) for where in ("a", "a")]
     rows += [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.fit.pointtable import read_points
 from commodel.interchange import MPI_NAMES, Given, plain, read_times
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.operations import operations
 from commodel.registry import discover
 from tests.interchange.samples import SAMPLES
 
@@ -97,7 +97,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
     assert bool(refused) != bool(found and found.times)
     assert "\n" not in refused
     for operation, _, _, ranks, size, seconds, _ in times(found) if found else ():
-        assert operation in OPERATIONS
+        assert operation in operations()
         assert ranks >= 2
         assert size >= 0
         assert 0 < seconds < 1e10
@@ -234,6 +234,16 @@ def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
     assert next(iter(found.left_out)).endswith(" of 0 bytes")
 
 
+@pytest.mark.parametrize(("elements", "size"), [(64, 0), (128, 4), (255, 4), (256, 8)])
+def test_blocks_of_pico_have_whole_elements(elements, size, tmp_path):
+    """Of 128 ranks and elements of 4 bytes; bytes alone would give blocks of 2 for 64 elements."""
+    head = "collective,algorithm,nodes,ranks_per_node,elements,bytes,median_s\n"
+    rows = "bcast,linear_ompi,128,1,1,4,1e-6\n", f"allgather,ring_ompi,128,1,{elements},{4 * elements},1e-5\n"
+    found = read("pico", tmp_path, head + "".join(rows))
+    assert [time.bytes for time in found.times if time.operation == "allgather"] == [size] * bool(size)
+    assert found.left_out["allgather of 0 bytes"] == (not size)
+
+
 def test_a_collective_of_osu_has_ended_when_the_last_rank_has(tmp_path):
     head = "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)"
     for more, cells, wanted in (
@@ -276,5 +286,5 @@ def test_a_library_has_no_price(tmp_path):
     measured = read_points(path)
     assert (len(measured.points), measured.seconds, measured.unpriced) == (1, [2e-5], 1)
     path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\n")
-    with pytest.raises(UserError, match="found 1 rows of algorithm 'library' only"):
+    with pytest.raises(UserError, match="found only 1 rows of algorithm 'library'"):
         read_points(path)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.goal import from_set, goal, untimed
+from commodel.models.byhand import given as values_of
 from commodel.models.families import family
-from commodel.models.families import given as values_of
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
 from commodel.price.predict import predict

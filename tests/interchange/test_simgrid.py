@@ -6,7 +6,7 @@ from commodel.errors import UserError
 from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
 from commodel.interchange.simgrid import network, write
-from commodel.models.families import given
+from commodel.models.byhand import given
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
 from commodel.price.predict import predict

@@ -1,6 +1,7 @@
-"""The long campaign: every family's errors, and gathers with the window of the cluster model beside plain ones.
+"""A campaign over the eight hosts: every family's errors, and gathers with the window of the cluster model beside plain
+ones.
 
-python -m tests.lab.campaign FOLDER    an empty folder; its project/ keeps results and reports
+python -m tests.lab.campaign FOLDER [EXPERIMENT]    an empty folder; its project/ keeps results and reports
 """
 
 import csv
@@ -11,17 +12,17 @@ import pandas as pd
 
 from tests.lab.network_lab import HOSTS, network
 
-EXPERIMENT = "netns"
+EXPERIMENT = "netns"  # or another one of params/experiments
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, experiment: str = EXPERIMENT) -> None:
     with network(folder) as lab:
-        print(lab.commodel("run", EXPERIMENT))
+        print(lab.commodel("run", experiment))
         print(
             f"the switch dropped {sum(map(lab.drops, HOSTS))} packets; TCP gave up waiting for an answer "
             f"{sum(map(lab.timeouts, HOSTS))} times\n"
         )
-        results = lab.project / "results" / EXPERIMENT
+        results = lab.project / "results" / experiment
         fitted = results / "fitted" / "netns-8" / "cluster.yaml"
         told = lab.commodel(
             "window", "--params", fitted, "--ranks", "2,4,6,8", "--bytes", "1KiB:256KiB:*4", "--format", "csv"
@@ -49,4 +50,4 @@ def gathers(results: Path, windows: list[dict]) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), *sys.argv[2:])

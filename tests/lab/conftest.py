@@ -4,5 +4,16 @@ from tests.lab.apptainer_lab import apptainer, image, wrong_image
 from tests.lab.network_lab import lab
 from tests.lab.pinned_mpi import pinned_mpi
 from tests.lab.slurm_lab import project, shared_slurm, slurm
+from tests.overlay.conftest import overlay_programs
 
-__all__ = ["apptainer", "image", "lab", "pinned_mpi", "project", "shared_slurm", "slurm", "wrong_image"]
+__all__ = [
+    "apptainer",
+    "image",
+    "lab",
+    "overlay_programs",
+    "pinned_mpi",
+    "project",
+    "shared_slurm",
+    "slurm",
+    "wrong_image",
+]

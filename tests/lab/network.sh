@@ -12,12 +12,14 @@
 #
 # Hosts have processors of their own, so what runs on these goes before all else, in turns on one processor of this
 # machine: that is plenty for 100 Mbit/s, if ranks give way while they wait. LAB_PRIORITY tells the agent another command
-# to start commands with, or none.
+# to start commands with, or none; LAB_HOSTS and LAB_RATE name other hosts and another rate, LAB_MTU the
+# size of a frame: the first that comes to an idle port costs nothing.
 set -euo pipefail
 
-HOSTS="h0 h1 h2 h3 h4 h5 h6 h7"
-RATE=100mbit
-BURST=1600 # bytes that pass at once: one frame
+HOSTS=${LAB_HOSTS:-h0 h1 h2 h3 h4 h5 h6 h7}
+RATE=${LAB_RATE:-100mbit}
+MTU=${LAB_MTU:-1500}
+BURST=$((MTU + 100)) # bytes that pass at once: one frame
 
 folder=$(realpath -m "$2")
 
@@ -49,7 +51,7 @@ hold() { # NAME
 title() { echo "commodel-lab-$1-of-$folder"; }
 
 holds() { # NAME
-  [ -s "$folder/$1.pid" ] && tr '\0' ' ' <"/proc/$(cat "$folder/$1.pid")/cmdline" 2>/dev/null |
+  [ -s "$folder/$1.pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$(cat "$folder/$1.pid")/cmdline" |
     grep -qF -- "$(title "$1") infinity"
 }
 
@@ -58,19 +60,27 @@ holds() { # NAME
 plug() { # HOST ADDRESS QUEUE
   local switch
   switch=$(cat "$folder/switch.pid")
-  on switch ip link add "$1" type veth peer name eth0 netns "$(cat "$folder/$1.pid")"
+  on switch ip link add "$1" mtu $MTU type veth peer name eth0 mtu $MTU address "$(card "$2")" netns "$(cat "$folder/$1.pid")"
   on switch ip link set "$1" master br0 gso_max_segs 1 up
   on switch tc qdisc add dev "$1" root tbf rate $RATE burst $BURST limit "$3"
-  on "$1" ip address add "$2/24" dev eth0
+  on "$1" ip address add "$2/16" dev eth0
   on "$1" ip link set eth0 gso_max_segs 1 up
   on "$1" ip link set lo up
+  on "$1" ip -batch "$folder/neighbours"
   # What every machine has, whichever it prefers; and what one connection learnt is not kept for the next.
   on "$1" sh -c 'cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 1 >tcp_no_metrics_save'
   on "$1" tc qdisc add dev eth0 root tbf rate $RATE burst $BURST limit 1514000
 }
 
+address() { echo "10.99.$(($1 / 256)).$(($1 % 256))"; }
+
+card() { # ADDRESS
+  IFS=. read -r _ _ high low <<<"$1"
+  printf '02:00:00:63:%02x:%02x' "$high" "$low"
+}
+
 up() {
-  local queue=${1:-32768} number=0 host priority
+  local queue=${1:-32768} number=0 host address priority
   [ "$(id -u)" -eq 0 ] || die "network namespaces need root"
   mkdir -p "$folder"
   [ -e "$folder/switch.pid" ] && die "$folder is up already"
@@ -78,7 +88,10 @@ up() {
   echo "127.0.0.1 localhost" >"$folder/hosts"
   for host in $HOSTS head; do
     number=$((number + 1))
-    echo "10.99.0.$number $host" >>"$folder/hosts"
+    address=$(address $number)
+    echo "$address $host" >>"$folder/hosts"
+    # All namespaces of a machine share one table of neighbours, too small for many hosts; these are not counted in it.
+    echo "neigh replace $address lladdr $(card "$address") dev eth0 nud permanent" >>"$folder/neighbours"
   done
   hold switch
   on switch ip link add br0 type bridge
@@ -87,7 +100,7 @@ up() {
   for host in $HOSTS head; do
     number=$((number + 1))
     hold "$host"
-    plug "$host" "10.99.0.$number" "$queue"
+    plug "$host" "$(address $number)" "$queue"
   done
   priority="taskset -c $(taskset -cp $$ | sed 's/.*[ ,-]//') chrt -r 1"
   $priority true 2>/dev/null || priority=""
@@ -106,18 +119,19 @@ EOF
 
 # Whoever is in a namespace of ours is ours.
 down() {
-  local file net other
+  local file net link
+  local -A ours=()
   for file in "$folder"/*.pid; do
-    if [ -e "$file" ] && holds "$(basename "$file" .pid)"; then
-      net=$(readlink "/proc/$(cat "$file")/ns/net")
-      for other in /proc/[0-9]*; do
-        [ "$(readlink "$other/ns/net" 2>/dev/null)" != "$net" ] || kill -KILL "${other#/proc/}" 2>/dev/null || true
-      done
-      while holds "$(basename "$file" .pid)"; do sleep 0.01; done
-    fi
+    [ -e "$file" ] && holds "$(basename "$file" .pid)" && ours[$(readlink "/proc/$(cat "$file")/ns/net")]=1
+  done
+  while read -r net link; do
+    [ -z "${ours[$net]:-}" ] || kill -KILL "$(cut -d/ -f3 <<<"$link")" 2>/dev/null || true
+  done < <(find /proc/[0-9]*/ns/net -maxdepth 0 -printf '%l %p\n' 2>/dev/null)
+  for file in "$folder"/*.pid; do
+    while [ -e "$file" ] && holds "$(basename "$file" .pid)"; do sleep 0.01; done
     rm -f "$file"
   done
-  rm -f "$folder"/*.err "$folder/agent" "$folder/hosts"
+  rm -f "$folder"/*.err "$folder/agent" "$folder/hosts" "$folder/neighbours"
 }
 
 case ${1:-} in

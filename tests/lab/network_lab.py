@@ -37,8 +37,8 @@ class Network:
     def agent(self) -> Path:
         return self.folder / "hosts" / "agent"
 
-    def script(self, *arguments: object) -> str:
-        return _script("network.sh", arguments[0], self.folder / "hosts", *arguments[1:])
+    def script(self, *arguments: object, **settings: str) -> str:
+        return _script("network.sh", arguments[0], self.folder / "hosts", *arguments[1:], **settings)
 
     def head(self, *command: object, **settings: str) -> subprocess.Popen:
         """Starts a command on the head, in the project's folder."""
@@ -97,15 +97,17 @@ class Network:
 
 
 @contextmanager
-def network(folder: Path) -> Iterator[Network]:
+def network(folder: Path, *queue: int, **settings: str) -> Iterator[Network]:
+    """With room for so many bytes at a port of the switch, and other settings of network.sh."""
     lab = Network(folder, folder / "openmpi" / "bin")
     _script("openmpi.sh", folder / "openmpi")
     for name in ("workflow", "profiles"):
         shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "params" / "published", folder / "clone" / "params" / "published")
     shutil.copy(ROOT / "Snakefile", folder / "clone")
     shutil.copytree(HERE / "params", lab.project / "params")
     try:
-        lab.script("up")
+        lab.script("up", *queue, **settings)
         yield lab
     finally:
         lab.script("down")
@@ -121,12 +123,13 @@ def lab(tmp_path_factory):
         yield lab
 
 
-def _script(name: str, *arguments: object) -> str:
-    return _run([HERE / name, *arguments])
+def _script(name: str, *arguments: object, **settings: str) -> str:
+    return _run([HERE / name, *arguments], **settings)
 
 
-def _run(argv: list[object]) -> str:
-    run = subprocess.run([str(part) for part in argv], capture_output=True, text=True, check=False, timeout=120)
+def _run(argv: list[object], **settings: str) -> str:
+    words, own = [str(part) for part in argv], os.environ | settings
+    run = subprocess.run(words, env=own, capture_output=True, text=True, check=False, timeout=120)
     if run.returncode:
         raise RuntimeError(f"{argv[0]} ended with code {run.returncode}: {run.stderr}")
     return run.stdout

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A real Slurm of four nodes on this machine: `eval "$(slurm.sh up DIR)"`, work with it, `slurm.sh down DIR`. Everything
 # it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
+# A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on.
 set -euo pipefail
 
 say() { printf 'slurm.sh: %s\n' "$*" >&2; }
@@ -55,7 +56,7 @@ SlurmdLogFile=$dir/slurmd-%n.log
 SlurmdSpoolDir=$dir/spool/%n
 SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=${LAB_TASKS:-task/none}
 SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
@@ -67,6 +68,7 @@ SlurmdTimeout=10
 KillWait=3
 UnkillableStepTimeout=30
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_min_interval=0
+TopologyPlugin=topology/$([ -e "$dir/topology.conf" ] && echo tree || echo none)
 $(for i in "${!nodes[@]}"; do
     echo "NodeName=${nodes[i]} NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1 + i)) CPUs=2 RealMemory=8000" \
       "Feature=$([ "$i" -lt 2 ] && echo fat || echo thin)"

@@ -81,8 +81,8 @@ class Slurm:
 
 
 @contextmanager
-def running_slurm() -> Iterator[Slurm]:
-    """A Slurm of its own; gone afterwards, with all that its jobs have left."""
+def running_slurm(topology: str = "") -> Iterator[Slurm]:
+    """A Slurm of its own, with a text of topology.conf or none; gone afterwards, with all that its jobs have left."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if os.geteuid() or missing:
@@ -91,6 +91,8 @@ def running_slurm() -> Iterator[Slurm]:
     (ROOT / "build" / "mpi" / "built").touch()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated test run takes its Slurm down too
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    if topology:
+        (folder / "topology.conf").write_text(topology)
     try:
         subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
         own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.measure import sweep as subject
 from commodel.measure.starts import Start
 from commodel.measure.sweep import Sweep, _not_the_cases_fault, sweep
-from commodel.measure.watching import TIMEOUT
+from commodel.measure.watching import BUDGET, TIMEOUT
 from commodel.results.unmeasured import finished
 from tests.waiting import until
 
@@ -36,7 +36,7 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 def rig(tmp_path):
     """Two passes in a folder, whose programs are started by nobody."""
     made = SimpleNamespace(
-        folder=tmp_path, passes=2, how=SimpleNamespace(argv=list, end=None, settings=lambda user: {})
+        folder=tmp_path, passes=2, argv=list, how=SimpleNamespace(end=None, settings=lambda user: {})
     )
     made.hosts_of = lambda start: []
     made.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
@@ -115,6 +115,25 @@ def test_a_case_that_hung_is_marked_though_it_goes_on_while_it_is_ended(rig, mon
     assert sweep(Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf), every, 0)
     assert finished(rig.folder)[1] == {"b"}
     assert finished(folder)[0] == {"a", "c"}
+
+
+def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(rig, monkeypatch):
+    starts = []
+
+    def start(argv, log, watch, settings):
+        starts.append(argv)
+        (rig.pass_folder(0) / "a.csv").touch()
+        (rig.pass_folder(0) / ".now").write_text("b")
+        log.write_text("")
+        return 143, BUDGET
+
+    monkeypatch.setattr(subject, "run", start)
+    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
+    every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
+    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
+    assert sweep(this, every, 0) is False
+    assert len(starts) == 1
+    assert not finished(rig.folder)[1]
 
 
 REFUSAL = "srun: error: Unable to create step for job 2: Memory required by task is not available\n"

@@ -3,9 +3,11 @@
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
+from commodel.fit.probes import as_parameters
 from commodel.models.families import Family, family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
@@ -68,15 +70,16 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
     rng = np.random.default_rng(seed)
     probes = {}
     for entry in family(name).probes:
-        found = []
+        cases = []
         for case in probe(entry).cases("synthetic", truth.site, list(truth.sizes)):
             settings = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
+            settings["where"] = "+".join(map(str, case.where))
             seconds = truth.times[entry](settings) * (1 + noise * rng.standard_normal(samples))
             counts = np.full(samples, float(truth.counts[entry](settings))) if entry in truth.counts else None
-            found.append(CaseSamples(settings, seconds, np.ones(samples, dtype=int), counts))
-        if found:
-            probes[entry] = found
-    return Observed(probes, seed, truth.site.types)
+            cases.append(CaseSamples(settings, seconds, np.ones(samples, dtype=int), counts))
+        if cases:
+            probes[entry] = cases
+    return Observed(probes, seed, truth.site.types, levels=truth.site.levels.settings)
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
@@ -85,3 +88,8 @@ def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bo
     model = Model.of_set(parameters, None if drawn else 0)
     cost = np.broadcast_to(model.cost(schedule), (*schedule.bytes.shape[:-2], model.rows))
     return cost[..., 1:] if drawn and model.rows > 1 else cost
+
+
+@cache
+def fitted_set(name, **how) -> ParameterSet:
+    return as_parameters(family(name), family(name).fit(observed(truth(name), name, **how)))

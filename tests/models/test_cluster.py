@@ -1,33 +1,25 @@
 """The cluster model against its paper: table 1, equation 2, the bounds of the gather (equations 3 to 8)."""
 
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from commodel.advice.windows import gather_bounds
 from commodel.files.sets import read_parameters
 from commodel.models.families import complete, family
 from commodel.models.families.cluster import doubts, latency, through
-from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.flying import flying
 from commodel.models.pricing.values import Values
-from commodel.models.pricing.window import fewest, most, time_to_fill, transfer_ratio, window
-from commodel.models.probes import Site
+from commodel.models.pricing.window import transfer_ratio
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack
 from commodel.platforms.tools import ROOT
 from commodel.price.model import Model
-from tests.models.synthetic import costs, observed
-from tests.models.truths.cluster import B_L, TRUTH
+from tests.models.synthetic import costs
 from tests.patterns.catalogue import point
 
 US = 1e-6
-COUNTS = TRUTH.counts["flood"]
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")
 
 
@@ -183,161 +175,6 @@ def test_many_draws_and_sizes_are_priced_as_one_by_one():
         for draw in range(5):
             one = Values({name: column[draw % len(column)][None] for name, column in drawn.items()}, PUBLISHED.forms)
             assert together[size, draw] == pytest.approx(Model.of(family("cluster"), one).cost(pattern)[0], rel=1e-12)
-
-
-def test_bounds_of_the_gather():
-    g_s, g_r = of("g_s", 1500), of("g_r", 1500)
-    assert fewest(g_s, g_r) == 1
-    assert fewest(3.0, 1.0) == 3
-    assert most(15, 1000, g_s, g_r, 1935) == 15
-    assert most(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
-    assert most(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
-    assert window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500
-    assert window(15, 700, 3.0, 1.0, 7000)[0] == 9  # between 3 and 9; 6 are left over at the end, enough
-    assert window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
-
-
-def loss(x, k, g_s, g_r, buffer):
-    """A packet at a time through a buffer: arrivals evenly spaced, the departures whenever there is something."""
-    held, lost, next_out = 0.0, 0, 0.0
-    for number in range(k):
-        now = number * g_s / x
-        while held > 0 and next_out <= now:
-            held, next_out = held - 1, next_out + g_r
-        if held == 0:
-            next_out = max(next_out, now + g_r)
-        if held < buffer:
-            held += 1
-        else:
-            lost += 1
-    return 1 - lost / k
-
-
-@given(st.integers(2, 12), st.integers(200, 3000), st.integers(20, 150))
-def test_the_transfer_ratio_is_what_a_buffer_does(x, k, buffer):
-    """Equation 4 against a buffer filled and emptied packet by packet."""
-    g_s, g_r = 5.0, 1.5
-    assert transfer_ratio(x, k, g_s, g_r, buffer) == pytest.approx(loss(x, k, g_s, g_r, buffer), abs=0.03)
-
-
-@given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
-def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, each, g_s, g_r, buffer):
-    w, rule = window(senders, each, g_s, g_r, buffer)
-    assert 1 <= w <= senders
-    k = senders * each
-    if fewest(g_s, g_r) <= w and k > buffer and most(senders, k, g_s, g_r, buffer) >= fewest(g_s, g_r):
-        assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
-    if rule == "equation 7":
-        assert senders % w >= fewest(g_s, g_r)
-    if rule.startswith("equation 7, nothing left over"):
-        assert senders % w == 0
-
-
-def test_equation_3():
-    """15 senders a packet each 122.4 µs, and one in 123.2 µs goes: 1935 are there after 16.9 ms, in a slow fill too."""
-    g_s, g_r = of("g_s", 1500), of("g_r", 1500)
-    after = time_to_fill(15, g_s, g_r, 1935)
-    assert after == pytest.approx(16.91e-3, rel=1e-3)
-    assert 15 * after / g_s - after / g_r == pytest.approx(1935)
-    assert time_to_fill(1, 2.0, 1.0, 1935) == inf
-
-
-def test_which_rule_of_equation_7_gave_the_window():
-    assert window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all (algorithm 1)"
-    assert window(15, 700, 3.0, 1.0, 7000) == (9, "equation 7")
-    assert window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, nothing left over (as printed: none)")
-    assert window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, nothing left over (as printed: 4)")
-    assert window(7, 700, 5.5, 1.0, 10)[1].startswith("nothing fits equation 7")
-
-
-def test_bounds_say_when_the_buffer_is_full_and_what_gets_through():
-    large, small = gather_bounds(PUBLISHED, 16, 1 << 20), gather_bounds(PUBLISHED, 16, 1 << 14)
-    assert large["through"] == pytest.approx(0.2505, abs=1e-4)
-    assert large["full_after"] == pytest.approx(16.91e-3, rel=1e-3)
-    assert (small["through"], small["full_after"]) == (1, None)  # they have all sent before
-    blind = replace(PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"})
-    assert (gather_bounds(blind, 16, 1 << 20)["window"], gather_bounds(blind, 16, 1 << 20)["through"]) == (15, None)
-
-
-def fitted(counts=COUNTS, **machine):
-    """From a machine that is the model, without noise, and with other counts of datagrams."""
-    return family("cluster").fit(observed(replace(TRUTH, counts={"flood": counts}, **machine), "cluster"))
-
-
-def told(what, case):
-    return {"arrived": COUNTS({**case, "what": "arrived"}), "through": what, "room": 212992}[case["what"]]
-
-
-def test_gaps_of_a_sender_are_not_those_of_its_receiver():
-    """A burst to one receiver leaves as fast as that takes it, packets dealt to eight as fast as they can be sent."""
-    found = fitted()
-    assert found.values["g_s.a"][0] == pytest.approx(1.2e-5)
-    assert found.values["g_r.a"][0] == pytest.approx(1.5e-5)
-
-
-def test_receives_that_are_complete_say_nothing_about_taking():
-    assert fitted().values["U_r"][0] == pytest.approx(9e-6)  # the truth has none at 1500 bytes
-
-
-def test_the_buffer_is_the_networks():
-    found = fitted()
-    assert found.values["B_L"][0] == pytest.approx(B_L)
-    assert found.notes["B_L"].startswith("the receiver's socket of 208 KiB threw away up to 10 % more")
-
-
-def test_what_only_the_receiver_loses_is_no_buffer_of_the_network():
-    found = fitted(lambda case: told(case["packets"] * case["senders"], case))
-    assert "B_L" not in found.values
-    assert found.missing["B_L"].startswith(
-        "not observable: nothing was lost of 32768 datagrams at once; the receiver's so"
-    )
-
-
-def test_where_a_system_does_not_count_a_socket_s_losses_the_value_says_so():
-    found = fitted(lambda case: -1 if case["what"] == "through" else COUNTS({**case, "what": "through"}))
-    assert found.values["B_L"][0] == pytest.approx(B_L)
-    assert found.notes["B_L"].startswith("the network's or the receiver's")
-
-
-def late_streams(waits, **how):
-    """The truth's streams, now and then one of them later by as much."""
-    whole = observed(replace(TRUTH, **how), "cluster")
-    streams = [
-        replace(case, seconds=np.append(case.seconds, case.seconds[0] + wait), passes=np.ones(31, dtype=int))
-        for case, wait in zip(whole.probes["stream"], [*waits, *np.zeros(99)], strict=False)
-    ]
-    return family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
-
-
-def test_the_time_out_is_what_streams_are_late_by():
-    """Of four that are late 0.2 s, or nearly, and two that are for other reasons."""
-    found = late_streams([0.199, 0.031, 0.203, 0.211, 0.0872, 0.2])
-    assert found.values["timeout"][0] == pytest.approx(0.2015)
-    assert 0.199 <= np.percentile(found.values["timeout"], 2.5) < np.percentile(found.values["timeout"], 97.5) <= 0.211
-    assert found.notes["timeout"].startswith("by which streams")
-
-
-@pytest.mark.parametrize("waits", [[], [0.2, 0.2], [0.02, 0.05, 0.1, 0.2, 0.4]])
-def test_without_streams_that_are_late_alike_the_time_out_is_the_systems(waits):
-    found = late_streams(waits)
-    assert found.values["timeout"].tolist() == [0.2] * 201
-    assert found.notes["timeout"] == "taken from Linux, not measured"
-
-
-def test_where_nothing_is_lost_nobody_waits_for_it():
-    found = late_streams([0.05, 0.05, 0.05, 0.05], site=Site(1, 12))
-    assert found.values["timeout"][0] == 0.2
-
-
-def test_with_one_receiver_the_gap_may_be_its_own():
-    assert fitted().notes.get("g_s") is None
-    assert fitted(site=Site(2, 1)).notes["g_s"] == "with but one receiver, whose pace it may be"
-
-
-def test_on_one_host_there_is_no_buffer_of_a_network():
-    found = fitted(site=Site(1, 12))
-    assert "B_L" not in found.values
-    assert found.missing["B_L"].startswith("not observable: all ranks are on one host")
 
 
 @pytest.mark.parametrize(

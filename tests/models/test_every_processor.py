@@ -13,7 +13,7 @@ from commodel.fit.collectives import fit_points
 from commodel.fit.probes import as_parameters
 from commodel.models.families import family, family_names
 from commodel.models.fitting import portable
-from commodel.models.fitting.observed import Observed
+from commodel.models.fitting.observed import DRAWS, Observed
 from commodel.parameters import ParameterSet
 from tests.models.synthetic import observed, truth
 from tests.models.test_pointfit import machine, measured, points
@@ -24,8 +24,13 @@ SAME = 1e-6
 
 
 def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
-    """Values, intervals, and the draws that intervals of prices come from."""
-    return {key: (each.value, each.low, each.high, *fitted.draws[key]) for key, each in fitted.values.items()}
+    """Values, intervals, and the draws that intervals of prices come from; what varies by the last bit alone may have
+    none."""
+    alike = {key: DRAWS * (each.value,) for key, each in fitted.values.items()}
+    return {
+        key: (each.value, each.low, each.high, *fitted.draws.get(key, alike[key]))
+        for key, each in fitted.values.items()
+    }
 
 
 def from_trees(chosen=TREES, seconds=None) -> dict[str, tuple[float, ...]]:

@@ -48,7 +48,7 @@ def test_no_coefficient_is_below_0_even_where_times_fall():
     chosen, seconds = grid(lambda p, m: 1e-5 / p + 1e-10 * m, noise=0.02)
     found = fit_measured(chosen, seconds, "pmnf", "t.csv")
     for key in ("c0", "c1", "c2"):
-        assert min(found.draws[key]) >= 0
+        assert min(found.draws.get(key, [found.values[key].value])) >= 0
 
 
 def test_only_ranks_and_the_largest_message_are_seen():
@@ -70,7 +70,7 @@ def test_what_the_probes_cannot_tell_apart_is_said():
 
 def test_exponents_are_the_same_in_all_draws():
     found = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
-    assert all(len(set(found.draws[f"{letter}{number}"])) == 1 for letter in "ijk" for number in (1, 2))
+    assert not found.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
 
 
 def test_two_observations_are_too_few():

@@ -1,12 +1,15 @@
 """Fits from collectives alone: known machines found again, what cannot be known marked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from commodel.errors import UserError
 from commodel.fit.collectives import fit_measured, fit_points
 from commodel.fit.probes import as_parameters
-from commodel.models.families import family, family_names, given
+from commodel.models.byhand import given
+from commodel.models.families import family, family_names
 from commodel.price.predict import predict
 from tests.patterns.catalogue import point
 
@@ -72,7 +75,7 @@ def test_loggp_from_trees_alone_does_not_know_the_gap():
 
 def test_prices_stay_narrow_where_values_are_wide():
     chosen = points(BURSTS)
-    parameters = fitted("loggp", LOGGP, chosen)
+    parameters = replace(fitted("loggp", LOGGP, chosen), errors={})  # what the values alone leave open
     for prediction in predict(parameters, points(BURSTS, sizes=(4096,), counts=(12,))):
         assert prediction.high < 1.1 * prediction.low
 
@@ -86,15 +89,16 @@ def test_hockney_is_found_again():
         assert found[key].value == pytest.approx(value, rel=0.03)
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say():
+@pytest.mark.parametrize(("machines", "least"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])
+def test_intervals_cover_the_truth_about_as_often_as_they_say(machines, least):
     truth = machine("hockney", alpha="12us", beta="3ns")
     chosen = points([("bcast", "binomial"), ("gather", "linear")])
     inside = dict.fromkeys(truth.values, 0)
-    for seed in range(60):
+    for seed in range(machines):
         found = fitted("hockney", truth, chosen, seed=seed).values
         for key, value in truth.values.items():
             inside[key] += found[key].low <= value.value <= found[key].high
-    assert all(52 <= count <= 60 for count in inside.values()), inside
+    assert all(count >= least for count in inside.values()), inside
 
 
 def test_values_that_only_matter_together_are_marked():
@@ -116,7 +120,7 @@ def test_a_family_blind_to_size_looks_at_the_smallest_size():
 
 
 def test_without_noise_the_prices_are_the_times():
-    chosen = points(BURSTS)
+    chosen = points(BURSTS, sizes=(8, 16384), counts=(4, 16))
     times = measured(LOGGP, chosen, noise=0)
     (evidence,) = fit_points(family("loggp"), chosen, times).curves
     np.testing.assert_allclose(evidence.fitted, times, rtol=1e-3)

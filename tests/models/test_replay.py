@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work, stack
-from tests.patterns import slow_replay
+from tests.patterns import slow_events, slow_replay
 from tests.patterns.catalogue import catalogue
 
 
@@ -25,6 +25,23 @@ def schedules(draw):
 
 
 cost = st.integers(0, 40)
+ASKS_NOT = (np.nan, np.nan)
+
+
+def by_events(pattern, costs):
+    """What is posted in one step and waited for in another, which the slow replay does not know."""
+    columns = (
+        pattern.src,
+        pattern.dst,
+        pattern.bytes,
+        pattern.step,
+        pattern.src_wait,
+        pattern.dst_step,
+        pattern.dst_wait,
+    )
+    messages = [slow_events.Message(*map(int, row)) for row in zip(*columns, strict=True)]
+    work = list(zip(pattern.work.rank, pattern.work.step, pattern.work_seconds(2.0), strict=True))
+    return slow_events.finish_times(pattern.ranks, messages, work, costs)
 
 
 def both(pattern, send, receive, latency, gap, per_byte):
@@ -36,6 +53,10 @@ def both(pattern, send, receive, latency, gap, per_byte):
         )
     )
     fast = finish_times(pattern, costs, pattern.work_seconds(2.0))[0]
+    if pattern.ends is not None:
+        return fast, by_events(
+            pattern, lambda row: (send, latency + body[row], receive, *2 * [gap + body[row]], *ASKS_NOT)
+        )
     slow = slow_replay.finish_times(
         pattern,
         lambda row: send,

@@ -46,6 +46,23 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
     assert [found.status.partition(":")[0] for found in predict(parameters, points)] == ["ok", "extrapolated"]
 
 
+@pytest.mark.parametrize("name", ["tan", "logp-tan"])
+def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
+    parameters = as_parameters(family(name), family(name).fit(observed(truth("tan"), name)))
+    trees = ("chain:3", "kary:2^3", "flat:8", "binomial:3")
+    points = [point(operation, topology=spec, bytes=1024) for operation in ("reduce", "bcast") for spec in trees]
+    points += [
+        point("allreduce", "recursive-doubling", ranks=8, bytes=1024),
+        point("scatter", "linear", ranks=5, bytes=1024),
+    ]
+    said = [price.status.partition(": ")[2] for price in predict(parameters, points)]
+    assert [text.removeprefix("a rank sends ").partition(" ")[0] for text in said] == [
+        *["", "", "", ""],  # up
+        *["", "2", "8", "3"],  # down: a chain has one child a node
+        *["", "4"],
+    ]
+
+
 def set_of(machine, **how):
     return as_parameters(family("tan"), family("tan").fit(observed(machine, "tan", **how)))
 

@@ -99,8 +99,11 @@ def relinked(mpi_programs, tmp_path_factory):
         objects = set((mpi_programs / "obj").glob("*/*.o"))
         mains = {path for path in objects if (mpi_programs / path.stem).exists()}
         for own in mains:
+            parts = [path for path in objects - mains if path.parent.name in ("harness", own.parent.name)]
+            libraries = ["-fopenmp", "-ldl", "-lm"] if own.parent.name == "kernels" else []
             if own.stem in programs:
-                subprocess.run([compiler, between, own, *(objects - mains), "-o", folder / own.stem], check=True)
+                command = [compiler, between, own, *parts, *libraries, "-o", folder / own.stem]
+                subprocess.run(command, check=True)
         return folder
 
     return link
@@ -114,6 +117,18 @@ def start(tmp_path):
     def run(ranks, build, program, cases, *options, out="samples"):
         assert ranks <= 2
         return _start([mpiexec(), "-n", str(ranks)], build, tmp_path, program, cases, out, options)
+
+    return run
+
+
+@pytest.fixture
+def crowded(mpi_programs, tmp_path):
+    """crowded(ranks, program, cases, build=…): one sample of each case with more ranks than cores, for what does not
+    depend on time."""
+
+    def run(ranks, program, cases, build=None, out="samples"):
+        options = ["--sync", "barrier", "--warmup", 1, "--min-samples", 1, "--max-samples", 1]
+        return _start([mpiexec(), "-n", str(ranks)], build or mpi_programs, tmp_path, program, cases, out, options)
 
     return run
 

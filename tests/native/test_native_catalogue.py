@@ -5,7 +5,7 @@ import pytest
 from tests.patterns.catalogue import catalogue
 
 from commodel.patterns.build import schedule
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.operations import base
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.playfile import write_play
 
@@ -18,8 +18,8 @@ def case_file(folder, ranks, size):
         pattern = schedule(entry)
         if pattern.ranks > 16:
             continue
-        name = f"{entry.operation}-{number}"
-        write_play(folder / f"{name}.play", pattern, OPERATIONS[entry.operation], entry.bytes)
+        name = f"{base(entry.operation)}-{number}"
+        write_play(folder / f"{name}.play", pattern, entry.operation, entry.bytes)
         lines.append(f"{name},{name}.play,{'all' if pattern.root is None else pattern.root}")
     path = folder / "cases.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -40,7 +40,7 @@ def test_the_data_arrive_on_real_mpi(real, tmp_path):
     entries = [entry for entry in catalogue(2, 100_000) if not entry.topology]
     lines = ["id,schedule,finish"]
     for number, entry in enumerate(entries):
-        write_play(tmp_path / f"p{number}.play", schedule(entry), OPERATIONS[entry.operation], entry.bytes)
+        write_play(tmp_path / f"p{number}.play", schedule(entry), entry.operation, entry.bytes)
         lines.append(f"p{number},p{number}.play,all")
     (tmp_path / "cases.csv").write_text("\n".join(lines) + "\n")
     result = real(2, "player", tmp_path / "cases.csv", "--max-seconds", 0.01, "--warmup", 1)
@@ -49,7 +49,7 @@ def test_the_data_arrive_on_real_mpi(real, tmp_path):
 
 
 def play(simulated, folder, pattern, operation, size):
-    write_play(folder / "one.play", pattern, OPERATIONS[operation], size)
+    write_play(folder / "one.play", pattern, operation, size)
     return simulated(4, "player", "id,schedule,finish\na,one.play,all", "--warmup", 1)
 
 

@@ -27,18 +27,34 @@ COLUMNS = {
     "work": ["bytes"],
     "player": ["schedule", "finish"],
     "library": ["operation", "bytes"],
+    "summa": ["partition", "bytes", "iteration", "overlapped", "barrier", "compute"],
+    "wave2d": ["partition", "bytes", "compute"],
+    "speed": ["kernel", "width", "height", "bytes", "watched"],
 }
+KINDS = {"player": "player", "library": "player", "summa": "kernel", "wave2d": "kernel", "speed": "kernel"}
 
 
 def contract(text, program):
     told = json.loads(text)
-    assert set(told) == {"name", "title", "kind", "columns", "min_ranks", "counts", "compiler", "flags", "mpi"}
+    assert set(told) == {
+        "name",
+        "title",
+        "kind",
+        "columns",
+        "min_ranks",
+        "counts",
+        "streams",
+        "compiler",
+        "flags",
+        "mpi",
+    }
     assert told["name"] == program
-    assert told["kind"] == ("player" if program in ("player", "library") else "probe")
+    assert told["kind"] == KINDS.get(program, "probe")
     assert [column["name"] for column in told["columns"]] == COLUMNS[program]
     assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in told["columns"])
     assert told["min_ranks"] >= 1
     assert told["counts"] is (program == "flood")
+    assert told["streams"] is (program in ("player", "library"))
     assert told["flags"]
     assert told["mpi"]
     return told

@@ -1,5 +1,6 @@
 """Two real ranks: the files have the promised form and their stop reason is true."""
 
+import os
 import re
 
 import pytest
@@ -83,6 +84,7 @@ def test_meta_tells_how_it_was_run(real, load_json, tmp_path):
     assert meta["program"] == "fan"
     assert meta["ranks"] == 2
     assert len(meta["hosts"]) == 2
+    assert meta["processors"] == os.cpu_count()
     assert meta["sync"] == "window"
     assert meta["seed"] == 9
     assert meta["simulated"] is False

@@ -57,6 +57,16 @@ BROKEN_CASES = {
     "id twice": ("pingpong", "id,bytes\na,8\nb,8\na,0", "cases.csv:4", "line 2"),
     "id as path": ("pingpong", "id,bytes\n../a,8", "cases.csv:2", "column id"),
     "no schedule": ("player", "id,schedule,finish\na,absent.csv,all", "absent.csv", "cannot read the schedule"),
+    "no wave": (
+        "player",
+        "id,schedule,finish,waves\na,good.csv,all,0",
+        "cases.csv:2",
+        "waves: found '0', wanted a whole",
+    ),
+    "waves of words": ("player", "id,waves,schedule,finish\na,x,good.csv,all", "cases.csv:2", "from 1 to 100000"),
+    "too many waves": ("library", "id,operation,bytes,waves\na,bcast,8,100001", "cases.csv:2", "found '100001'"),
+    "waves of a probe": ("pingpong", "id,bytes,waves\na,8,2", "cases.csv:1", "unknown 'waves'"),
+    "waves twice": ("player", "id,waves,waves,schedule,finish\na,1,1,good.csv,all", "cases.csv:1", "unknown 'waves'"),
     "finish": ("player", "id,schedule,finish\na,good.csv,some", "cases.csv:2", "column finish"),
     "finish rank": ("player", "id,schedule,finish\na,good.csv,2", "cases.csv:2", "at least 3 ranks"),
 }

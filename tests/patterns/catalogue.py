@@ -16,6 +16,7 @@ ARGUMENTS = {
     "W": ("1", "3", "7"),
     "": ("",),
 }
+BRIEF = {"summa": "summa:n=9:iteration=4", "wave2d": "wave2d:n=9"}  # where all of one would be long
 
 
 def spellings(entry: Algorithm) -> list[str]:
@@ -24,7 +25,10 @@ def spellings(entry: Algorithm) -> list[str]:
 
 
 ALGORITHMS = sorted(
-    (entry.operation, spec) for entry in ENTRIES.values() if isinstance(entry, Algorithm) for spec in spellings(entry)
+    (BRIEF.get(entry.operation, entry.operation), spec)
+    for entry in ENTRIES.values()
+    if isinstance(entry, Algorithm)
+    for spec in spellings(entry)
 )
 TREE_OPERATIONS = sorted(entry.operation for entry in ENTRIES.values() if isinstance(entry, TreeAlgorithm))
 TREES = ("flat:5", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2")

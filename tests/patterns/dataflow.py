@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 
 import numpy as np
 
-from commodel.patterns.operations import Operation
+from commodel.patterns.operations import operation, parameters
 from commodel.patterns.schedule import KINDS, Schedule
 
 Data = dict[int, frozenset]  # address -> the ranks whose values are combined there
@@ -23,8 +23,9 @@ class Replay:
     """Plays a schedule for an operation of so many bytes. `data` is what every rank has in the end; `in_order` tells
     whether every partial result was one of consecutive ranks."""
 
-    def __init__(self, pattern: Schedule, operation: Operation, size: int):
-        self.operation, self.size, self.ranks = operation, size, pattern.ranks
+    def __init__(self, pattern: Schedule, name: str, size: int):
+        self.operation, self.parameters = operation(name), parameters(name, pattern.ranks)
+        self.size, self.ranks = size, pattern.ranks
         self.in_order = True
         self.data: list[Data] = [self._at_start(rank) for rank in range(pattern.ranks)]
         work = pattern.work
@@ -41,7 +42,7 @@ class Replay:
 
     def _at_start(self, rank: int) -> Data:
         mine = frozenset([rank])
-        extents = self.operation.has(rank, self.ranks, self.size)
+        extents = self.operation.has(rank, self.ranks, self.size, **self.parameters)
         return {address: mine for first, length in extents for address in range(first, first + length)}
 
     def _play(self, pattern: Schedule, runs, step: int) -> None:
@@ -70,7 +71,7 @@ class Replay:
         """Every rank ends with what the operation promises."""
         everyone = frozenset(range(self.ranks))
         for rank in range(self.ranks):
-            for first, length in self.operation.wants(rank, self.ranks, self.size):
+            for first, length in self.operation.wants(rank, self.ranks, self.size, **self.parameters):
                 for address in range(first, first + length):
                     found = self.data[rank].get(address)
                     assert found is not None, f"rank {rank} lacks {address}"

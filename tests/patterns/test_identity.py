@@ -65,14 +65,26 @@ def id_of(chosen):
 
 @pytest.fixture
 def tree_file(tmp_path, monkeypatch):
+    """A run reads a tree once; of another run, in another folder, is another tree of that name."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree.csv").write_text("node,parent\n0,\n1,0\n2,0\n3,1\n")
-    return tmp_path / "tree.csv"
+    tree.cache_clear()
+    yield tmp_path / "tree.csv"
+    tree.cache_clear()
 
 
 def test_ids_are_these(tree_file):
     points = [make_point(Setting("p", 64, 64), way(text)) for text in WAYS]
     assert dict(zip(WAYS, ids(points), strict=True)) == WAYS
+
+
+def test_waves_are_part_of_an_id_and_one_wave_is_as_none(tree_file):
+    for text, wanted in WAYS.items():
+        one, some, more = (make_point(Setting("p", 64, 64), way(text) | {"waves": waves}) for waves in (1, 2, 50))
+        assert ids([one]) == [wanted]
+        assert len({wanted, *ids([some, more])}) == 3
+        assert one.group == make_point(Setting("p", 64, 64), way(text)).group
+        assert len({one.group, some.group, more.group}) == 3
 
 
 def test_words_and_processes_change_no_id(tree_file, tmp_path):
@@ -132,8 +144,8 @@ CHANGES = [other_receiver, one_byte_more, one_step_later, with_a_copy, of_anothe
 def changed(monkeypatch, entry, change, when=lambda pattern, size: True):
     """The catalogue with one entry that builds something else."""
 
-    def build(first, size, *argument):
-        pattern = entry.build(first, size, *argument)
+    def build(first, size, *argument, **named):
+        pattern = entry.build(first, size, *argument, **named).whole
         return change(pattern) if when(pattern, size) else pattern
 
     monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), entry.name, replace(entry, build=build))
@@ -143,6 +155,7 @@ SOME = {  # an algorithm of each kind, and an operation over trees
     "bcast-chain": point("bcast", "chain:24", ranks=7),
     "allreduce-ring": point("allreduce", "ring", ranks=7),
     "gather-windowed": point("gather", "windowed:3", ranks=7),
+    "halo-shift": point("halo", "shift", ranks=6),
     "barrier-dissemination": point("barrier", "dissemination", ranks=7, bytes=0),
     "reduce-tree": point("reduce", topology="kary:2^3"),
 }

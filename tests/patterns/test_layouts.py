@@ -13,6 +13,7 @@ from commodel.measure.starts import Start
 from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
 from commodel.patterns.points import Setting, full_layout, make_point
 from commodel.plan.config import load_platform
+from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.refusals import message
 
@@ -22,13 +23,15 @@ SPECS = {  # what one may write for every layout that fits any number of ranks u
     "cyclic": st.builds("cyclic:{}".format, Q),
     "block-cyclic": st.builds(lambda size, blocks: f"block-cyclic:{size * blocks}x{size}", Q, Q),
     "random": st.builds("random:{}@{}".format, Q, st.integers(0, 99)),
+    "pack": st.builds("pack:leaf:{}@4-90/0-3/91+93-399/92".format, Q),
+    "scatter": st.builds("scatter:leaf:{}@4-90/0-3/91+93-399/92".format, Q),
     "kinds": st.builds("kinds:{}core+{}accelerator@3,0@2,{}core@300".format, Q, Q, Q),
 }
 DEFAULTS = Defaults(4, (("fat", 4), ("thin", 4)), ("a", "b", "c", "d"))
 
 
 def test_every_layout_is_known_here():
-    assert set(discover("patterns.layouts", "LAYOUT")) == {*SPECS, "file"}
+    assert set(discover("patterns.layouts", "LAYOUT")) == {*SPECS, "file", "nodes", "processes"}
 
 
 @given(st.one_of(SPECS.values()), st.integers(1, 200))
@@ -40,7 +43,7 @@ def test_every_rank_sits_on_one_node(spec, ranks):
     assert place(spec, ranks).tolist() == node.tolist()
 
 
-@given(st.sampled_from(sorted(set(SPECS) - {"kinds"})).flatmap(SPECS.get), st.integers(1, 200))
+@given(st.sampled_from(sorted(set(SPECS) - {"kinds", "pack", "scatter"})).flatmap(SPECS.get), st.integers(1, 200))
 def test_nodes_are_filled_within_their_limit(spec, ranks):
     layout, arguments = named(spec)
     per_node, counts = layout.per_node(arguments), np.bincount(place(spec, ranks))
@@ -57,7 +60,7 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     most = int(np.bincount(place(spec, leaves + 1)).max())
     asked = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
     assert point.room == f"{asked or most} a node"
-    assert most == min(asked or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic"))
+    assert most == min(asked or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic", "scatter"))
     assert most <= int(point.room.split()[0])
 
 
@@ -113,6 +116,7 @@ def test_what_is_left_open_comes_from_the_site():
             "file:/no/such/file",
             "file:a\0b",
             "file:",
+            "processes:/no/such/file",
             "kinds:",
             "kinds:4core",
         ],
@@ -153,6 +157,18 @@ def test_a_layout_has_to_fit_the_platform(tmp_path):
     assert "room for 8" in message(layout, "kinds:fat=4core", 9)
 
 
+def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
+    text = "launcher: simgrid\nnodes: 3\ncores: 4\ntypes: {fat: 2, thin: 1}\nfewer_cores: {thin: 2}\n"
+    (tmp_path / "net.xml").write_bytes((ROOT / "params/platforms/two-nodes.xml").read_bytes())
+    setting = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
+
+    def fits(spec, ranks):
+        return full_layout(setting, spec, ranks).misfit
+
+    assert not fits("block:4", 10)
+    assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
+
+
 def test_a_start_of_any_layout_has_a_file_name_of_its_own():
     layouts = [
         "block:2",
@@ -177,8 +193,54 @@ def test_nodes_are_known_by_name(tmp_path):
     assert full_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith("ranks.txt@1,0")
 
 
-@given(st.sampled_from([*SPECS, "file"]), st.text("0123456789@x:,.=+ coreatnl", max_size=9) | st.text(max_size=9))
+@given(
+    st.sampled_from([*SPECS, "file", "processes"]),
+    st.text("0123456789@x:,.=+ coreatnl", max_size=9) | st.text(max_size=9),
+)
 @settings(deadline=None)
 def test_no_text_gives_a_traceback(name, text):
     with suppress(UserError):
         assert len(place(full(f"{name}:{text}", DEFAULTS), 5)) == 5
+
+
+LEVELS = (("leaf", (0, 1, 0, 1, 0, 1)), ("group", (0, 0, 0, 0, 0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "written", "nodes"),
+    [
+        ("pack:leaf", "pack:leaf:1@0+2+4/1+3+5", [0, 2, 4, 1]),
+        ("pack:leaf:2", "pack:leaf:2@0+2+4/1+3+5", [0, 0, 2, 2]),
+        ("scatter:leaf", "scatter:leaf:1@0+2+4/1+3+5", [0, 1, 2, 3]),
+        ("scatter:leaf:2", "scatter:leaf:2@0+2+4/1+3+5", [0, 1, 0, 1]),
+        ("scatter:group:2", "scatter:group:2@0-5", [0, 0, 1, 1]),
+    ],
+)
+def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
+    assert full(spec, Defaults(1, levels=LEVELS)) == written
+    assert place(written, 4).tolist() == nodes
+
+
+def test_a_group_that_is_full_is_passed_over():
+    assert place("scatter:leaf:1@0/1-3", 4).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ("pack:leaf", "whose file says its `levels`"),
+        ("pack:leaf:1@0-3/3", "every node once"),
+        ("pack:leaf:0@0-3", "Q ranks a node"),
+        ("scatter:leaf:1@3-0", "groups of nodes"),
+        ("scatter:leaf:1@0", "has room for 1"),
+        ("nodes:0x4", "places 4"),
+        ("nodes:0x", "wanted nodes:NODE"),
+        ("nodes:0x99999999", "at most"),
+    ],
+)
+def test_a_layout_by_level_says_what_is_wrong(spec, wanted):
+    assert wanted in message(place, spec, 2)
+
+
+def test_a_level_that_is_not_there_is_suggested():
+    assert "did you mean 'leaf'" in message(full, "pack:laef", Defaults(1, levels=LEVELS))

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from functools import cache
 
 import pytest
 import yaml
@@ -19,13 +20,21 @@ EVIL = ["a;b", "a b;", "$(id)", "`id`", "a|b", "a&b", "a>b", "a<b", "a\nb", "a'b
 SAFE = re.compile(r"[A-Za-z0-9:.;+*/_,^@= -]*")
 
 
+Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@cache
+def parsed(text):
+    return yaml.safe_load(text)
+
+
 def mutated(text, path, value):
-    data = copy.deepcopy(yaml.safe_load(text))
+    data = copy.deepcopy(parsed(text))
     inside = data
     for key in path[:-1]:
         inside = inside[key]
     inside[path[-1]] = value
-    return yaml.safe_dump(data, sort_keys=False)
+    return yaml.dump(data, Dumper=Dumper, sort_keys=False)
 
 
 @pytest.mark.parametrize(("kind", "text", "path"), TEXTS, ids=lambda value: str(value)[:40])

@@ -42,6 +42,42 @@ def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
     assert list(next(iter(matrix.combinations(block)))[0]) == ["bytes", "operation", "nodes", "layout"]
 
 
+def test_waves_are_an_axis_and_a_name_in_exclusions(tmp_path):
+    block = block_of(
+        tmp_path,
+        "  - axes: {operation: bcast, waves: [1, 10, 50]}\n"
+        "    exclude: [{where: waves == 10}]\n"
+        "    include: [{operation: reduce, ranks: 2, waves: 1e2}]\n",
+    )
+    assert [combination.get("waves") for combination in points(block)] == [1, 50, 100]
+    none = block_of(tmp_path, "  - axes: {operation: bcast}\n    exclude: [{where: waves > 1}]\n")
+    assert points(none) == [{"operation": "bcast"}]
+
+
+def test_parameters_of_the_operation_are_axes(tmp_path):
+    """Written behind its name, as everywhere else; so exclusions see them."""
+    block = block_of(
+        tmp_path,
+        "  - axes: {operation: halo, parameters: {grid: [4x2, 8], periodic: [yes, 'no']}, bytes: 8}\n"
+        "    zips: {p: {algorithm: [shift, nonblocking], parameters: {N: [1, 2]}}}\n"
+        "    exclude: [{where: \"operation == 'halo:grid=8:periodic=no:N=2'\"}]\n"
+        "    include: [{operation: halo, algorithm: shift, parameters: {grid: 2x2}}]\n",
+    )
+    names = [(values["operation"], values["algorithm"]) for values in points(block)]
+    switches = {"shift": 1, "nonblocking": 2}
+    assert names == [
+        *(
+            (f"halo:grid={grid}:periodic={periodic}:N={number}", choice)
+            for grid in ("4x2", "8")
+            for periodic in ("yes", "no")
+            for choice, number in switches.items()
+            if (grid, periodic, number) != ("8", "no", 2)
+        ),
+        ("halo:grid=2x2", "shift"),
+    ]
+    assert all(set(values) <= {"operation", "algorithm", "bytes"} for values in points(block))
+
+
 def test_only_include(tmp_path):
     assert points(block_of(tmp_path, "  - include: [{operation: bcast}]\n")) == [{"operation": "bcast"}]
 

@@ -163,3 +163,13 @@ def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
     assert not [path for path in folder.rglob("*") if path.stem == "ring"]
     assert (folder / "player").exists()
     assert (folder / "obj" / "harness" / "text.o").exists()
+
+
+def test_what_does_not_compile_is_told_in_one_line_of_the_compiler(mpi, on_path, tmp_path):
+    compiler = mpi("own") / "mpicc"
+    compiler.write_text("#!/bin/sh\nprintf 'mpi.h:7: note: here\\nmpi.h:9: error: no such type\\n' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    on_path(compiler.parent, *os.environ["PATH"].split(os.pathsep))
+    with pytest.raises(UserError, match=r"do not compile with .*own/mpicc: mpi\.h:9: error: no such type") as refused:
+        build(tmp_path, "mpi")
+    assert "\n" not in refused.value.message

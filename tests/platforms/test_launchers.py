@@ -1,5 +1,6 @@
 """Launchers are pure functions: the argv for a job, without any cluster."""
 
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.launchers import Job, launcher
+from commodel.platforms.launchers import Job, front_end, launcher, toolchain
 from commodel.platforms.launchers.hosts import KINDS
 from commodel.registry import discover
 
@@ -86,6 +87,12 @@ def test_the_placement_names_hosts_where_they_are_known(job):
     assert job("hosts", nodes=(1, 0), names=("10.0.0.1", "node-b")).placement == "1 node-b\n0\n"
 
 
+def test_processes_keep_neighbouring_cores_of_their_node(job):
+    made = replace(job("slurm", nodes=(1, 0, 1, 1)), kept=(6, 4, 5, 1))
+    assert made.cores == "0 6\n0 4\n6 5\n11 1\n"
+    assert replace(made, drives=(False, False, False, True)).cores == "0 6\n0 4\n6 5\n11 1 gpu\n"
+
+
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])
 def test_who_knows_the_names_of_nodes_beforehand(name, job):
     platform = job(name).platform
@@ -135,3 +142,38 @@ def test_an_agent_is_there(job, monkeypatch):
     monkeypatch.setenv("COMMODEL_AGENT", "no-such-agent")
     with pytest.raises(UserError, match="COMMODEL_AGENT: found no program 'no-such-agent'"):
         launcher("hosts").argv(job("hosts"))
+
+
+OVERLAYS = {name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.items() if name != "simgrid"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reached", "launch"),
+    [
+        ("local", [], []),
+        (
+            "slurm",
+            ["/bin/start", "--overlap", "--mpi=none", "-N1", "-n1", "-w", "n1"],
+            ["--launch", "/bin/start --overlap --mpi=none -N1 -n1 -w {host}"],
+        ),
+        (
+            "hosts",
+            ["ssh", "b", "env", "-uSLURMD_NODENAME", "--chdir=/shared/x"],
+            ["--launch", "ssh {host} env -uSLURMD_NODENAME --chdir=/shared/x"],
+        ),
+    ],
+)
+def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, name, reached, launch):
+    monkeypatch.delenv("COMMODEL_AGENT", raising=False)
+    made = replace(job(name, nodes=(1, 0), text=OVERLAYS[name]), folder=Path("/shared/x"))
+    made = replace(made, names=()) if name == "local" else made
+    assert toolchain(made.platform) == "overlay"
+    command = ["/bin/player", "--out", "a b;c", *launch]
+    quoted = map(shlex.quote, command) if name == "hosts" else command  # a shell there reads it
+    assert front_end(launcher(name), made) == [*reached, *quoted]
+
+
+def test_hosts_are_reached_in_plain_folders_only(job):
+    made = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
+    with pytest.raises(UserError, match="found the folder '/shared/a b', wanted a path of"):
+        front_end(launcher("hosts"), made)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.families import given
+from commodel.models.byhand import given
 from commodel.parameters import Curve
 from commodel.price.predict import predict
 from commodel.price.reach import typical_error

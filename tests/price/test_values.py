@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.families import given
+from commodel.models.byhand import given
 from commodel.models.pricing.values import Values
 from commodel.price.predict import predict
 from tests.patterns.catalogue import point

@@ -38,6 +38,18 @@ def comparison():
 
 
 @pytest.fixture(scope="session")
+def fewer(comparison):
+    """Three of its sizes, for a test that builds reports of its own: they take a third of the time."""
+    return comparison[comparison["bytes"].isin([1, 4096, 65536])].reset_index(drop=True)
+
+
+@pytest.fixture(scope="session")
+def small(fewer):
+    """Three of its families as well."""
+    return fewer[fewer["family"].isin(["loggp", "hockney", "pmnf"])].reset_index(drop=True)
+
+
+@pytest.fixture(scope="session")
 def inputs(comparison):
     return {
         "comparison": comparison,

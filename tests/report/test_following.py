@@ -21,11 +21,11 @@ def sentences(report):
 
 
 def table(report):
-    found = [each for each in report.section("Summary").tables if each.name == "Following"]
-    if not found:
+    tables = [each for each in report.section("Summary").tables if each.name == "Following"]
+    if not tables:
         return []
-    keys = [column.key for column in found[0].columns]
-    return [dict(zip(keys, row, strict=True)) for row in found[0].rows]
+    keys = [column.key for column in tables[0].columns]
+    return [dict(zip(keys, row, strict=True)) for row in tables[0].rows]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def report(studied):
 @pytest.fixture(scope="module")
 def slowly(comparison):
     """Job by job: regret of the alternative with the lowest common price, weights by `trusts` of all other rows."""
-    found = []
+    regrets = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
         priced = here[here["held_out"] & here["predicted"].notna()]
         for (group, operation), job in priced.groupby(["group", "operation"]):
@@ -59,46 +59,46 @@ def slowly(comparison):
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]
             regret = pick["measured"] / best["measured"] - 1
             right = pick["measured_low"] <= best["measured_high"] or regret <= 0.01
-            found.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
-    return pd.DataFrame(found)
+            regrets.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
+    return pd.DataFrame(regrets)
 
 
 def test_the_table_counts_what_the_slow_way_counts(report, slowly):
     rows = table(report)
     assert len(rows) == slowly[["platform", "operation"]].drop_duplicates().shape[0] + slowly["platform"].nunique()
     for row in rows:
-        mine = slowly[slowly["platform"] == row["platform"]]
-        mine = mine if row["operation"] == "all" else mine[mine["operation"] == row["operation"]]
-        assert row["jobs"] == len(mine)
-        assert row["right"] == pytest.approx(100 * mine["right"].mean())
-        assert row["regret_mean"] == pytest.approx(100 * mine["regret"].mean())
-        assert row["regret_max"] == pytest.approx(100 * mine["regret"].max())
+        jobs = slowly[slowly["platform"] == row["platform"]]
+        jobs = jobs if row["operation"] == "all" else jobs[jobs["operation"] == row["operation"]]
+        assert row["jobs"] == len(jobs)
+        assert row["right"] == pytest.approx(100 * jobs["right"].mean())
+        assert row["regret_mean"] == pytest.approx(100 * jobs["regret"].mean())
+        assert row["regret_max"] == pytest.approx(100 * jobs["regret"].max())
         assert row["most"] == pytest.approx(TWICE)
-        assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(mine["regret"]).mean()))
+        assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(jobs["regret"]).mean()))
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
     assert slowly["regret"].max() > 0
 
 
 def test_the_sentence_says_the_same(report, slowly):
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
-        mine = slowly[slowly["platform"] == platform]
+        jobs = slowly[slowly["platform"] == platform]
         (line,) = [line for line in sentences(report) if line.startswith(f"{name}: following the vote")]
-        share = f"{100 * mine['right'].mean():.0f} % of {len(mine)} jobs"
+        share = f"{100 * jobs['right'].mean():.0f} % of {len(jobs)} jobs"
         assert f"finds the fastest schedule or a tie in {share}" in line
-        assert f"% on average and {percent(mine['regret'].max())} at worst (" in line
-        gain = TWICE / np.exp(np.log1p(mine["regret"]).mean())
+        assert f"% on average and {percent(jobs['regret'].max())} at worst (" in line
+        gain = TWICE / np.exp(np.log1p(jobs["regret"]).mean())
         assert line.endswith(f", and is on average {gain:.2f}× faster than the library's own choice.")
 
 
-def test_without_the_library_nothing_is_said_of_it(comparison):
-    bare = build(comparison, experiment="bare")
+def test_without_the_library_nothing_is_said_of_it(small):
+    bare = build(small, experiment="bare")
     assert len(sentences(bare)) == 2
     assert not any("library" in line for line in sentences(bare))
     assert all(math.isnan(row["gain"]) for row in table(bare))
 
 
-def test_a_vote_that_is_always_right_costs_nothing(comparison):
-    exact = comparison.assign(predicted=comparison["measured"], mu=1.0, status="ok")
+def test_a_vote_that_is_always_right_costs_nothing(small):
+    exact = small.assign(predicted=small["measured"], mu=1.0, status="ok")
     lines = sentences(build(exact, experiment="exact"))
     assert len(lines) == 2
     for line in lines:
@@ -106,13 +106,13 @@ def test_a_vote_that_is_always_right_costs_nothing(comparison):
         assert "costs nothing" in line
 
 
-def test_one_operation_needs_no_row_for_all(comparison):
-    rows = table(build(comparison[comparison["operation"] == "bcast"], experiment="bcast"))
+def test_one_operation_needs_no_row_for_all(small):
+    rows = table(build(small[small["operation"] == "bcast"], experiment="bcast"))
     assert [row["operation"] for row in rows] == ["bcast", "bcast"]
 
 
-def test_nothing_to_choose_gives_no_table(comparison):
-    alone = comparison[comparison["choice"].isin(["binomial", "ring", "flat"])]
+def test_nothing_to_choose_gives_no_table(small):
+    alone = small[small["choice"].isin(["binomial", "ring", "flat"])]
     report = build(alone[alone["operation"] != "reduce"], experiment="alone")
     assert table(report) == []
     assert sentences(report) == []

@@ -15,6 +15,7 @@ from commodel.report import build, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import plain
+from commodel.report.xlsx.workbook import QUESTIONS
 from commodel.results.traces import Traces
 from commodel.results.unmeasured import TEXTS, table_of
 
@@ -67,11 +68,13 @@ def hostile_inputs(comparison, text):
     }
 
 
+OURS = {f"'{name}'!A1" for name in QUESTIONS}
 INTERNAL = re.compile(r"'?[A-Z][a-z ]+'?!\$")  # a place on a sheet of ours
 
 
 def few(comparison):
-    return comparison[(comparison["operation"] == "bcast") & (comparison["ranks"] == 16) & (comparison["bytes"] < 32)]
+    few = (comparison["operation"] == "bcast") & (comparison["ranks"] == 16) & (comparison["bytes"] < 32)
+    return comparison[few & comparison["family"].isin(["loggp", "hockney"])]
 
 
 def check_hostile(comparison, text, path, parse):
@@ -79,7 +82,9 @@ def check_hostile(comparison, text, path, parse):
     write_xlsx(report, path)
     book = openpyxl.load_workbook(path)
     for sheet in book:
-        assert all(cell.data_type != "f" and cell.hyperlink is None for row in sheet.iter_rows() for cell in row)
+        assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+        links = [cell.hyperlink.location for row in sheet.iter_rows() for cell in row if cell.hyperlink]
+        assert all(location in OURS for location in links)
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
     for name, content in parts.items():
@@ -106,6 +111,7 @@ def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
     assert "alert(1)</script>" not in page
 
 
+@pytest.mark.slow  # at random what the list above says
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=60) | st.text("=+-@<>&'\"$\\{}_x0041\n\r\t\x00%#[]", max_size=30))
 def test_any_text_stays_text(comparison, text, tmp_path, parse):

@@ -172,7 +172,7 @@ def test_both_writers_take_it(report, tmp_path, parse):
     assert any("What choosing gains over the library" in text for text in page.text)
 
 
-def test_an_experiment_without_the_library_says_nothing_of_it(comparison):
-    bare = build(comparison, experiment="bare")
+def test_an_experiment_without_the_library_says_nothing_of_it(small):
+    bare = build(small, experiment="bare")
     assert not [each for each in bare.section("Summary").tables if each.name == "Library"]
     assert not any("library" in line for line in sentences(bare, "What to use"))

@@ -31,8 +31,8 @@ def rows_of(report):
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.3, 0.5])
-def test_a_known_ratio_is_found_at_every_point(comparison, factor):
-    both = with_container(comparison, factor)
+def test_a_known_ratio_is_found_at_every_point(small, factor):
+    both = with_container(small, factor)
     report = build(both, experiment="boxes", containers=CONTAINERS)
     rows = rows_of(report)
     measured = both[(both["platform"] == "boxed") & both["measured"].notna()]["point"].nunique()
@@ -46,8 +46,8 @@ def test_a_known_ratio_is_found_at_every_point(comparison, factor):
     assert ("At no point" in line) == (factor == 1.0)
 
 
-def test_the_worst_point_is_named_and_the_mean_is_geometric(comparison):
-    both = with_container(comparison, 1.0)
+def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
+    both = with_container(small, 1.0)
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
     one = boxed.iloc[0]
     both.loc[both["point"] == one["point"], ["measured", "measured_low", "measured_high"]] *= 16
@@ -57,17 +57,15 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(comparison):
     assert "Told from 1: 1 slower of " in line
 
 
-def test_the_whole_digest_stands_on_the_sheet(comparison):
-    section = build(with_container(comparison, 1.1), experiment="b", containers=CONTAINERS).section(
-        "Container overhead"
-    )
+def test_the_whole_digest_stands_on_the_sheet(small):
+    section = build(with_container(small, 1.1), experiment="b", containers=CONTAINERS).section("Container overhead")
     assert any(DIGEST in line for line in section.blocks[0].sentences)
 
 
-def test_nothing_is_said_without_a_native_platform(comparison):
+def test_nothing_is_said_without_a_native_platform(small):
     for native in ("", "elsewhere"):
         containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
-        report = build(with_container(comparison, 1.1), experiment="b", containers=containers)
+        report = build(with_container(small, 1.1), experiment="b", containers=containers)
         assert "Container overhead" not in [section.name for section in report.sections]
         lines = sentences(report, "What the container costs")
         assert all("no point was measured on both" in line for line in lines)
@@ -89,8 +87,8 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says(comparison):
     assert np.log(found["high"] / found["low"]).median() / 2 == pytest.approx(theory, rel=0.15)
 
 
-def test_an_interval_down_to_zero_tells_nothing(comparison):
-    both = with_container(comparison, 3.0)
+def test_an_interval_down_to_zero_tells_nothing(small):
+    both = with_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
     found = overhead.against(prepare(both), CONTAINERS)
     assert (found["low"] == 0).all()

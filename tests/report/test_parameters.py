@@ -177,7 +177,7 @@ def test_histograms_are_drawn_where_there_is_a_distribution(report):
     assert any("TAN takes the mean" in line and "Netgauge half the smallest" in line for line in lines)
 
 
-def test_without_ping_pong_there_is_an_empty_table(comparison, tmp_path):
-    report = build(comparison, experiment="none")
+def test_without_ping_pong_there_is_an_empty_table(small, tmp_path):
+    report = build(small, experiment="none")
     assert report.section("Latency").tables[0].rows == ()
     write_xlsx(report, tmp_path / "none.xlsx")

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
 
 from commodel.compare.ranking import COVER, ahead, best_family, distinct, ranked, tied_families, twins
 from commodel.report import build
@@ -27,28 +26,34 @@ def frame(comparison):
 
 def errors(rows, family):
     """μ by point, from the two times alone."""
-    found = {}
+    by_point = {}
     for row in rows:
         if row["family"] == family and row["held_out"] and row["measured"] > 0 and not math.isnan(row["predicted"]):
             price, truth = row["predicted"], row["measured"]
-            found[row["point"]] = max(price / truth, truth / price) if price else math.inf
-    return found
+            by_point[row["point"]] = max(price / truth, truth / price) if price else math.inf
+    return by_point
 
 
 def by_hand(rows):
     """The order of the families, and those tied with the first."""
+    from scipy.stats import t  # here: it takes longer to load than most test files to run, in each of pytest's workers
+
     mu = {family: errors(rows, family) for family in {row["family"] for row in rows}}
-    most = max(len(found) for found in mu.values())
-    mean = {family: sum(found.values()) / len(found) for family, found in mu.items() if len(found) >= COVER * most}
+    most = max(len(errors_of) for errors_of in mu.values())
+    mean = {
+        family: sum(errors_of.values()) / len(errors_of)
+        for family, errors_of in mu.items()
+        if len(errors_of) >= COVER * most
+    }
     order = sorted(mean, key=lambda family: (mean[family], family))
     tied = set()
-    for family, found in mu.items():
-        shared = [point for point in found if point in mu[order[0]]]
-        gaps = [math.log(found[point] / mu[order[0]][point]) for point in shared]
+    for family, errors_of in mu.items():
+        shared = [point for point in errors_of if point in mu[order[0]]]
+        gaps = [math.log(errors_of[point] / mu[order[0]][point]) for point in shared]
         if family == order[0] or len(gaps) < 3 or math.inf in gaps or len(gaps) <= COVER * len(mu[order[0]]):
             continue
         noise = t.ppf(0.975, len(gaps) - 1) * np.std(gaps, ddof=1) / math.sqrt(len(gaps))
-        apart = min(found[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
+        apart = min(errors_of[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
         apart = apart or (len(gaps) >= 6 and min(gaps) > math.log(1.01))
         if not apart and np.mean(gaps) <= max(noise, math.log(1.01)):
             tied.add(family)
@@ -56,20 +61,20 @@ def by_hand(rows):
 
 
 def test_classes_are_what_a_loop_finds(frame):
-    found = ahead(frame[frame["held_out"]])
+    classes = ahead(frame[frame["held_out"]])
     rows, seen = frame.to_dict("records"), 0
-    for entry in found.itertuples():
+    for entry in classes.itertuples():
         (few, many), (small, large) = FAN_INS[entry.fan_in], SIZES[entry.size_class]
-        mine = [
+        of_class = [
             row
             for row in rows
             if (row["platform"], row["operation"]) == (entry.platform, entry.operation)
             and few <= row["fan_in"] <= many
             and small <= row["bytes"] <= large
         ]
-        points = {row["point"] for row in mine if row["measured"] > 0}
+        points = {row["point"] for row in of_class if row["measured"] > 0}
         seen += len(points)
-        order, mean, tied = by_hand(mine)
+        order, mean, tied = by_hand(of_class)
         assert entry.points == len(points)
         assert entry.best == order[0]
         assert entry.mu == pytest.approx(mean[order[0]])
@@ -79,7 +84,7 @@ def test_classes_are_what_a_loop_finds(frame):
         assert not after or entry.mu_next == pytest.approx(mean[after[0]])
         assert entry.told == (len(points) >= 3)
     assert seen == frame.loc[frame["measured"].notna(), "point"].nunique()
-    assert len(set(zip(found["platform"], found["operation"], found["fan_in"], strict=True))) == 2 * 5
+    assert len(set(zip(classes["platform"], classes["operation"], classes["fan_in"], strict=True))) == 2 * 5
 
 
 def test_ties_and_order_of_a_platform_are_what_a_loop_finds(frame):
@@ -108,10 +113,10 @@ def test_families_that_price_the_same_count_as_one(comparison):
     columns = ["best", "next", "told"]
     assert after[columns].equals(before[columns])
     assert after["tied"].map(lambda names: set(names) - {"hloggp", "loggph"}).equals(before["tied"].map(set))
-    mine = after["best"] == "loggp"
-    assert mine.any()
-    assert all(names == ["hloggp", "loggph"] for names in after.loc[mine, "same"])
-    assert not any(names for names in after.loc[~mine, "same"])
+    by_loggp = after["best"] == "loggp"
+    assert by_loggp.any()
+    assert all(names == ["hloggp", "loggph"] for names in after.loc[by_loggp, "same"])
+    assert not any(names for names in after.loc[~by_loggp, "same"])
     part = frame[(frame["platform"] == "ether16") & frame["held_out"]]
     assert twins(part, "hloggp") == ["loggp", "loggph"]
     assert [name for name in distinct(part, ranked(part), 9) if "loggp" in name.replace("plogp", "")] == ["loggp"]
@@ -139,17 +144,17 @@ def test_the_table_marks_who_is_ahead_alone(report):
     assert {line.split(": ")[1].split()[0] for line in block.sentences} == {best[row] for row in alone}
 
 
-def test_what_a_fit_has_seen_changes_no_figure(comparison):
+def test_what_a_fit_has_seen_changes_no_figure(small):
     """Prices that are not held out may be anything: only the comparison itself shows them."""
-    spoilt = comparison.copy()
+    spoilt = small.copy()
     seen = (spoilt["family"] == "pmnf") & ~spoilt["held_out"]
     assert seen.any()
     spoilt.loc[seen, ["predicted", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
-    for mine, other in zip(
-        build(comparison, experiment="x").sections, build(spoilt, experiment="x").sections, strict=True
+    for plain, changed in zip(
+        build(small, experiment="x").sections, build(spoilt, experiment="x").sections, strict=True
     ):
-        if mine.name != "Comparison":
-            assert repr(mine) == repr(other)  # NaN is not equal to itself
+        if plain.name != "Comparison":
+            assert repr(plain) == repr(changed)  # NaN is not equal to itself
 
 
 def test_charts_draw_the_best_few_and_say_so(report, frame):

@@ -17,7 +17,7 @@ from commodel.report.html.page import page_html
 from commodel.report.rawlinks import raw_link, results_from
 from commodel.report.sections.origins import RESULTS
 from commodel.report.verify import verify
-from commodel.report.xlsx import workbook as xlsx
+from commodel.report.xlsx import book
 from commodel.results.traces import Traces
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
@@ -112,7 +112,7 @@ def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
 
 
 def test_beyond_excel_s_limit_of_links_the_path_is_text(project, monkeypatch):
-    monkeypatch.setattr(xlsx, "MAX_LINKS", 7)
+    monkeypatch.setattr(book, "MAX_LINKS", 7)
     path = reported(project)
     for sheet in SHEETS:
         rows = [row for row in linked(path, sheet) if row[1]]
@@ -120,8 +120,8 @@ def test_beyond_excel_s_limit_of_links_the_path_is_text(project, monkeypatch):
         assert len(rows) > 7
 
 
-def test_an_older_comparison_has_no_paths(comparison, parse):
-    old = build(comparison.drop(columns=["batch", "raw"]), experiment="old")
+def test_an_older_comparison_has_no_paths(small, parse):
+    old = build(small.drop(columns=["batch", "raw"]), experiment="old")
     assert set(old.section("Comparison").tables[0].column("raw")) == {""}
     parse(page_html(old))
 
@@ -146,10 +146,10 @@ def test_the_way_to_the_results_ends_at_the_project():
     assert results_from(Path("/tmp/r"), Path("/home/someone/project/results/e")) == ""
 
 
-def test_a_workbook_may_not_choose_where_links_lead(comparison, tmp_path):
+def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     """What a received workbook says of the way is taken for the one that it is laid beside."""
     tools = {RESULTS: "http://example.org/results"}
-    write_xlsx(build(comparison, experiment="e", traces=Traces({}, (), {}, tools)), tmp_path / "e.xlsx")
+    write_xlsx(build(small, experiment="e", traces=Traces({}, (), {}, tools)), tmp_path / "e.xlsx")
     assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
 
 

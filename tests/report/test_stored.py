@@ -2,12 +2,15 @@
 
 import html
 import shutil
+from dataclasses import replace
 
 import openpyxl
 import pytest
 from tests.report.results import INPUTS, write_results
 from tests.results.damages import DAMAGES
 
+from commodel.files.atomic import write_json
+from commodel.plan.file import load_plan
 from commodel.report import stored, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.results.attempts import DAMAGED
@@ -60,14 +63,21 @@ def test_attempts_name_their_commits_and_the_nodes_of_their_ranks(made):
     assert (second["commit"], second["nodes"]) == ("5e11d07-dirty", "n002, spare-a, spare-b")
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_story_stops_no_report(damage, folder, tmp_path):
+def test_a_damaged_story_stops_no_report(folder, tmp_path):
+    """Of any kind: as many batches as there are kinds, beside one that is whole."""
     there = shutil.copytree(folder, tmp_path / "trees")
-    (there / "raw/ether16-1n-0/state.json").write_bytes(DAMAGES[damage])
-    (lost, *others) = entries(stored(there), "Attempts")
-    assert lost["outcome"] == DAMAGED
-    assert (lost["host"], lost["nodes"], lost["commit"]) == ("", "", "")
-    assert [row["attempt"] for row in others] == [1, 2]
+    plan = load_plan(there / "plan.json")
+    whole, other = plan.batches
+    damaged = [replace(other, name=f"damaged-{number}") for number in range(len(DAMAGES))]
+    write_json(there / "plan.json", replace(plan, batches=(whole, *damaged)).as_json())
+    for batch, state in zip(damaged, DAMAGES.values(), strict=True):
+        shutil.copytree(there / "raw" / other.name, there / "raw" / batch.name)
+        (there / "raw" / batch.name / "state.json").write_bytes(state)
+    rows = entries(stored(there), "Attempts")
+    assert [row["attempt"] for row in rows if row["batch"] == whole.name] == [1, 2]
+    lost = [row for row in rows if row["batch"] != whole.name]
+    assert [row["batch"] for row in lost] == [batch.name for batch in damaged]
+    assert {(row["outcome"], row["host"], row["nodes"], row["commit"]) for row in lost} == {(DAMAGED, "", "", "")}
 
 
 def test_versions_and_digests_are_listed(made, folder):

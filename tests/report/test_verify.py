@@ -184,3 +184,19 @@ def test_another_workbook_is_no_report(tmp_path, folder):
 
 def test_letters_of_columns():
     assert [letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("value", "verdict", "detail"),
+    [(2, "same", "its formulas; a reader has changed 1 of its cells"), ("=1+1", "differs", "found the formula '=1+1'")],
+)
+def test_a_calculator_may_be_used_but_no_formula_changed(path, folder, value, verdict, detail):
+    def change(book):
+        sheet = book["Calculator"]
+        sheet[sheet.defined_names["ranks"].attr_text.rpartition("!")[2].replace("$", "")] = value
+
+    edited(path, change)
+    finding = next(entry for entry in verify(path, folder)[0] if entry.name == "sheet Calculator")
+    assert finding.verdict == verdict
+    assert detail in finding.detail

@@ -10,11 +10,13 @@ import openpyxl
 import pytest
 
 from commodel.report import build, write_xlsx
-from commodel.report.shape import Column, Section, Table, finite, show
+from commodel.report.shape import Axis, Chart, Column, Report, Section, Series, Table, finite, show
 from commodel.report.xlsx import workbook as xlsx
 
 SHEETS = [
     "Summary",
+    "Calculator",
+    "Calculator_2",
     "Comparison",
     "Errors",
     "Selection",
@@ -25,6 +27,7 @@ SHEETS = [
     "Fits",
     "Raw summary",
     "Provenance",
+    "Sets",
     "Chart data",
 ]
 
@@ -103,7 +106,7 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
 def test_every_table_says_what_the_report_says(book, report):
     names = {name: sheet for sheet in book for name in sheet.tables}
     tables = [table for section in report.sections for table in section.tables]
-    assert len(tables) == len(names) == 24
+    assert len(tables) == len(names) == 26
     for table, name in zip(tables, names, strict=True):
         head, rows = rows_of(names[name], name)
         assert [title.lower() for title in head] == [column.header.lower() for column in table.columns]
@@ -147,7 +150,7 @@ def test_real_measurements_do_not_say_simulated(inputs, tmp_path):
 
 def test_charts_are_native_logarithmic_and_refer_to_cells(path, report):
     charts = parts(path, r"charts/chart\d+\.xml")
-    assert len(charts) == len(report.charts) > 10
+    assert len(charts) == len(report.charts) + 2 > 10  # of each platform's calculator one
     over = [text for text in charts.values() if "predicted [µs]" in text]
     assert len(over) == 2
     for text in over:
@@ -163,6 +166,7 @@ def test_charts_are_native_logarithmic_and_refer_to_cells(path, report):
 
 def test_charts_draw_what_the_report_says(book, report):
     sheet, column = book["Chart data"], 1
+    assert sheet.sheet_state == "hidden"  # and so not printed
     for chart in report.charts:
         for series in chart.series:
             assert sheet.cell(6, column + 1).value == series.name
@@ -185,16 +189,29 @@ def test_nothing_half_written_is_left(report, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_formula_and_no_link_anywhere(path):
-    for text in parts(path, r"worksheets/sheet\d+\.xml$").values():
-        assert "<f>" not in text
-        assert "<hyperlink" not in text
+def test_formulas_stand_on_calculators_only_and_none_leaves_its_sheet(book):
+    for sheet in book:
+        formulas = [cell.value for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
+        assert bool(formulas) == sheet.title.startswith("Calculator")
+        assert not any(re.search(r"[!|]|http|WEBSERVICE|INDIRECT|HYPERLINK", formula) for formula in formulas)
+
+
+def test_calculators_are_protected_but_for_what_one_may_change(book):
+    sheet = book["Calculator"]
+    assert sheet.protection.sheet
+    assert not sheet.protection.password
+    cells = [cell for row in sheet.iter_rows() for cell in row]
+    assert all(cell.protection.locked for cell in cells if cell.data_type == "f")
+    free = {cell.coordinate for cell in cells if not cell.protection.locked}
+    assert all(any(place in entry.sqref for entry in sheet.data_validations.dataValidation) for place in free)
+    names = set(sheet.defined_names)
+    assert {"ranks", "bytes", "segment", "fan_out_1", "loggp_L", "loggp_g", "loggp_G_"} <= names
 
 
 def test_numbers_fit_their_columns(book):
     """A number that is too wide shows as ###; a digit takes one unit of width, and the filter button some."""
     for sheet in book:
-        if sheet.title == "Chart data":
+        if sheet.title == "Chart data" or sheet.title.startswith("Calculator"):  # whose formats suit any value
             continue
         for row in sheet.iter_rows():
             for cell in row:
@@ -207,7 +224,9 @@ def test_numbers_fit_their_columns(book):
 def test_print_set_up(book):
     for sheet in book:
         assert sheet.page_setup.orientation == "landscape"
-        assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight) == (1, 0)
+        pages = 1 if sheet.title.startswith("Calculator") else 0
+        height = sheet.page_setup.fitToHeight
+        assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
 
 
 def test_long_tables_are_split_over_sheets(report, tmp_path, monkeypatch):
@@ -217,6 +236,25 @@ def test_long_tables_are_split_over_sheets(report, tmp_path, monkeypatch):
     assert names == ["Comparison", "Comparison 2", "Comparison 3"]
     lengths = [len(rows_of(book[name], next(iter(book[name].tables)))[1]) for name in names]
     assert lengths == [700, 700, 382]
+
+
+def test_a_very_long_table_is_written_row_by_row_with_the_same_cells(report, tmp_path, monkeypatch, path):
+    comparison = next(section for section in report.sections if section.name == "Comparison")
+    monkeypatch.setattr(xlsx, "LONG", 100)
+    long = written(replace(report, sections=(comparison,), sets=()), tmp_path / "long.xlsx")["Comparison"]
+    usual = openpyxl.load_workbook(path)["Comparison"]
+    assert not long.tables
+    assert long.auto_filter.ref == next(iter(usual.tables.values())).ref
+    for here, there in zip(long.iter_rows(values_only=True), usual.iter_rows(values_only=True), strict=True):
+        assert here == there
+
+
+def test_the_first_sheet_leads_to_the_others_of_this_workbook_only(book):
+    links = [cell.hyperlink for sheet in book for row in sheet.iter_rows() for cell in row if cell.hyperlink]
+    assert all(link.target is None and link.location for link in links)
+    places = [link.location.partition("!")[0].strip("'") for link in links]
+    assert places == ["Calculator", "Comparison", "Errors", "Selection", "Parameters", "Provenance"]
+    assert set(places) <= set(book.sheetnames)
 
 
 def test_infinite_values_and_odd_headers(tmp_path, report):
@@ -240,3 +278,12 @@ def test_wide_content(comparison, tmp_path):
     wide = wide.assign(status="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
     book = written(build(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
     assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
+
+
+def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
+    clouds = tuple(Series(f"family {number}", (1.0, 2.0), (1.0, 2.0), "dots", number) for number in range(9))
+    chart = Chart("Many", "Many", Axis("x"), Axis("y"), clouds)
+    write_xlsx(Report("e", "e", "", (Section("Summary", "", (chart,)),)), tmp_path / "e.xlsx")
+    with zipfile.ZipFile(tmp_path / "e.xlsx") as archive:
+        shapes = re.findall(r'<c:symbol val="(\w+)"', archive.read("xl/charts/chart1.xml").decode())
+    assert shapes == ["circle"] * 8 + ["diamond"]

@@ -1,6 +1,7 @@
 """A project with a results folder in which every stage is done, as somebody might send it: real files of the real
 stages, but for the samples, which are made up."""
 
+import hashlib
 import shutil
 from contextlib import chdir
 from pathlib import Path
@@ -21,7 +22,19 @@ measure: {passes: 2}
 probe_bytes: [1, 1KiB, 64KiB]
 matrix:
   - axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: [8, 1KiB]}
+  - axes: {operation: "file:halo.csv", layout: "file:ranks.txt"}
+  - axes: {operation: reduce, topology: "file:tree.csv", bytes: 8}
 """
+NAMED = {  # files that the experiment names
+    "halo.csv": "step,kind,rank,peer,bytes\n0,send,0,1,65536\n0,send,1,0,65536\n",
+    "ranks.txt": "0\n0\n",
+    "tree.csv": "node,parent\n0,\n1,0\n",
+}
+OTHERS = {  # other files of the same names
+    "halo.csv": "step,kind,rank,peer,bytes\n0,send,0,1,1\n1,send,1,0,1\n2,send,0,1,1\n",
+    "ranks.txt": "1\n0\n",
+    "tree.csv": "node,parent\n0,\n1,0\n2,0\n",
+}
 PROGRAM = {"mpi": "MPICH 5.0.2", "compiler": "mpicc (gcc 12)", "flags": "-O2", "clock": "CLOCK_MONOTONIC", "hosts": []}
 FOLDER = "results/e"
 VERBS = {
@@ -72,6 +85,8 @@ def make_received(root: Path, reported: bool = True) -> Received:
     for kind, name, text in (("platforms", "two-cores", PLATFORM), ("experiments", "e", EXPERIMENT)):
         (root / "params" / kind).mkdir(parents=True)
         (root / "params" / kind / f"{name}.yaml").write_text(text)
+    for name, text in NAMED.items():
+        (root / name).write_text(text)
     (made.results / "raw").mkdir(parents=True)
     with chdir(root):
         assert CliRunner().invoke(main, VERBS["plan"]).exit_code == 0
@@ -84,6 +99,11 @@ def make_received(root: Path, reported: bool = True) -> Received:
         assert done.exit_code == 0, done.output + repr(done.exception)
     (made.results / "run.log").write_text("a log\n")
     return made
+
+
+def copy_of(name: str) -> str:
+    """What the copy of a named file is called in the results."""
+    return f"inputs/files/{hashlib.sha256(NAMED[name].encode()).hexdigest()[:12]}-{name}"
 
 
 def write_raw(raw: Path, cases: list[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from commodel.compare.table import compare
 from commodel.errors import UserError
 from commodel.files.columns import UNMEASURED, names
+from commodel.files.tables import write_table
 from commodel.records import Batch, Case, Point
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DAMAGED, OwnAttempt
@@ -174,3 +175,44 @@ def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
     lacking.to_csv(tmp_path / "unmeasured.csv", index=False)
     (row,) = pd.read_csv(tmp_path / "unmeasured.csv").to_dict("records")
     assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)
+
+
+def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
+    """Beside points of one wave, whose cells stay blank; the summary's settings name the waves."""
+    one, stream = POINTS[0], replace(POINTS[0], waves=50)
+    batch = Batch("first", "here", 1, points=(one, stream))
+    (tmp_path / "first").mkdir()
+    for point, head, tail in ((one, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
+        rows = [f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}" for k in range(4)]
+        (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
+        rawfiles.join({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
+    plan = planned(batch)
+    observations, _ = collect(plan, tmp_path)
+    streamed = observations[observations["id"] == stream.id]
+    assert set(streamed["waves"]) == {50}
+    assert list(streamed["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
+    assert observations.loc[observations["id"] == one.id, ["waves", "first", "last"]].isna().all(axis=None)
+    settings = summarize_raw(observations).set_index("id")["settings"]
+    assert settings[stream.id].endswith(f"{settings[one.id]} waves=50".split("choice=")[1])
+    prices = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
+    types = dict.fromkeys(("point", "family", "status"), str)
+    rows = compare(plan, observations, prices.astype(float).astype(types)).set_index("point")
+    row = rows.loc[stream.id]
+    assert (row["waves"], row["measured"], row["first"], row["last"]) == (
+        50,
+        pytest.approx(2e-6),
+        pytest.approx(1.1e-5),  # median of the valid ones
+        pytest.approx(9e-6),
+    )
+    assert rows.loc[one.id, ["waves", "first"]].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
+
+
+def test_a_table_of_before_there_were_waves_is_read(raw, tmp_path):
+    lost = POINTS[2]
+    (raw / "second" / f"{lost.id}.csv").unlink()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    write_table(tmp_path / "new.csv", lacking)
+    write_table(tmp_path / "old.csv", lacking.drop(columns="waves"))
+    for name in ("new", "old"):
+        rows = unmeasured.read_unmeasured(tmp_path / f"{name}.csv")
+        assert rows.astype(object).equals(lacking.astype(object))

@@ -40,7 +40,7 @@ WRONG = {  # by the type of a column: what a cell of it may not hold
 def original(tmp_path_factory, mpi_programs):
     here = make_received(tmp_path_factory.mktemp("edited"))
     lacking = here.results / "unmeasured.csv"
-    lacking.write_text(lacking.read_text() + "a,b,two-cores,False,point,bcast,linear,block:2,2,1,,8,late,why\n")
+    lacking.write_text(lacking.read_text() + "a,b,two-cores,False,point,bcast,linear,block:2,2,1,,8,,late,why\n")
     return here
 
 

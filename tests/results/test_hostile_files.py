@@ -6,6 +6,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.results import Results
+from commodel.files.sets import read_parameters
 from commodel.interchange import taulop
 from commodel.plan.file import load_plan
 from commodel.report.machines import machines
@@ -14,9 +15,14 @@ from tests.fuzz import forms, targets
 
 
 def edit(change):
-    plan = json.loads(targets.plan_text())
-    change(plan)
-    return json.dumps(plan).encode()
+    """What makes the file: no plan is made before a test wants one."""
+
+    def content():
+        plan = json.loads(targets.plan_text())
+        change(plan)
+        return json.dumps(plan).encode()
+
+    return content
 
 
 def platform(**fields):
@@ -93,8 +99,16 @@ FOUND = {
 @pytest.mark.parametrize(("name", "content"), FOUND.values(), ids=FOUND)
 def test_one_line(tmp_path, name, content):
     with pytest.raises(UserError) as caught:
-        targets.TARGETS[name].run(content, tmp_path)
+        targets.TARGETS[name].run(content() if callable(content) else content, tmp_path)
     assert str(tmp_path) in caught.value.message or "family" in caught.value.message
+
+
+@pytest.mark.parametrize("ends", ["[9, 1]", "[-1, 9]"])
+def test_a_range_of_bytes_that_is_none_has_its_key(tmp_path, ends):
+    path = tmp_path / "set.yaml"
+    path.write_text(f"family: hockney\nbytes_range: {ends}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
+    with pytest.raises(UserError, match=r"set\.yaml:2: bytes_range: found no range"):
+        read_parameters(path)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +150,7 @@ def test_a_raw_file_that_is_in_order_is_read(tmp_path):
     ],
 )
 def test_what_is_wrong_in_a_plan_has_its_key(tmp_path, content, said):
-    (tmp_path / "plan.json").write_bytes(content)
+    (tmp_path / "plan.json").write_bytes(content())
     with pytest.raises(UserError, match=said):
         load_plan(tmp_path / "plan.json")
 

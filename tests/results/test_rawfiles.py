@@ -28,6 +28,30 @@ def raw(tmp_path_factory):
     return {counts: made(counts) for counts in (False, True)}
 
 
+def streamed(folder, tail=",2.0e-05,3.0e-05"):
+    """The raw file of a stream of waves."""
+    path = folder / "pass.csv"
+    path.write_text("\n".join([f"{HEADER},first,last", *(row + tail for row in ROWS)]) + "\n")
+    join({1: path, 2: path}, folder, "c")
+    return raw_file(folder, "c")
+
+
+def test_the_latencies_of_waves_are_read(tmp_path):
+    rows = read_samples(streamed(tmp_path), "c")
+    assert [(row["first"], row["last"]) for row in rows] == [(2e-5, 3e-5)] * 8
+
+
+def test_latencies_that_no_clock_tells_are_blank(tmp_path):
+    rows = read_samples(streamed(tmp_path, ",,3.0e-05"), "c")
+    assert all("first" not in row and row["last"] == 3e-5 for row in rows)
+
+
+@pytest.mark.parametrize("tail", [",nan,1", ",inf,1", ",1,x", ",1,-inf"])
+def test_latencies_are_numbers(tmp_path, tail):
+    with pytest.raises(DamagedError):
+        read_samples(streamed(tmp_path, tail), "c")
+
+
 @pytest.mark.parametrize("counts", [False, True])
 def test_what_was_joined_is_read(raw, counts):
     rows = read_samples(raw[counts], "c")

@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.files.paths import SafePath
 from commodel.files.results import Results
 from commodel.results.holding import hold, holder
-from tests.results.received import VERBS, make_received
+from tests.results.received import VERBS, copy_of, make_received
 
 RAW = "raw/BATCH"
 SENT = (  # what a report reads
@@ -22,19 +22,35 @@ SENT = (  # what a report reads
     *("observations.csv", "summary.csv", "distributions.csv", "unmeasured.csv", "comparison.csv", "fitted"),
     *("fitted/two-cores/hockney.yaml", "predictions/hockney.csv", "raw", RAW, f"{RAW}/CASE.csv"),
     *(f"{RAW}/provenance.json", f"{RAW}/player-2r-block2.json"),
+    *("inputs/files", copy_of("halo.csv")),
 )
+COPIES = ("inputs/files", copy_of("halo.csv"), copy_of("ranks.txt"), copy_of("tree.csv"))
 EVERYTHING = (*SENT, ".holder", "run.log", "batches/BATCH.txt", f"{RAW}/done", f"{RAW}/.pass-1", "other")
 TOUCHED = {
     "plan": EVERYTHING,
     "run": EVERYTHING,
     "measure": (
-        *("plan.json", "raw", RAW, f"{RAW}/.holder", f"{RAW}/state.json", f"{RAW}/.work", f"{RAW}/.pass-1"),
+        *(*COPIES, "plan.json", "raw", RAW, f"{RAW}/.holder", f"{RAW}/state.json", f"{RAW}/.work", f"{RAW}/.pass-1"),
         *(f"{RAW}/.pass-1/CASE.csv", f"{RAW}/.pass-1/.now", f"{RAW}/provenance.json"),
     ),
     "collect": ("plan.json", "raw", RAW, f"{RAW}/CASE.csv", "observations.csv", "summary.csv", "unmeasured.csv"),
     "fit": ("plan.json", "observations.csv", "fitted", "fitted/two-cores", "fitted/two-cores/hockney.yaml"),
-    "predict": ("plan.json", "fitted/two-cores/hockney.yaml", "fitted", "predictions", "predictions/hockney.csv"),
-    "compare": ("plan.json", "observations.csv", "predictions/hockney.csv", "unmeasured.csv", "comparison.csv"),
+    "predict": (
+        *COPIES,
+        "plan.json",
+        "fitted/two-cores/hockney.yaml",
+        "fitted",
+        "predictions",
+        "predictions/hockney.csv",
+    ),
+    "compare": (
+        *COPIES,
+        "plan.json",
+        "observations.csv",
+        "predictions/hockney.csv",
+        "unmeasured.csv",
+        "comparison.csv",
+    ),
     "report": SENT,
     "anonymous": SENT,
     "verify": SENT,
@@ -183,7 +199,9 @@ def test_inputs_that_are_no_names_of_ours_are_left_alone(original, tmp_path):
         (here.results / name).write_text("launcher: local\n")
     assert here.invoke("plan").exit_code == 0
     left = {str(path.relative_to(here.results / "inputs")) for path in (here.results / "inputs").rglob("*.*")}
-    assert left == {"platforms/two-cores.yaml", "experiments/e.yaml", "platforms/notes.txt", ".hidden", "mine/x.yaml"}
+    ours = {copy_of(name).removeprefix("inputs/") for name in ("halo.csv", "ranks.txt", "tree.csv")}
+    ours |= {"platforms/two-cores.yaml", "experiments/e.yaml"}
+    assert left == ours | {"platforms/notes.txt", ".hidden", "mine/x.yaml"}
 
 
 @pytest.mark.parametrize("plant", ["link", "pipe", "other name"])

@@ -10,7 +10,7 @@ from commodel.results.unmeasured import LATE, finished, read_unmeasured, table_o
 
 ROWS = [
     {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}
-    | {"choice": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40}
+    | {"choice": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40, "waves": 50}
     | {"status": "crash", "reason": "=signal 9"},
     {"id": "0e00", "batch": "b", "platform": "p", "simulated": False, "kind": "probe", "name": "fan", "layout": "block"}
     | {"ranks": 2, "nodes": 1, "status": "late", "reason": ""},
@@ -25,6 +25,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     assert second["choice"] == ""
     assert pd.isna(second["leaves"])
     assert pd.isna(second["bytes"])
+    assert pd.isna(second["waves"])
     write_table(tmp_path / "none.csv", table_of([]))
     assert read_unmeasured(tmp_path / "none.csv").empty
     assert read_unmeasured(tmp_path / "no such.csv") is None

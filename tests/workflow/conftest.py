@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SMALL = """
 title: a small one
 platform: loggp-64
-families: [hockney, loggp]
+families: [loggp]
 measure: {precision: 5%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1}
 probe_bytes: [1, 64, 1024, 16384]
 matrix:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.conftest import ROOT, Project
+from tests.workflow.conftest import ROOT, SMALL, Project
 
 MORE_BYTES = """
 from dataclasses import replace
@@ -26,7 +26,7 @@ class Clone:
             shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         shutil.copy2(ROOT / "Snakefile", self.folder)
         (self.folder / "project").mkdir()
-        Project(self.folder / "project")
+        Project(self.folder / "project").experiment("small", SMALL.replace("[loggp]", "[hockney, loggp]"))
         self.run("--quiet", "all")
         shutil.copytree(self.folder, self.as_made)
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.files.sets import read_parameters
+from tests.workflow.conftest import raw_paths
 
 
 def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
@@ -14,8 +15,9 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     printed = (whole_run / "printed").read_text()
     assert "loggp-64 (simulated)" in printed
     assert "reports/small/index.html" in printed
+    assert len(raw_paths(whole_run)) == 10 + 6 + 19
     comparison = pd.read_csv(whole_run / "results/small/comparison.csv")
-    assert len(comparison) == 2 * 10 + 6
+    assert len(comparison) == 10 + 6
     own = comparison[comparison["algorithm"] == "library"]
     assert own["family"].isna().all()
     assert own["measured"].min() >= 10e-6  # not even the library beats the wire
@@ -24,13 +26,13 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert len(loggp) == 2
     assert loggp["mu"].max() < 1.01
 
-    found = read_parameters(whole_run / "results/small/fitted/loggp-64/loggp.yaml")
+    fitted = read_parameters(whole_run / "results/small/fitted/loggp-64/loggp.yaml")
     truth = {"L": 10e-6, "o_s": 1.5e-6, "o_r": 1.5e-6, "G": 1e-10}
     for name, value in truth.items():
-        assert found.values[name].value == pytest.approx(value, rel=0.02), name
+        assert fitted.values[name].value == pytest.approx(value, rel=0.02), name
         width = max(1e-3 * value, 2e-9)  # 16 bytes of header and the simulator's 1 ns
-        assert found.values[name].low - width <= value <= found.values[name].high + width, name
-    assert found.simulated
+        assert fitted.values[name].low - width <= value <= fitted.values[name].high + width, name
+    assert fitted.simulated
 
     book = openpyxl.load_workbook(whole_run / "reports/small/small.xlsx", read_only=True)
     assert {"Summary", "Comparison", "Errors", "Parameters", "Fits", "Raw summary", "Provenance"} <= set(
@@ -40,9 +42,9 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert "SIMULATED" in page
 
 
+@pytest.mark.slow  # nor does one after cases that were given up, which test_finish.py runs
 def test_a_second_run_does_nothing(finished):
     before = finished.raw_files()
-    assert len(before) == 10 + 6 + 23
     report = finished.folder / "reports/small/index.html"
     written = report.stat().st_mtime_ns
     finished.commodel("run", "small", "-q")
@@ -50,6 +52,7 @@ def test_a_second_run_does_nothing(finished):
     assert finished.raw_files() == before
 
 
+@pytest.mark.slow  # the run after a Ctrl-C does the same
 def test_a_new_point_measures_only_that_point(finished):
     before = finished.raw_files()
     path = finished.folder / "params/experiments/small.yaml"

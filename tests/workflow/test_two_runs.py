@@ -12,7 +12,7 @@ from tests.workflow.conftest import PLAIN, kill_all, samples
 STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *PLAIN)}
 
 
-@pytest.mark.parametrize("first", ["commodel", "snakemake"])
+@pytest.mark.parametrize("first", ["commodel", pytest.param("snakemake", marks=pytest.mark.slow)])
 def test_the_second_is_refused_with_the_name_of_the_holder(finished, first):
     """The first measures a batch that is not done any more, as after a damaged raw file was moved aside, though there
     is a report."""
@@ -34,19 +34,19 @@ def test_the_second_is_refused_with_the_name_of_the_holder(finished, first):
     assert second.stderr == f"commodel: results/small: another run of this experiment is at work already: {holder}\n"
     assert holder in project.snakemake(code=1).stderr
     assert "This was a dry-run" in project.snakemake("--dry-run").stdout
-    assert holder in project.commodel("status", "small").stdout
+    assert holder in project.verb("status", "small")
     assert plan.read_bytes() == planned
 
     barrier.lift()
     shutil.rmtree(project.folder / "reports")
     project.ended(at_work)
     assert (project.folder / "reports/small/small.xlsx").exists()
-    assert "nobody is at work" in project.commodel("status", "small").stdout
+    assert "nobody is at work" in project.verb("status", "small")
     after = project.raw_files()
     assert {name for name in after if after[name] != before[name]} == {victim.name}
 
 
-@pytest.mark.parametrize("then", ["commodel", "snakemake"])
+@pytest.mark.parametrize("then", [pytest.param("commodel", marks=pytest.mark.slow), "snakemake"])
 def test_after_a_kill_of_everything_the_next_run_just_works(finished, then):
     project, barrier = finished, finished.barrier()
     before = samples(project.folder)

@@ -23,14 +23,21 @@ class UserError(click.ClickException):
 
 def one_line(text: object, limit: int = 400) -> str:
     """Text from strangers, made safe to print: no line breaks, no control characters, not endless."""
-    printable = "".join(char if char.isprintable() else " " for char in str(text))
+    printable = str(text)
+    if not printable.isprintable():
+        printable = "".join(char if char.isprintable() else " " for char in printable)
     return printable if len(printable) <= limit else printable[: limit - 1] + "…"
+
+
+def near(found: str, wanted: Iterable[str]) -> str:
+    """The name that was probably meant, whatever its case, or nothing."""
+    known = {name.lower(): name for name in wanted}
+    nearest = difflib.get_close_matches(found.lower(), known, n=1, cutoff=0.6)
+    return known[nearest[0]] if nearest else ""
 
 
 def suggest(found: str, wanted: Iterable[str]) -> str:
     """The tail of a message about a name that does not exist: the nearest name, else all of them."""
     wanted = list(wanted)
-    near = difflib.get_close_matches(found, wanted, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean '{near[0]}'?"
-    return f"wanted one of: {', '.join(sorted(wanted))}"
+    meant = near(found, wanted)
+    return f"did you mean '{meant}'?" if meant else f"wanted one of: {', '.join(sorted(wanted))}"

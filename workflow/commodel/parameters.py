@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from commodel.records import Finite
+from commodel.records import Count, Finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,22 @@ class Curve:
     left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
 
 
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price), of
+    so many jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that
+    was not measured, and for each doubling beyond those that were."""
+
+    low: Finite
+    high: Finite
+    groups: Count
+    jobs: Count
+    operations: tuple[str, ...]
+    seen: Mapping[str, tuple[Finite, ...]]
+    wider: Mapping[str, Finite]
+    growth: Mapping[str, Finite]
+
+
 def in_file(field_name: str) -> str:
     """What a file of parameters calls a field."""
     return "parameters" if field_name == "values" else field_name
@@ -56,6 +72,7 @@ class ParameterSet:
     simulated: bool = False
     left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
     bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a price is an extrapolation
+    errors: Mapping[str, Errors] = field(default_factory=dict)  # by class of operations; none: nothing was measured
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
     provenance: Mapping[str, object] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Interval, Predicate
 
 from commodel.errors import UserError, suggest
+from commodel.units import MAX_WAVES
 
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
@@ -28,6 +29,7 @@ Count = Annotated[int, Interval(ge=0, lt=MOST)]
 Seconds = Annotated[float, Interval(ge=0, lt=MOST)]
 Finite = Annotated[float, Interval(gt=float("-inf"), lt=float("inf"))]
 Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
+Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}", text)))]
 
 
 def digest(thing: object, length: int = 12) -> str:
@@ -51,11 +53,13 @@ class Point:
     nodes: Count = 1  # that the layout spreads the ranks over
     per_node: Count = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
     pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
+    waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # of several, its time is that between two
+    measured_only: bool = False  # no schedule says what it does
 
     @property
     def id(self) -> str:
         how = f"{self.operation}|{self.algorithm}|{self.topology}|{self.pattern}"
-        text = f"{self.platform}|{how}|{self.layout}|{self.ranks}|{self.leaves}|{self.bytes}"
+        text = f"{self.platform}|{how}|{self.layout}|{self.ranks}|{self.leaves}|{self.bytes}{self._repeats}"
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     @property
@@ -70,7 +74,7 @@ class Point:
     @property
     def priced(self) -> bool:
         """Whether there is a schedule to price: what the library does is its own affair."""
-        return self.algorithm != LIBRARY
+        return self.algorithm != LIBRARY and not self.measured_only
 
     @property
     def room(self) -> str:
@@ -86,7 +90,12 @@ class Point:
         algorithm and the layout, over the same ranks on the same number of nodes; the tree, whatever inner nodes it
         needs, and the layout, over the same leaves with the same ranks a node."""
         size = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
-        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.room}"
+        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.room}{self._repeats}"
+
+    @property
+    def _repeats(self) -> str:
+        """Nothing of one wave: ids are as they were before there were more."""
+        return f" {self.waves} waves" if self.waves > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +170,25 @@ class PlannedPlatform:
 
     title: str = ""
     launcher: str
+    substrate: str = "mpi"
     simulated: bool
     digest: str
     nodes: Count = 0
     cores: Count = 0
     types: Mapping[str, Count] = field(default_factory=dict)  # of nodes, and how many there are of each
+    levels: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)  # the group that each node is in
     container: Mapping[str, str] = field(default_factory=dict)  # image, digest, model and native, if it has one
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file that a plan rests on beside its experiment and platforms, and its copy in the results."""
+
+    kind: Literal["pattern", "tree", "layout", "partition", "published"]
+    digest: Sha256
+    bytes: Count
+    copy: Name | Literal[""]  # empty: it is too large to be kept
+    source: str = ""  # of a published set, as it says itself
 
 
 @dataclass(frozen=True)
@@ -185,6 +207,8 @@ class Plan:
     platforms: Mapping[Name, PlannedPlatform]
     batches: tuple[Batch, ...]
     version: str
+    paper: str = ""  # whose figures the report rebuilds
+    files: Mapping[str, KeptFile] = field(default_factory=dict)  # by the path that names them
 
     @property
     def points(self) -> list[Point]:

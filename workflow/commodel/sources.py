@@ -8,6 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+INSTALLED = HERE.resolve() / "clone"  # where a wheel puts what a clone has beside the package
+# Of the clone, or of what stands for it: Snakefile, params, profiles, native sources.
+ROOT = (INSTALLED if INSTALLED.is_dir() else HERE.parents[1]).resolve()
 
 
 def sources(*modules: str) -> list[str]:
@@ -40,4 +43,4 @@ def imported(path: Path) -> tuple[Path, ...]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == HERE.name:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     stems = [name.partition(".")[2] for name in names]
-    return tuple(found for stem in stems if stem and (found := file_of(stem)))
+    return tuple(file for stem in stems if stem and (file := file_of(stem)))

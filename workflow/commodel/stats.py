@@ -1,6 +1,7 @@
 """What can be said about a handful of raw samples: the median, its interval, and resamples of it."""
 
 from collections.abc import Iterable
+from math import log
 
 import numpy as np
 
@@ -36,9 +37,9 @@ def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
 def left_out(count: int) -> int:
     """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with a
     probability of at least 95 %. The median lies below the rest when at most that many samples lie below the median."""
-    from scipy.special import bdtr  # here, because it takes longer to load than most verbs to run
-
-    outside = bdtr(np.arange(count // 2 + 1), count, 0.5)
+    above = np.arange(1, count // 2 + 1)
+    shares = np.exp(np.cumsum(np.log(np.r_[1.0, (count + 1 - above) / above])) - count * log(2))  # binomial, of 1/2
+    outside = np.cumsum(shares)
     return max(int(np.searchsorted(outside, 0.025, side="right")) - 1, 0)
 
 
@@ -48,15 +49,20 @@ def resampled(
     """The statistic of the samples, then that of `draws` bootstrap resamples of them: 1 + draws numbers. A resample
     draws passes first, then samples of those passes: what changes from pass to pass is noise too."""
     reduce = {"median": np.median, "mean": np.mean, "min": np.min}[statistic]
-    groups = [samples[passes == number] for number in np.unique(passes)]
+    groups = [np.flatnonzero(passes == number) for number in np.unique(passes)]
     if len(groups) == 1:
         picks = samples[rng.integers(0, len(samples), (draws, len(samples)))]
         return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
-    found = [reduce(samples)]
-    for _ in range(draws):
-        drawn = [groups[number] for number in rng.integers(0, len(groups), len(groups))]
-        found.append(reduce(np.concatenate([rng.choice(group, len(group)) for group in drawn])))
-    return np.array(found)
+    resamples: dict[int, list[tuple[int, np.ndarray]]] = {}  # by how many samples they have: reduced together
+    for number in range(1, 1 + draws):
+        drawn = [groups[place] for place in rng.integers(0, len(groups), len(groups))]
+        picks = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
+        resamples.setdefault(len(picks), []).append((number, picks))
+    values = np.full(1 + draws, reduce(samples))
+    for several in resamples.values():
+        numbers, picks = zip(*several, strict=True)
+        values[list(numbers)] = reduce(samples[np.array(picks)], axis=1)
+    return values
 
 
 def r_squared(measured: np.ndarray, fitted: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from commodel.errors import UserError, one_line, suggest
 
 MAX_BYTES = 1 << 50
 MAX_COUNT = 1 << 24
+MAX_WAVES = 100_000  # of a point
 MAX_SECONDS = 1e9
 MAX_ENTRIES = 100_000
 
@@ -98,6 +99,10 @@ def parse_number(value: object) -> float:
     if math.isinf(number):
         raise UserError(f"found {shown(value)}, wanted {NUMBER}")
     return number
+
+
+def parse_waves(value: object) -> int:
+    return parse_count(value, 1, MAX_WAVES)
 
 
 def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:

@@ -1,15 +1,15 @@
 from commodel.platforms.build import compiler_note
-from commodel.platforms.tools import NATIVE, ROOT
+from commodel.platforms.tools import native_sources, workshop
 
 
 rule build:
     input:
-        sorted(str(path) for path in [*NATIVE.glob("*/*.[ch]"), NATIVE / "Makefile"]),
-        compiler=lambda wildcards: str(compiler_note(ROOT, wildcards.toolchain)),
+        lambda wildcards: native_sources(wildcards.toolchain),
+        compiler=lambda wildcards: str(compiler_note(workshop(), wildcards.toolchain)),
     output:
-        touch(str(ROOT / "build" / "{toolchain}" / "built")),
+        touch(str(workshop() / "build" / "{toolchain}" / "built")),
     localrule: True
     message:
         "compiling the native programs for {wildcards.toolchain}"
     shell:
-        "{COMMODEL} build {wildcards.toolchain}"
+        COMMODEL + " build {wildcards.toolchain}"

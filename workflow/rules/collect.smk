@@ -22,4 +22,4 @@ rule collect:
     message:
         "collecting the samples"
     shell:
-        "{COMMODEL} collect --in {input.plan} --out {output.observations} {params.unfinished}"
+        COMMODEL + " collect --in {input.plan} --out {output.observations} {params.unfinished}"

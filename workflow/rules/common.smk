@@ -1,17 +1,16 @@
-# What all rules know: the campaign, whose folder is held since its plan was made, and how a verb is called.
+# What all rules know: the campaign, whose folder is held since its plan was made, and how a verb is called. Commands are
+# put together where a rule is read: in a rule that another workflow takes from here as a module, no name of ours is known.
 import sys
-from pathlib import Path
 from shlex import quote
 
 from commodel.results.campaign import begin
 from commodel.errors import UserError
-from commodel.sources import sources
+from commodel.sources import HERE as PACKAGE, sources
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = f"{quote(sys.executable)} -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
-PACKAGE = Path(workflow.basedir) / "workflow" / "commodel"
 
 try:
     CAMPAIGN = begin(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process)
@@ -35,4 +34,4 @@ wildcard_constraints:
     batch="|".join(BATCHES) or "none",
     family="|".join(PLAN.families),
     platform="|".join(PLAN.platforms),
-    toolchain="mpi|smpi",
+    toolchain="mpi|smpi|overlay|mrnet",

@@ -9,5 +9,5 @@ rule fit:
     message:
         "fitting {wildcards.family} on {wildcards.platform}"
     shell:
-        "{COMMODEL} fit --in {input.observations} --plan {input.plan}"
+        COMMODEL + " fit --in {input.observations} --plan {input.plan}"
         " --family {wildcards.family} --platform {wildcards.platform} --out {output}"

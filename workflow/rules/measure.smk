@@ -21,5 +21,6 @@ rule measure:
     message:
         "measuring {wildcards.batch}"
     shell:
-        "{COMMODEL} measure {QUIET} --in {input.plan} --batch {wildcards.batch} --out results/{E}/raw/{wildcards.batch}"
+        f"{COMMODEL} measure {QUIET} --in {{input.plan}} --batch {{wildcards.batch}}"
+        f" --out results/{E}/raw/{{wildcards.batch}}"
         " && date +%s.%N > {output}"

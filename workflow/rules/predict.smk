@@ -16,7 +16,7 @@ rule predict:
     message:
         "predicting with {wildcards.family}"
     shell:
-        "{COMMODEL} predict --family {wildcards.family} {params.sets:q} --plan {input.plan} --out {output}"
+        f"{COMMODEL} predict --family {{wildcards.family}} {{params.sets:q}}" " --plan {input.plan} --out {output}"
 
 
 rule compare:
@@ -24,12 +24,18 @@ rule compare:
         str(RESULTS.table("observations")),
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.predictions(family)) for family in PLAN.families],
+        sets=[str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         plan=str(RESULTS.plan),
         code=sources("compare.table"),
     output:
-        str(RESULTS.table("comparison")),
+        report(
+            str(RESULTS.table("comparison")),
+            caption="../report/comparison.rst",
+            category="commodel",
+            labels={"experiment": E, "file": "comparison"},
+        ),
     localrule: True
     message:
         "comparing predictions with measurements"
     shell:
-        "{COMMODEL} compare --in {RESULTS.folder} --out {output}"
+        f"{COMMODEL} compare --in {RESULTS.folder} --out {{output}} --sets"

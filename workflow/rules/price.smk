@@ -8,13 +8,12 @@ from shlex import quote
 from commodel.errors import UserError
 from commodel.results.holding import hold
 from commodel.files.paths import SafePath
-from commodel.sources import sources
+from commodel.sources import HERE as CODE, sources
 from snakemake.exceptions import WorkflowError
 
 PRICE = f"{quote(sys.executable)} -m commodel"
 OUT = str(config["out"])
 PARTS = int(config["parts"])
-CODE = Path(workflow.basedir).parent / "commodel"
 HELD = []
 
 
@@ -59,10 +58,11 @@ rule part:
         runtime=240,
     params:
         sets=lambda wildcards, input: [word for path in input.sets for word in ("--params", path)],
+        by_hand=[word for text in config.get("set", []) for word in ("--set", text)],
         platform=["--platform", str(config["on"])] if config.get("on") else [],
         draws=["--draws", str(config["draws"])] if "draws" in config else [],
     message:
         f"pricing part {{wildcards.number}} of {PARTS}"
     shell:
-        "{PRICE} price {input.experiment:q} {params.sets:q} {params.platform:q} {params.draws:q}"
+        "{PRICE} price {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
         " --part {wildcards.number}/{PARTS} --out {output:q}"

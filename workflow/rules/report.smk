@@ -6,13 +6,23 @@ rule report:
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         texts=[str(path) for path in RESULTS.inputs()],
-        code=sources("report.stored", "report.html.page", "report.xlsx.workbook"),
+        code=sources("report.stored", "report.html.page", "report.xlsx.workbook", f"price.papers.{PLAN.paper}"),
         looks=[str(path) for path in sorted(PACKAGE.glob("report/html/page.*s"))],
     output:
-        f"reports/{E}/{E}.xlsx",
-        f"reports/{E}/index.html",
+        report(
+            f"reports/{E}/{E}.xlsx",
+            caption="../report/workbook.rst",
+            category="commodel",
+            labels={"experiment": E, "file": "workbook"},
+        ),
+        report(
+            f"reports/{E}/index.html",
+            caption="../report/page.rst",
+            category="commodel",
+            labels={"experiment": E, "file": "page"},
+        ),
     localrule: True
     message:
         "writing the workbook and the page"
     shell:
-        "{COMMODEL} report --in {RESULTS.folder} --out reports/{E} > /dev/null"
+        f"{COMMODEL} report --in {RESULTS.folder} --out reports/{E} > /dev/null"

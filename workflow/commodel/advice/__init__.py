@@ -13,16 +13,20 @@ import pandas as pd
 
 from commodel.advice.candidates import algorithms, trees
 from commodel.advice.ground import Evidence, beside_library, deciding, doublings, library_note, on_platform, remarks
+from commodel.advice.nearness import layouts_of, point_of
 from commodel.advice.panel import ask
-from commodel.advice.rounds import remark
 from commodel.advice.windows import gather_bounds
-from commodel.compare.vote import Trust, ballot, front, trusts
+from commodel.compare.bands import voted, weighed
+from commodel.compare.table import STREAM
+from commodel.compare.vote import Ballot, Trust, ballot, front, trusts
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import parted, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
+from commodel.price.bands import PARAMETERS, between, errors, operation_class, put_on
 from commodel.price.model import Model
+from commodel.price.rounds import remark
 from commodel.records import Point
 from commodel.units import format_bytes
 
@@ -51,6 +55,7 @@ class Advice:
     trust: dict[str, Trust]
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
+    interval: str = PARAMETERS  # what low and high rest on
 
 
 def advise(
@@ -72,13 +77,19 @@ def advise(
     ground = deciding(held_out, job.operation)
     beyond = doublings(points, ground)
     outcome = ballot(panel.prices, trust, beyond, panel.widening)
-    between = panel.period({name: trust[name].weight for name in voters})
+    low, high, interval = _interval(job, outcome, {name: trust[name].weight for name in voters}, sets, held_out)
+    streamed = on_platform(evidence, streams=True)
+    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trust
+    between = panel.period({name: pace[name].weight for name in voters})
     rows = pd.DataFrame(
         {
             "choice": [point.choice for point in points],
             "layout": [point.layout for point in points],
             "ranks": [point.ranks for point in points],
-            **{key: getattr(outcome, key) for key in ("seconds", "low", "high", "behind", "as_good", "votes")},
+            "seconds": outcome.seconds,
+            "low": low,
+            "high": high,
+            **{key: getattr(outcome, key) for key in ("behind", "as_good", "votes")},
             "period": between,
             "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
             "doubt": panel.doubts,
@@ -91,9 +102,29 @@ def advise(
     if job.operation == "barrier" and "lop" in panel.prices:
         priced = zip((point.choice for point in points), panel.prices["lop"][0], strict=True)
         notes.append(remark(sets["lop"], job.ranks, {choice: float(seconds) for choice, seconds in priced}))
+    if len(streamed):
+        heard = sorted((name for name in voters if pace[name].weight > 0), key=lambda name: -pace[name].weight)
+        shares = ", ".join(f"{name} {100 * pace[name].weight:.0f} %" for name in heard)
+        notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
     library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(job, rows, trust, notes + library_note(library, size), library)
+    return Advice(job, rows, trust, notes + library_note(library, size), library, interval)
+
+
+def _interval(
+    job: Job, outcome: Ballot, shares: dict[str, float], sets: dict[str, ParameterSet], held_out: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """From what the common price was off at points measured here, else from what the sets carry; and in words."""
+    asked = operation_class(job.operation), float(job.leaves or job.ranks), np.array([float(job.bytes)])
+    known = voted(held_out, shares)
+    if known is not None and (bands := errors(known)):
+        logs = between(bands, *asked)
+    else:
+        logs = weighed({name: sets[name].errors for name in shares}, shares, *asked)
+    many = len(outcome.seconds)
+    spread = np.repeat(logs[0], many), np.repeat(logs[1], many), logs[2] * many
+    low, high, words = put_on((outcome.seconds, outcome.low, outcome.high), spread)
+    return low, high, words[0]
 
 
 def _points(
@@ -109,17 +140,18 @@ def _points(
         choices = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
     points, lacking = {}, []
     for choice in choices:
-        for layout in layouts or ("block", "cyclic"):
+        for layout in layouts or layouts_of(setting, job.ranks):
             combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **choice}
             try:
-                point = make_point(setting, combination)
+                point = point_of(setting, combination, bool(layouts))
             except UserError as error:
                 if layouts or only or error.key not in ("ranks", "topology") or not setting.name:
                     raise
                 lacking.append(error.message)
                 continue
-            # With one rank a node all layouts are alike.
-            points.setdefault((point.choice, point.layout if point.nodes < point.ranks else ""), point)
+            if point:  # with one rank a node all layouts are alike, where all nodes are
+                distinct = point.nodes < point.ranks or setting.levels
+                points.setdefault((point.choice, point.layout if distinct else ""), point)
     if not points:
         raise UserError(f"{job.text}: no way to do it fits: {lacking[0]}")
     return list(points.values()), len(lacking)
@@ -129,6 +161,9 @@ def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     """Of candidates that are the same messages under other names, such as knomial:2 and binomial, the first."""
     distinct: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
+        if len(parted(point)) > 1:
+            what = "is a sum of iterations, each begun by all ranks at once"
+            raise UserError(f"'{point.operation}' {what}: `commodel kernel` prices it; here give iteration=K")
         pattern = schedule(point)
         same = hashlib.blake2b(pattern.content() + whole_bytes(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))

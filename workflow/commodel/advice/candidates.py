@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from commodel.advice.rounds import radices
 from commodel.errors import UserError
 from commodel.patterns.algorithms import Algorithm, choices
 from commodel.patterns.trees.topologies import tree
+from commodel.price.rounds import radices
 from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread

@@ -1,37 +1,40 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import exp
 
 import pandas as pd
 
 from commodel.advice import Advice, Job, advise
-from commodel.advice.ground import Evidence
+from commodel.advice.ground import Evidence, hands
 from commodel.compare.vote import Trust
 from commodel.units import format_bytes
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "library", "weights", "notes")  # what a row rests on
+GROUNDS = ("platform", "simulated", "library", "interval", "weights", "notes")  # what a row rests on
 COLUMNS += GROUNDS
 NOTES = " | "  # stands between two notes of a row
 
 
 def decide(
-    jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
+    jobs: Iterable[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
 ) -> pd.DataFrame:
     """One row a job: what the advice puts first, what cannot be told apart from it, and what both rest on. `only` names
     the choices to look at, none for all."""
     rows = []
     places = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.setting.name or ", ".join(sorted(places))
+    if changed := hands(evidence):
+        platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for job in jobs:
         advice = advise(job, evidence, layouts, only(job), streams=False)
         best = advice.rows.iloc[0]
         what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
         price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]
-        rows.append((*what, *price, platform, simulated, advice.library, weights(advice), NOTES.join(advice.notes)))
+        grounds = platform, simulated, advice.library, advice.interval, weights(advice), NOTES.join(advice.notes)
+        rows.append((*what, *price, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

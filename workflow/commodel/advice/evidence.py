@@ -3,15 +3,18 @@ platform."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from commodel.advice.ground import Evidence
+from commodel.compare.table import named_streams
 from commodel.errors import UserError
 from commodel.files.columns import COMPARISON, needed
 from commodel.files.results import Results
 from commodel.files.tables import read_table
+from commodel.models.byhand import by_hand
 from commodel.models.families import read_set
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
@@ -20,7 +23,7 @@ JUDGED = needed(  # what families are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes group simulated"
     " family predicted status measured measured_low measured_high mu held_out",
-)
+) + needed(COMPARISON, "waves batch", optional=True)
 
 
 def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
@@ -48,6 +51,12 @@ def of_platform(platform: str, results: Path, experiment: str | None = None) -> 
     return Evidence(sets, setting(platform), held_out(chosen, platform)), chosen.folder.root
 
 
+def what_if(evidence: Evidence, texts: Sequence[str]) -> Evidence:
+    """The same with values by hand in some of the sets."""
+    with_values = [parameters for parameters in evidence.sets if parameters.values]
+    return replace(evidence, sets=by_hand(with_values, texts)) if texts else evidence
+
+
 def _fitted(results: Path, platform: str) -> list[Results]:
     """The results that have values of a platform."""
     folders = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
@@ -64,7 +73,7 @@ def held_out(results: Results, platform: str) -> pd.DataFrame:
     table = results.table("comparison")
     if not table.exists():
         return pd.DataFrame()
-    rows = read_table(table, JUDGED)
+    rows = named_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 
 

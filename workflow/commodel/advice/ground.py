@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from commodel.compare.vote import FEWEST
+from commodel.compare.table import STREAM
+from commodel.compare.vote import FEWEST, of_operation
+from commodel.models.byhand import note
 from commodel.parameters import ParameterSet
+from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
@@ -28,17 +31,18 @@ class Evidence:
     held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
-def on_platform(evidence: Evidence) -> pd.DataFrame:
-    """What was measured and priced; a table without rows where nothing was."""
+def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:
+    """What was measured and priced, of single waves or of streams; a table without rows where nothing was."""
     rows = evidence.held_out
     if rows.empty:
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NONE.items()})
+    rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
     return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
 
 
 def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     """The rows that say how far to trust anyone: those of the operation if there are enough points, else all."""
-    same = held_out[held_out["operation"] == operation]
+    same = of_operation(held_out, operation)
     return same if len(same) and same.groupby("family").size().max() >= FEWEST else held_out
 
 
@@ -58,16 +62,25 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
     notes = []
     if ground.empty:
         unweighted = "nothing measured here says how far off these families are"
-        notes.append(f"{unweighted}: all count alike, and their errors are in no interval")
-    elif other := sorted(set(ground["operation"]) - {operation}):
+        notes.append(f"{unweighted}: all count alike, and no interval holds their errors unless the sets carry some")
+    elif other := sorted(set(ground["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if beyond > WORTH_TELLING:
         ranks, sizes = ((int(ground[name].min()), int(ground[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
+    if changed := hands(evidence):
+        rest = "" if ground.empty else "; weights are by the errors of what was fitted"
+        notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
     if any(parameters.simulated for parameters in evidence.sets):
         notes.append("SIMULATED: the parameters were fitted to a simulated platform")
     return notes
+
+
+def hands(evidence: Evidence) -> str:
+    """What was set by hand, family by family."""
+    notes = {parameters.family: note(parameters) for parameters in evidence.sets}
+    return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
 def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> tuple[float, int]:

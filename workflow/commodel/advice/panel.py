@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from commodel.advice.waves import Stream
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
 from commodel.price.reach import SURE, doubts, widening
 from commodel.price.status import PriceStatus
+from commodel.price.waves import Stream, says
 
 CELLS = 2_000_000  # draws × messages of one price
 FEWEST = 20  # draws, whatever that takes
@@ -66,7 +66,7 @@ class Panel:
 def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
     """Has every family price all candidates, and streams of them if asked. One that cannot, or that is blind to these
     sizes, is silent."""
-    longest = max(len(pattern.src) for pattern in patterns)
+    longest = max(pattern.messages for pattern in patterns)
     members, silent = {}, {}
     for name, parameters in sets.items():
         try:
@@ -116,11 +116,13 @@ class Member:
         cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
         if not (np.isfinite(cost).all() and cost[0] > 0):
             raise UserError("it prices something at 0, or at no number")
-        period = stream.period(self.model.estimate) if stream else None
+        period = np.nan
+        if stream and says(self.model.entry):
+            period = stream.period(self.model.entry, lambda cost, waves: cost(self.model.estimate, waves))
         sees_loss = self.model.entry.through
         if sees_loss and (share := sees_loss(alone, self.model.estimate.values)) is not None:
             self.through.append(float(share[0]))
         self.doubts.append(doubt)
         self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / SURE))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))
-        self.periods.append(np.nan if period is None else float(np.ravel(period)[0]))
+        self.periods.append(float(np.ravel(period)[0]))

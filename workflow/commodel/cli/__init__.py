@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from commodel import __version__
+from commodel.cli._words import Forgiving, standing_in_project, understood
 from commodel.errors import UserError
 
 HERE = Path(__file__).parent
@@ -40,7 +41,7 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
         raise UserError(error.strerror or str(error), file=error.filename) from None
 
 
-class Verbs(click.Group):
+class Verbs(Forgiving):
     """Finds the verbs in this folder: `verb.py` holds a command called `verb`."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
@@ -50,14 +51,14 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        return getattr(importlib.import_module(f"commodel.cli.{stem(name)}"), stem(name))
+        return understood(getattr(importlib.import_module(f"commodel.cli.{stem(name)}"), stem(name)))
 
     def make_context(self, *arguments, **settings) -> click.Context:
         with one_line_errors():
             return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: click.Context):
-        with one_line_errors(ctx):
+        with one_line_errors(ctx), standing_in_project(ctx):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -73,8 +74,16 @@ class Verbs(click.Group):
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="commodel")
-def main() -> None:
+@click.option(
+    "-C",
+    "directory",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Work in this folder.  [default: this one, or the nearest project above it]",
+)
+def main(directory: str | None) -> None:
     """What communication will cost on your cluster: predicted by every published model, and measured.
 
-    Start with `commodel run demo`. The verbs from plan to report are the stages that `run` goes through.
+    Start with `commodel run demo`, or `commodel init DIR` for a project of your own.
+    The verbs from plan to report are the stages that `run` goes through.
     """

@@ -16,10 +16,12 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.tables import write_table
 from commodel.interchange import rules
+from commodel.price.bands import told
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
 SAME = 1e-9
+LONGEST = 40  # characters of a layout in a table
 
 
 def show_advice(advice: Advice, top: int, style: str) -> None:
@@ -35,7 +37,7 @@ def _row(row: dict, style: str, place: int) -> dict:
     streaming = row["period"] == row["period"]
     return {
         "choice": row["choice"],
-        "layout": row["layout"],
+        "layout": _short(row["layout"]),
         "ranks": row["ranks"],
         "time": format_seconds(row["seconds"]),
         "low": format_seconds(row["low"]),
@@ -47,6 +49,11 @@ def _row(row: dict, style: str, place: int) -> dict:
     }
 
 
+def _short(layout: str) -> str:
+    """One with the nodes of hundreds of ranks in it; the sentences have all of the best."""
+    return layout if len(layout) <= LONGEST else f"{layout[: LONGEST - 1]}…"
+
+
 def sentences(advice: Advice) -> list[str]:
     """What to use, what is as good, what streams best, and what the reader should know."""
     rows, best = advice.rows, advice.rows.iloc[0]
@@ -54,7 +61,7 @@ def sentences(advice: Advice) -> list[str]:
     close = as_good(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
-        lines.append(f"Not told apart from it: {', '.join(close[:SEVERAL])}{more}.")
+        lines.append(f"Not told apart from it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] == fastest["period"] and fastest["period"] < best["period"]:
         gain = best["period"] / fastest["period"]
@@ -63,7 +70,7 @@ def sentences(advice: Advice) -> list[str]:
             f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
             f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
         )
-    lines.append(f"Weights: {weights(advice)}.")
+    lines += [f"Low to high: {told(advice.interval)}.", f"Weights: {weights(advice)}."]
     return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
 
 

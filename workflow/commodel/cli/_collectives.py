@@ -1,20 +1,23 @@
 """Families fitted to a table of measured collectives instead of probes: their sets, and what they make of points that
 are held out."""
 
+import time
 from pathlib import Path
 
 import click
 import pandas as pd
 
 from commodel.cli._heldout import show_errors
+from commodel.cli._progress import Line
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.files.sets import write_parameters
-from commodel.fit.collectives import fit_measured, from_collectives
+from commodel.fit.collectives import Watch, fit_measured, from_collectives
 from commodel.fit.pointtable import read_points
+from commodel.fit.remarks import remarks
 from commodel.models.families import family
 
-MANY = 100  # points, from which on a fit takes long enough to wonder
+LONG = 2.0  # seconds, from which on people wonder
 
 
 def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Path | None, style: str) -> None:
@@ -25,24 +28,41 @@ def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Pa
     measured = read_points(table)
     if measured.unpriced:
         click.echo(f"commodel: left out {measured.unpriced} rows of algorithm 'library': no price", err=True)
+    if measured.streams:
+        click.echo(f"commodel: left out {measured.streams} rows of several waves: one wave is fitted", err=True)
     parts = split(measured, where) if where else None
-    rows = []
-    for name in names:
-        if (count := len((parts.seen if parts else measured).points)) > MANY:
-            click.echo(f"commodel: fitting {name} to {count} points, which can take minutes", err=True)
+    seen = parts.seen if parts else measured
+    rows, line = [], Line(quiet=False)
+    for number, name in enumerate(names, 1):
         try:
+            watch = _watch(line, f"{name}, family {number} of {len(names)}" if len(names) > 1 else name)
             if parts:
-                fitted = fit_seen(parts, name, table.name)
+                fitted = fit_seen(parts, name, table.name, watch)
             else:
-                fitted = fit_measured(measured.points, measured.seconds, name, table.name)
+                fitted = fit_measured(measured.points, measured.seconds, name, table.name, watch=watch)
         except UserError as error:
+            line.clear()
             if len(names) == 1:
                 raise
             click.echo(f"commodel: {error.message}", err=True)
             continue
         if out:
             write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, fitted)
+        line.clear()
+        for remark in remarks(fitted, seen, table.name):
+            click.echo(f"commodel: {name}: {remark}", err=True)
         if parts:
             rows.append(judged(fitted, parts.unseen))
     if rows:
         show_errors(pd.concat(rows, ignore_index=True), style)
+
+
+def _watch(line: Line, name: str) -> Watch:
+    """Shows how far a fit is once it takes long."""
+    begun = time.monotonic()
+
+    def watch(text: str) -> None:
+        if (passed := time.monotonic() - begun) > LONG:
+            line.show(f"commodel: fitting {name}: {text} ({passed:.0f} s so far)")
+
+    return watch

@@ -2,7 +2,7 @@
 
 from commodel.advice import Job
 from commodel.errors import UserError
-from commodel.patterns.operations import operation as operation_named
+from commodel.patterns.operations import own_spelling, ranks_of, sized
 from commodel.units import expand, parse_bytes, parse_count
 
 MOST = 100_000  # jobs of one operation
@@ -15,12 +15,14 @@ def jobs_of(operations, leaves, ranks, sizes) -> list[Job]:
 
 
 def _of_operation(operation, leaves, ranks, sizes) -> list[Job]:
+    name = own_spelling(operation)
+    if not (leaves or ranks):
+        ranks = ranks_of(name)
     if bool(leaves) == bool(ranks):
         raise UserError("give --leaves of a tree or --ranks of a collective, one of the two")
-    name = operation_named(operation)
-    if name != "barrier" and sizes is None:
+    if sized(name) and sizes is None:
         raise UserError(f"--bytes is missing; {name} needs a message size")
-    lengths = expand(sizes, parse_bytes) if name != "barrier" else [0]
+    lengths = expand(sizes, parse_bytes) if sized(name) else [0]
     counts = expand(leaves or ranks, lambda text: parse_count(text, 1 if leaves else 2))
     if (asked := len(counts) * len(lengths)) > MOST:
         raise UserError(f"these options mean {asked} jobs, wanted at most {MOST}")

@@ -2,12 +2,18 @@
 
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 import click
 
 EVERY = 30.0  # seconds between two lines that nobody may be reading
+PATIENCE = 2.0  # seconds that nobody wants to be told about
+REFRESH = 0.2
+Item = TypeVar("Item")
 
 
 def progress(quiet: bool) -> Callable[[str], None]:
@@ -44,3 +50,40 @@ class Line:
         if self.live and self.shown:
             click.echo("\r\x1b[K", file=sys.stderr, nl=False)
             self.shown = ""
+
+
+def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """The same items. On a terminal, where they take long, a line says how many of them are done."""
+    line, due = Line(quiet=not sys.stderr.isatty()), time.monotonic() + PATIENCE
+    try:
+        for number, item in enumerate(items):
+            if time.monotonic() >= due:
+                line.show(f"{what}: {number:,} of {len(items):,}")
+                due = time.monotonic() + REFRESH
+            yield item
+    finally:
+        line.clear()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """On a terminal, where this takes long, a line says what goes on, and for how long it has."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        pause = PATIENCE
+        while not done.wait(pause):
+            pause = REFRESH
+            line.show(f"{what}: {time.monotonic() - begun:.0f} s")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        line.clear()

@@ -5,7 +5,13 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import style_option
+from commodel.cli._setting import SET_HELP
 from commodel.errors import UserError
+
+LAYOUT_HELP = (
+    "block:Q, scatter:LEVEL, …; near: ranks that send each other much near each other; repeated.  "
+    "[default: block and cyclic; where the platform has levels, also scatter and near]"
+)
 
 
 @click.command()
@@ -13,10 +19,11 @@ from commodel.errors import UserError
 @click.option("--leaves", help="Of a tree overlay network.")
 @click.option("--ranks", help="For a collective: number of ranks; 16, or 2,4,8, or 2:64:*2.")
 @click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4.")
-@click.option("--layout", "layouts", multiple=True, help="block:Q, cyclic:Q, …; repeated.  [default: block and cyclic]")
+@click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP)
 @click.option("--only", multiple=True, metavar="CHOICE", help="Only these algorithms or topologies; repeated.")
 @click.option("--open-mpi", is_flag=True, help="Only algorithms that Open MPI's rules can name; .conf implies it.")
 @click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets of one platform.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=SET_HELP)
 @click.option("--platform", help="Whose fitted values and measured errors to use: a platform that was run on.")
 @click.option("--experiment", help="Which experiment's results.  [default: the last one on that platform]")
 @click.option("--score", is_flag=True, help="What following the vote would have cost at the points measured.")
@@ -25,7 +32,7 @@ from commodel.errors import UserError
 )
 @click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="How many choices to show.")
 @style_option
-def advise(params, platform, experiment, layouts, only, open_mpi, score, out, top, style, **asked) -> None:
+def advise(params, settings, platform, experiment, layouts, only, open_mpi, score, out, top, style, **asked) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
 
     \b
@@ -34,11 +41,14 @@ def advise(params, platform, experiment, layouts, only, open_mpi, score, out, to
     """
     from commodel.advice import advise as rank
     from commodel.advice.decisions import decide
-    from commodel.advice.evidence import of_files, of_platform, only_platform
+    from commodel.advice.evidence import of_files, of_platform, only_platform, what_if
     from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
     from commodel.cli._jobs import jobs_of
+    from commodel.cli._progress import counted
 
     check_out(out)
+    if score and settings:
+        raise UserError("--score is about what was fitted: leave --set out")
     results = Path("results")
     if params:
         evidence = of_files(params, platform)
@@ -50,13 +60,14 @@ def advise(params, platform, experiment, layouts, only, open_mpi, score, out, to
     if score:
         show_score(evidence, style)
         return
+    evidence = what_if(evidence, settings)
     jobs, choices = jobs_of(**asked), lambda job: only
     if open_mpi or (out and out.suffix == ".conf"):
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
         layouts, choices = layouts or ("block",), for_rules(only)
     if out or len(jobs) > 1:
-        write_decisions(decide(jobs, evidence, layouts, choices), out, style)
+        write_decisions(decide(counted(jobs, "jobs decided"), evidence, layouts, choices), out, style)
         return
     advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
     show_advice(advice, top, style)

@@ -21,7 +21,7 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     from commodel.patterns.operations import operation as operation_named
     from commodel.registry import discover
 
-    wanted = operation_named(operation) if operation else None
+    wanted = operation_named(operation).name if operation else None
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
     show([line for entry in entries for line in (alike(entry) if libraries else [row(entry)])], style)

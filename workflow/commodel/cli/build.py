@@ -8,8 +8,9 @@ from commodel.platforms.build import COMPILERS
 @click.command()
 @click.argument("toolchain", type=click.Choice(list(COMPILERS)), default="mpi")
 def build(toolchain: str) -> None:
-    """Compile probes and player: `mpi` with the MPI at hand, `smpi` for SimGrid."""
+    """Compile what measures: probes, player and kernels with the MPI at hand (mpi) or for SimGrid (smpi), the overlay
+    network and its benchmark (overlay), or that benchmark on MRNet (mrnet)."""
     from commodel.platforms.build import build as compile_programs
-    from commodel.platforms.tools import ROOT
+    from commodel.platforms.tools import workshop
 
-    click.echo(compile_programs(ROOT, toolchain))
+    click.echo(compile_programs(workshop(), toolchain))

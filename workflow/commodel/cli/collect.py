@@ -6,24 +6,31 @@ import click
 
 
 @click.command()
-@click.option("--in", "plan_file", type=click.Path(path_type=Path), required=True, help="plan.json of the experiment.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Table of observations (CSV).")
+@click.option(
+    "--in",
+    "plan_file",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="plan.json, or the folder it lies in.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Table to write.  [default: observations.csv there]")
 @click.option("--unfinished", is_flag=True, help="Also where batches did not finish: what they lack is not measured.")
-def collect(plan_file: Path, out: Path, unfinished: bool) -> None:
+def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     """Gather all raw samples into one table, and beside it a summary of each case (summary.csv), the
     histograms of the latencies (distributions.csv), and what was not measured, and why (unmeasured.csv)."""
     from commodel.files.paths import SafePath
-    from commodel.files.results import Results
+    from commodel.files.results import PLAN, Results
     from commodel.files.tables import write_table
     from commodel.plan.file import load_plan
     from commodel.results.collect import collect as gather
     from commodel.results.collect import summarize_raw
     from commodel.results.distributions import distributions
 
+    plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = Results.of(plan_file.parent)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     observations, lacking = gather(plan, results.all_raw, unfinished)
-    out = SafePath.given(out, plan_file.parent)
+    out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
     write_table(out.with_name("unmeasured.csv"), lacking)
     write_table(out.with_name("summary.csv"), summarize_raw(observations))
     write_table(out.with_name("distributions.csv"), distributions(observations))

@@ -7,17 +7,28 @@ import click
 
 @click.command()
 @click.option("--in", "folder", type=click.Path(path_type=Path), required=True, help="results/<experiment>.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="comparison.csv.")
-def compare(folder: Path, out: Path) -> None:
-    """Put every family's predictions beside the measurements, with errors, intervals and choices."""
+@click.option("--out", type=click.Path(path_type=Path), help="Table to write.  [default: comparison.csv there]")
+@click.option("--sets", is_flag=True, help="Write the fitted sets with these errors too, into judged/PLATFORM/.")
+def compare(folder: Path, out: Path | None, sets: bool) -> None:
+    """Put every family's predictions beside the measurements, with errors, intervals and choices.
+
+    An interval holds what the family was off at the other jobs of the platform; that of the parameters alone has
+    columns of its own. Sets of `judged` carry these errors: prices by them have such intervals too.
+    """
+    from dataclasses import replace
+
     import pandas as pd
 
     from commodel.compare import table as comparing
+    from commodel.compare.bands import errors_of
     from commodel.files.columns import OBSERVATIONS, PREDICTIONS
+    from commodel.files.kept import standing_on
     from commodel.files.paths import SafePath
     from commodel.files.results import Results
+    from commodel.files.sets import read_parameters, write_parameters
     from commodel.files.tables import read_table, write_table
     from commodel.plan.file import load_plan
+    from commodel.results.provenance import processors
     from commodel.results.unmeasured import read_unmeasured
 
     results = Results.of(folder)
@@ -25,4 +36,12 @@ def compare(folder: Path, out: Path) -> None:
     observations = read_table(results.table("observations"), OBSERVATIONS)
     parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
     unmeasured = read_unmeasured(results.table("unmeasured"))
-    write_table(SafePath.given(out, folder), comparing.compare(plan, observations, pd.concat(parts), unmeasured))
+    with standing_on(results, plan.files):
+        room = {batch.name: processors(results.programs(batch.name)) for batch in plan.batches}
+        compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
+    write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)
+    for platform in plan.platforms if sets else ():
+        for path in results.sets(platform):
+            fitted = read_parameters(path)
+            errors = errors_of(compared, platform, fitted.family)
+            write_parameters(results.judged(platform, fitted.family), replace(fitted, errors=errors))

@@ -6,14 +6,14 @@ import click
 
 from commodel.cli._output import emit
 from commodel.cli._points import one_schedule, pattern_options
-from commodel.interchange import extrap, goal
+from commodel.cli._words import Forgiving
 from commodel.units import parse_count, parse_seconds
 
 PATH = click.Path(path_type=Path)
 OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
 
 
-@click.group()
+@click.group(cls=Forgiving)
 def export() -> None:
     """Write files for other tools."""
 
@@ -22,7 +22,7 @@ def export() -> None:
 @pattern_options
 @click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: gamma, and the simulator's arguments as a comment.")
 @click.option("--gamma", help="Time per byte of reduce and copy work, e.g. 0.3ns.")
-@click.option("--unit", type=click.Choice(list(goal.UNITS)), default="ns", help="Unit of time; default ns.")
+@click.option("--unit", type=click.Choice(["ns", "ps"]), default="ns", help="Unit of time; default ns.")
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
     """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its
@@ -42,6 +42,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
     - A message of 0 bytes is written as one of 1, which costs the same under LogGP.
     """
+    from commodel.interchange import goal
     from commodel.models.families import read_set
 
     schedule = one_schedule(**pattern)
@@ -67,10 +68,12 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 
 @export.command(name="extrap")
 @click.argument("table", type=PATH)
-@click.option("--format", "style", type=click.Choice(list(extrap.STYLES)), default="text", help="Default: text.")
+@click.option("--format", "style", type=click.Choice(["text", "jsonl"]), default="text", help="Default: text.")
 @click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""
+    from commodel.interchange import extrap
+
     regions = extrap.regions(extrap.read(table), table)
     click.echo("\n".join(str(name) for name in extrap.write(regions, style, out)))
 

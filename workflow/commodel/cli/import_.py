@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._output import as_csv
+from commodel.cli._words import Forgiving
 from commodel.registry import discover
 from commodel.units import format_seconds, parse_count
 
@@ -30,7 +31,7 @@ ASKED = {
 }
 
 
-@click.group(name="import")
+@click.group(name="import", cls=Forgiving)
 def import_() -> None:
     """Read files of other tools: measured times, ready for `commodel fit --points`, parameter sets, or patterns.
 

@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("spec")
-@click.option("--ranks", type=click.IntRange(1, 1 << 20), required=True, help="Number of ranks.")
+@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks; left out: as many as a file has.")
 @click.option("--platform", help="Platform whose nodes they sit on: a name or a file.")
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["line", "json", "csv"]),
+    type=click.Choice(["line", "file", "json", "csv"]),
     default="line",
     show_default=True,
-    help="line: the ranks of each node, node by node; json and csv: rank by rank.",
+    help="line: the ranks of each node, node by node; json and csv: rank by rank; file: what file:PATH reads.",
 )
-def layout(spec: str, ranks: int, platform: str | None, style: str) -> None:
+def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
     """Show the node of every rank under SPEC, such as cyclic:2; `commodel layouts` lists the forms.
 
-    Nodes are parted by |; a rank that is not on a core is shown with its kind.
+    Nodes are parted by |; a rank that keeps several cores is shown with their number, one on no core with its kind.
     """
-    from commodel.patterns.layouts import kinds_of, place
+    from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place, ranks_of
     from commodel.patterns.points import Setting, full_layout
     from commodel.plan.config import find, load_platform
 
@@ -38,23 +38,33 @@ def layout(spec: str, ranks: int, platform: str | None, style: str) -> None:
     if platform:
         file = find("platform", platform)
         setting = Setting.of(file.stem, load_platform(file))
+    ranks = ranks or ranks_of(spec)
+    if ranks is None:
+        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
     placed = full_layout(setting, spec, ranks)
-    if misfit := placed.misfit(setting):
-        raise UserError(f"{ranks} ranks as {misfit}")
-    nodes, kind = place(placed.layout, ranks), kinds_of(placed.layout, ranks)
+    if placed.misfit:
+        raise UserError(f"{ranks} ranks as {placed.misfit}")
+    nodes, kind, cores = (look(placed.layout, ranks) for look in (place, kinds_of, cores_of))
     if style == "line":
-        click.echo(line(nodes, kind))
+        click.echo(line(nodes, kind, cores))
+    elif style == "file":
+        click.echo("\n".join(map(str, nodes.tolist())))
     else:
+        several = keeps_cores(placed.layout)
         rows = [{"rank": rank, "node": int(node)} for rank, node in enumerate(nodes)]
-        show([row | ({} if kind is None else {"kind": str(kind[row["rank"]])}) for row in rows], style)
+        for rank, row in enumerate(rows):
+            row |= {} if kind is None else {"kind": str(kind[rank])}
+            row |= {"cores": int(cores[rank])} if several else {}
+        show(rows, style)
 
 
-def line(nodes: np.ndarray, kind: np.ndarray | None) -> str:
-    """0 1 | 2 3:accelerator"""
+def line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
+    """0 1:6 | 2 3:accelerator"""
     held: dict[int, list[str]] = {}
     for rank, node in enumerate(nodes):
-        plain = kind is None or kind[rank] == "core"
-        held.setdefault(int(node), []).append(f"{rank}" if plain else f"{rank}:{kind[rank]}")
+        on_core = kind is None or kind[rank] == "core"
+        what = "" if on_core and cores[rank] == 1 else f":{cores[rank] if on_core else kind[rank]}"
+        held.setdefault(int(node), []).append(f"{rank}{what}")
     last = max(held)
     if last > len(nodes) + 1000:  # a file may name any node
         return " | ".join(f"node {node}: {' '.join(held[node])}" for node in sorted(held))

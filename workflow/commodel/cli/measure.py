@@ -15,10 +15,13 @@ import click
 def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
     """Measure what is missing of one batch; a batch that was stopped goes on where it stopped."""
     from commodel.cli._progress import progress
+    from commodel.files.kept import standing_on
     from commodel.files.paths import SafePath
+    from commodel.files.results import Results
     from commodel.measure.batch import measure as measure_batch
     from commodel.plan.file import load_plan
 
     results = plan_file.parent
     plan = load_plan(SafePath.given(plan_file, results))
-    measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet))
+    with standing_on(Results.of(results), plan.files):
+        measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet))

@@ -5,10 +5,12 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import show, table
+from commodel.cli._progress import waiting
+from commodel.errors import UserError
 
 
 @click.command()
-@click.argument("experiment")
+@click.argument("experiment", required=False)
 @click.option("--only", metavar="PLATFORM", help="Only the part that runs on this platform.")
 @click.option(
     "--format",
@@ -19,27 +21,78 @@ from commodel.cli._output import show, table
     help="The table shows batches; the others every point.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]"
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]; with --from: the experiment (YAML).",
 )
+@click.option("--from", "edited", type=click.Path(path_type=Path), help="An edited workbook of --format xlsx.")
 @click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does.")
-def plan(experiment: str, only: str | None, style: str, out: Path | None, write: bool) -> None:
+def plan(
+    experiment: str | None, only: str | None, style: str, out: Path | None, edited: Path | None, write: bool
+) -> None:
     """Show the points and batches of EXPERIMENT, who needs which probe, and an estimate of time and node-hours.
 
     EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the
-    batches; json, csv and xlsx hold every point.
+    batches; json, csv and xlsx hold every point. The workbook also has the matrix as a sheet that one may
+    edit, and --from makes an experiment of it again:
+
+    \b
+    commodel plan mine --format xlsx -o mine.xlsx
+    commodel plan --from mine.xlsx -o params/experiments/mine-2.yaml
     """
+    if edited is not None:
+        _read_back(edited, experiment, out)
+        return
+    if experiment is None:
+        raise UserError("found neither an experiment nor --from, wanted one of the two")
     from commodel.plan.make import make_plan, write_plan
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
 
-    made = make_plan(experiment, Path.cwd(), only)
+    with waiting("planning"):
+        made = make_plan(experiment, Path.cwd(), only)
     if write:
         write_plan(made, experiment, Path.cwd())
     if style == "table":
         click.echo(table(batch_rows(made)))
         click.echo("\n" + "\n".join(totals(made)))
     elif style == "xlsx":
-        path = out or Path(f"{made.experiment}-plan.xlsx")
-        write_plan_workbook(made, path)
+        from commodel.plan import editable
+        from commodel.plan.config import find
+
+        path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
+        small = editable.writable(file)
+        write_plan_workbook(made, path, (lambda book: editable.write(book, file, Path.cwd())) if small else None)
         click.echo(path)
+        if not small:
+            most = f"{editable.MOST_ROWS:,}"
+            click.echo(f"commodel: more than {most} combinations: without a sheet to edit the matrix", err=True)
     else:
         show(point_rows(made), style)
+
+
+def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None:
+    """Writes the experiment that an edited workbook means, where no file is yet."""
+    from commodel.files.atomic import write_text
+    from commodel.plan import editable
+    from commodel.plan.make import make_plan
+    from commodel.report.received import received, rows
+
+    if experiment is not None or out is None:
+        raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
+    if out.exists():
+        raise UserError("is there already; name another file, or remove it", file=out)
+    with received(workbook) as book:
+        sheets = {}
+        for name, width in ((editable.MATRIX, len(editable.COLUMNS)), (editable.EXPERIMENT, 1)):
+            if name not in book.sheetnames:
+                raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
+            sheets[name] = list(rows(book[name], editable.MOST_ROWS + editable.MORE + editable.HEAD, width, workbook))
+    cells = editable.Edited(sheets[editable.MATRIX], sheets[editable.EXPERIMENT])
+    write_text(out, editable.text_of(cells, workbook, Path.cwd()) + "\n")
+    try:
+        made = make_plan(str(out), Path.cwd())
+    except UserError:
+        out.unlink()
+        raise
+    click.echo(f"{out}: {len(made.points)} points, the library's own among them")

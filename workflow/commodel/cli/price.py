@@ -1,10 +1,17 @@
 """commodel price: a whole matrix under many parameter sets, without measuring anything."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._setting import SET_HELP, refuse_campaign
 from commodel.errors import UserError
+
+if TYPE_CHECKING:
+    from commodel.parameters import ParameterSet
 
 
 @click.command()
@@ -12,25 +19,32 @@ from commodel.errors import UserError
 @click.option(
     "--params", type=click.Path(path_type=Path), multiple=True, required=True, help="Parameter set (YAML); repeated."
 )
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=SET_HELP)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The table to write: .parquet or .csv.")
 @click.option("--platform", help="Platform whose nodes limit the matrix.  [default: no limits, one rank a node]")
 @click.option("--draws", type=click.IntRange(0), help="At most so many draws for an interval; 0: none.  [default: all]")
 @click.option("--part", metavar="I/N", help="Only part I of N of about equal cost; `commodel join` puts them together.")
 @click.option("--jobs", type=click.IntRange(1, 10_000), help="Price in so many jobs of Snakemake, and join them.")
 @click.option("--profile", help="With --jobs: Snakemake profile, e.g. slurm.")
-def price(experiment, params, out, platform, draws, part, jobs, profile) -> None:
+def price(experiment, params, settings, out, platform, draws, part, jobs, profile) -> None:
     """Price every point of the matrix of EXPERIMENT with every parameter set, and measure nothing.
 
     The rows come shape by shape: all sizes under the first set, all under the next. Memory does not
     grow with the matrix. Intervals take most of the time: --draws 0 prices twenty times as fast.
+    An EXPERIMENT inside a folder of results (FOLDER/inputs/experiments/NAME.yaml) takes the files
+    that it names from there. Prices with --set say so in the column `parameters`, and are not written
+    among the results of a campaign.
     """
+    from commodel.cli._progress import counted
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
     from commodel.files.columns import PRICES
     from commodel.files.streams import arrow, check_suffix, piece, write_stream
+    from commodel.models.byhand import by_hand
     from commodel.models.families import read_set
     from commodel.patterns.points import Setting
     from commodel.plan.config import find, load_experiment, load_platform
+    from commodel.plan.keeping import received
     from commodel.plan.pricelist import part as part_of
     from commodel.plan.pricelist import shapes
     from commodel.price import pricing
@@ -38,24 +52,36 @@ def price(experiment, params, out, platform, draws, part, jobs, profile) -> None
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
     check_suffix(out)
+    if settings:
+        refuse_campaign(out)
     fraction = _fraction(part) if part else None
     if part and out.suffix != ".parquet":
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, which `commodel join` puts together")
     path = find("experiment", experiment)
     if jobs:
-        settings = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
-        command_line = command("workflow/rules/price.smk", settings | {"on": platform, "draws": draws}, None, profile)
+        asked = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
+        asked |= {"set": list(settings)} if settings else {}
+        command_line = command("workflow/rules/price.smk", asked | {"on": platform, "draws": draws}, None, profile)
         raise SystemExit(wait([*command_line, "--quiet", "host", "reason"]))
     setting = Setting.unlimited()
     if platform:
         file = find("platform", platform)
         setting = Setting.of(file.stem, load_platform(file))
-    wanted = shapes(load_experiment(path), setting)
-    chosen = part_of(wanted, *fraction) if fraction else wanted
-    sets = {str(file): read_set(file) for file in params}
+    read = by_hand([read_set(file) for file in params], settings)
+    sets = {_called(file, parameters): parameters for file, parameters in zip(params, read, strict=True)}
     types = arrow(PRICES)
-    rows = write_stream(out, types, (piece(columns, types) for columns in pricing.price(chosen, sets, draws)))
+    with received(path):
+        wanted = shapes(load_experiment(path), setting)
+        chosen = part_of(wanted, *fraction) if fraction else wanted
+        prices = pricing.price(counted(chosen, "patterns priced"), sets, draws)
+        rows = write_stream(out, types, (piece(columns, types) for columns in prices))
     click.echo(f"{out}: {rows:,} prices of {sum(len(shape.sizes) for shape in chosen):,} points", err=True)
+
+
+def _called(file: Path, parameters: ParameterSet) -> str:
+    from commodel.models.byhand import note
+
+    return f"{file}, by hand: {note(parameters)}" if note(parameters) else str(file)
 
 
 def _fraction(text: str) -> tuple[int, int]:

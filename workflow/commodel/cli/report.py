@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
 from commodel.errors import UserError
 
 
 @click.command()
 @click.option("--in", "folder", type=click.Path(path_type=Path), help="results/<experiment>.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.  [default: reports/<experiment>]")
 @click.option("--verify", "workbook", type=click.Path(path_type=Path), help="A workbook to lay beside the results.")
 @click.option("--anonymous", is_flag=True, help="Numbers instead of the names of machines.")
 def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymous: bool) -> None:
@@ -21,14 +22,16 @@ def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymo
     if workbook:
         _verify(workbook, folder)
         return
-    if folder is None or out is None:
-        raise UserError("found neither --in with --out nor --verify, wanted one of the two")
-    from commodel.report import stored, write_html, write_xlsx  # Bokeh takes a second to load: not for --help
+    if folder is None:
+        raise UserError("found neither --in nor --verify, wanted one of the two")
+    out = out or Path("reports") / folder.absolute().name
+    with waiting("writing the report"):
+        from commodel.report import stored, write_html, write_xlsx  # Bokeh takes a second to load: not for --help
 
-    made = stored(folder, anonymous, beside=out)
-    out.mkdir(parents=True, exist_ok=True)
-    write_xlsx(made, out / f"{made.experiment}.xlsx")
-    write_html(made, out / "index.html")
+        made = stored(folder, anonymous, beside=out)
+        out.mkdir(parents=True, exist_ok=True)
+        write_xlsx(made, out / f"{made.experiment}.xlsx")
+        write_html(made, out / "index.html")
     click.echo(out / f"{made.experiment}.xlsx")
     click.echo(out / "index.html")
 

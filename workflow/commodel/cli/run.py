@@ -61,7 +61,7 @@ def run(
         campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
         _require_jobs(campaign, profile)
         write_plan(campaign.plan, experiment, Path.cwd())
-        again = [f"{forget_failures(campaign)} cases that were given up are tried again"] if retry else []
+        again = [f"cases given up before, to be tried again: {forget_failures(campaign)}"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)
     click.echo("\n" + table(scores(read_table(campaign.results.table("comparison"), COMPARISON))) + "\n")
@@ -110,10 +110,10 @@ def _require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 def _hands_in_jobs(profile: str | None) -> bool:
     """As far as can be told: what a site's own profile does is the site's matter."""
-    from commodel.platforms.tools import ROOT
+    from commodel.cli.snakemake.command import of_project
 
-    own = ROOT / "profiles" / (profile or "local") / "config.yaml"
-    return "\nexecutor:" in own.read_text(encoding="utf-8") if own.exists() else True
+    own = of_project(profile or "local")
+    return "\nexecutor:" in (own / "config.yaml").read_text(encoding="utf-8") if own else True
 
 
 def _tell(lines: list[str], quiet: bool) -> None:

@@ -3,7 +3,6 @@
 import click
 
 from commodel.cli._points import one_schedule, pattern_options
-from commodel.patterns.notation import STYLES
 
 
 @click.command()
@@ -11,7 +10,7 @@ from commodel.patterns.notation import STYLES
 @click.option(
     "--format",
     "style",
-    type=click.Choice(list(STYLES)),
+    type=click.Choice(["csv", "dot"]),
     default="csv",
     show_default=True,
     help="csv: the table that file:PATH and the player read.",
@@ -22,4 +21,6 @@ def schedule(style: str, **pattern) -> None:
     A row is a message that rank sends to peer: posted in step and waited for in wait, by its receiver
     in peer_step and peer_wait. What is empty is as step says.
     """
+    from commodel.patterns.notation import STYLES
+
     click.echo(STYLES[style](one_schedule(**pattern)))

@@ -11,7 +11,7 @@ import pandas as pd
 from commodel.compare.table import summarize, with_errors
 from commodel.errors import UserError
 from commodel.files import expressions
-from commodel.fit.collectives import fit_measured
+from commodel.fit.collectives import Watch, fit_measured, print_nothing
 from commodel.fit.pointtable import Measured
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
@@ -54,9 +54,9 @@ def _only(measured: Measured, flags: list[bool]) -> Measured:
     return replace(measured, points=points, seconds=seconds)
 
 
-def fit_seen(parts: Split, family: str, table: str) -> ParameterSet:
+def fit_seen(parts: Split, family: str, table: str, watch: Watch = print_nothing) -> ParameterSet:
     """A family fitted to what is not held out; the set says what is."""
-    parameters = fit_measured(parts.seen.points, parts.seen.seconds, family, table)
+    parameters = fit_measured(parts.seen.points, parts.seen.seconds, family, table, watch=watch)
     count = len(parts.unseen.points)
     return replace(
         parameters,
@@ -75,6 +75,9 @@ def judged(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
             "predicted": price.seconds,
             "predicted_low": price.low,
             "predicted_high": price.high,
+            "parameters_low": price.parameters_low,
+            "parameters_high": price.parameters_high,
+            "interval": price.interval,
             "status": price.status,
         }
         for price, seconds in zip(predict(parameters, unseen.points, strict=False), unseen.seconds, strict=True)

@@ -2,12 +2,13 @@
 ahead alone where every other one can be told apart from it, but for those that price the same."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
-from commodel.compare.table import summarize
+from commodel.compare.table import ERRORS, summarize
+from commodel.patterns.operations import base
 from commodel.stats import NEGLIGIBLE
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
@@ -23,12 +24,18 @@ CLASS = ["platform", "operation", "fan_in", "size_class"]
 def ranked(part: pd.DataFrame) -> pd.DataFrame:
     """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
     shortest name comes first: a family that extends another is named after it."""
-    judged = part[part["held_out"] & part["mu"].notna()]
-    families, owner = np.unique(judged["family"].to_numpy(str), return_inverse=True)
+    judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
+    families, owner = np.unique(part["family"].to_numpy(str)[judged], return_inverse=True)
     points = np.bincount(owner, minlength=len(families))
-    mu_mean = np.bincount(owner, judged["mu"], len(families)) / points
-    rows = pd.DataFrame({"family": families.astype(object), "points": points, "mu_mean": mu_mean})
-    return in_order(rows[points >= COVER * points.max(initial=0)])
+    mu_mean = np.bincount(owner, part["mu"].to_numpy()[judged], len(families)) / points
+    kept = np.flatnonzero(points >= COVER * points.max(initial=0))
+    order = kept[np.lexsort((families[kept], np.char.str_len(families[kept]), mu_mean[kept].round(9)))]
+    return pd.DataFrame({"family": families[order].astype(object), "points": points[order], "mu_mean": mu_mean[order]})
+
+
+def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
+    """The rows of each operation, whatever its parameters."""
+    return part.groupby(part["operation"].map(base))
 
 
 def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -43,11 +50,11 @@ def named(family: str) -> tuple[int, str]:
 
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     """A column as a matrix of points × families, with the families that have a value anywhere."""
-    rows = part[part[column].notna()]
-    families, columns = np.unique(rows["family"].to_numpy(str), return_inverse=True)
-    points, places = np.unique(rows["point"].to_numpy(str), return_inverse=True)
+    known = part[column].notna().to_numpy(bool)
+    families, columns = np.unique(part["family"].to_numpy(str)[known], return_inverse=True)
+    points, places = np.unique(part["point"].to_numpy(str)[known], return_inverse=True)
     matrix = np.full((len(points), len(families)), math.nan)
-    matrix[places, columns] = rows[column]
+    matrix[places, columns] = part[column].to_numpy()[known]
     return families.tolist(), matrix
 
 
@@ -79,7 +86,10 @@ def best_family(part: pd.DataFrame) -> pd.Series | None:
     """The row of `summarize` of the first family of `ranked`; None where nothing can be compared or every family prices
     something at 0."""
     first = _first(ranked(part))
-    return None if first is None else summarize(part[part["family"] == first["family"]], ["family"]).iloc[0]
+    if first is None:
+        return None
+    columns = ["family", "held_out", *ERRORS]  # of wide tables the rest would be copied for nothing
+    return summarize(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
 
 
 def _first(rows: pd.DataFrame) -> pd.Series | None:
@@ -92,6 +102,8 @@ def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
     that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
     every point of six or more is told apart, and of fewer one whose best point is worse than the best family's worst. A
     price of 0 ties with nothing; what prices the same is no other family."""
+    from scipy.special import stdtrit  # here, because it takes longer to load than a comparison to make
+
     families, errors = by_family(part, "mu")
     errors = np.log(errors)
     own = errors[:, families.index(best["family"])]
@@ -148,6 +160,7 @@ def classed(frame: pd.DataFrame) -> pd.DataFrame:
     fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
     sizes = [_class(SIZES, value) for value in frame["bytes"]]
     return frame.assign(
+        operation=frame["operation"].map(base),
         fan_order=fans,
         size_order=sizes,
         fan_in=[FAN_INS[place][1] for place in fans],

@@ -10,6 +10,7 @@ import pandas as pd
 
 from commodel.compare.table import clearly_faster
 from commodel.compare.vote import FEWEST, weights
+from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
 from commodel.records import LIBRARY
 
@@ -54,9 +55,8 @@ class Errors:
     all others again."""
 
     def __init__(self, priced: pd.DataFrame):
-        known = priced[
-            priced["mu"].notna() & np.isfinite(priced["mu"]) & ~priced["status"].map(PriceStatus.BLIND.of).astype(bool)
-        ]
+        voting = priced["status"].map(PriceStatus.votes).astype(bool)
+        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & voting]
         squares = np.log(known["predicted"] / known["measured"]) ** 2
         self.sums, self.counts = Counter(), Counter()
         for family, operation, group, square in zip(
@@ -84,7 +84,7 @@ def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Se
     say where it does not price all alternatives, or is blind to their sizes."""
     prices: dict[str, dict[str, float]] = {}
     for family, point, price, status in zip(job["family"], job["point"], job["predicted"], job["status"], strict=True):
-        prices.setdefault(family, {})[point] = np.inf if PriceStatus.BLIND.of(status) or not price > 0 else price
+        prices.setdefault(family, {})[point] = price if PriceStatus.votes(status) and price > 0 else np.inf
     points = job["point"].unique()
     voters = [
         name for name, of in prices.items() if len(of) == len(points) and all(isfinite(price) for price in of.values())
@@ -100,14 +100,16 @@ def summary(picked: pd.DataFrame) -> pd.DataFrame:
     """By platform and operation: how often the vote finds the fastest or a tie, what its picks cost over it, and how
     much faster than the library's own choice they are, and could be (geometric means)."""
     groups = picked.assign(
-        gain=np.log(picked["library"] / picked["measured"]), most=np.log(picked["library"] / picked["fastest"])
+        operation=picked["operation"].map(base),
+        gain=np.log(picked["library"] / picked["measured"]),
+        most=np.log(picked["library"] / picked["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)
-    table = groups.agg(
-        jobs=("right", "size"),
-        right=("right", "mean"),
-        regret_mean=("regret", "mean"),
-        regret_max=("regret", "max"),
-        gain=("gain", "mean"),
-        most=("most", "mean"),
-    ).reset_index()
-    return table.assign(gain=np.exp(table["gain"]), most=np.exp(table["most"]))
+    columns = {
+        "jobs": groups.size(),
+        "right": groups["right"].mean(),
+        "regret_mean": groups["regret"].mean(),
+        "regret_max": groups["regret"].max(),
+        "gain": np.exp(groups["gain"].mean()),
+        "most": np.exp(groups["most"].mean()),
+    }
+    return pd.DataFrame(columns).reset_index()

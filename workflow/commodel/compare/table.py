@@ -5,33 +5,47 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from commodel.compare.bands import with_bands
 from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
+from commodel.patterns.layouts import place
 from commodel.price.status import PriceStatus
-from commodel.records import LIBRARY, Plan
-from commodel.results.collect import summary_of
+from commodel.records import LIBRARY, Plan, Point
+from commodel.results.collect import LATENCIES, summary_of
 from commodel.results.rawfiles import raw_name
 from commodel.stats import NEGLIGIBLE
 
 EQUAL = 1e-9  # prices that differ by less, relatively, are equal: the order of a sum can do as much
+ERRORS = ["mu", "status", "relative_error", "inside"]  # what `summarize` asks of a price
+STREAM = "stream of "  # before the operation, where a point has several waves
 MEASURED, NOT_MEASURED = "ok", "not measured"
 UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
+UNSAID = PriceStatus.UNSAID.because("no schedule says what it does")
 
 
 def compare(
-    plan: Plan, observations: pd.DataFrame, predictions: pd.DataFrame, unmeasured: pd.DataFrame | None = None
+    plan: Plan,
+    observations: pd.DataFrame,
+    predictions: pd.DataFrame,
+    unmeasured: pd.DataFrame | None = None,
+    processors: Mapping[str, int | None] | None = None,
 ) -> pd.DataFrame:
     """One row a point and family; a point that was not measured keeps its rows and says so, and why where `unmeasured`
     has it; one that the budget left with some of its passes says that. The library's points have one row each, of no
-    family."""
+    family. `processors` are those of the first host of each batch."""
     points = pd.DataFrame(
-        [_measured_columns(plan, batch.name, point) for batch in plan.batches for point in batch.points]
+        [
+            _measured_columns(plan, batch.name, point) | _room(point, (processors or {}).get(batch.name))
+            for batch in plan.batches
+            for point in batch.points
+        ]
     )
     points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
     measured = _measurements(observations)
     frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
     frame["family"] = frame["family"].fillna("")
-    frame["status"] = np.where(frame["algorithm"] == LIBRARY, UNPRICED, frame["status"].fillna(""))
+    unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
+    frame["status"] = np.select([is_library(frame), unsaid], [UNPRICED, UNSAID], frame["status"].fillna(""))
     frame["samples"] = frame["samples"].fillna(0).astype(int)
     frame["invalid"] = frame["invalid"].fillna(0).astype(int)
     frame["stop"] = frame["stop"].fillna("")
@@ -42,7 +56,7 @@ def compare(
     ]
     frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
-    frame = with_errors(frame.assign(held_out=_held_out(frame)))
+    frame = with_errors(with_bands(frame.assign(held_out=_held_out(frame))))
     return _with_library(_with_choices(frame))[names(COMPARISON)]
 
 
@@ -79,18 +93,34 @@ def _raw(row) -> str:
 
 def _measured_columns(plan: Plan, batch: str, point) -> dict:
     names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
-    names += ("room", "group")
+    names += ("waves", "room", "group")
     simulated = plan.platforms[point.platform].simulated
     about = {name: getattr(point, name) for name in names}
     return {"point": point.id, **about, "simulated": simulated, "batch": batch}
 
 
+def _room(point: Point, processors: int | None) -> dict[str, float]:
+    """On the host of the first rank: how many processes ran there, and on how many processors."""
+    if not processors:
+        return {"processes": np.nan, "processors": np.nan}
+    node = place(point.layout, point.ranks)
+    return {"processes": int(np.count_nonzero(node == node[0])), "processors": processors}
+
+
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
     points = observations[observations["kind"] == "point"].groupby("id", sort=False)
     rows = [{"point": case, **summary_of(group)} for case, group in points]
-    columns = ["point", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes"]
+    columns = ["point", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
     return pd.DataFrame(rows, columns=columns).rename(columns=renamed)
+
+
+def named_streams(comparison: pd.DataFrame) -> pd.DataFrame:
+    """A comparison in which a stream of waves is an operation of its own: who is right about one wave may be wrong
+    about the time between two. One that knows no waves has one of each."""
+    waves = comparison.get("waves", pd.Series(1, index=comparison.index))
+    waves, operation = pd.to_numeric(waves, errors="coerce").fillna(1).astype(int), comparison["operation"]
+    return comparison.assign(waves=waves, operation=operation.where(waves == 1, STREAM + operation.astype(str)))
 
 
 def _held_out(frame: pd.DataFrame) -> pd.Series:
@@ -130,23 +160,38 @@ def _with_library(frame: pd.DataFrame) -> pd.DataFrame:
 def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Errors per group of held-out rows: mean proportional error μ of all prices and of those that the family's
     parameters reach (status ok), median absolute and median signed error, share inside the predicted interval."""
-    rows = comparison[comparison["held_out"]].dropna(subset=["mu"])
+    needed = [*by, *ERRORS]  # of wide tables the rest would be copied for nothing
+    rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), list(dict.fromkeys(needed))]
     reached = rows["mu"].where(rows["status"] == PriceStatus.OK.value)
     groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
-    return groups.agg(
-        points=("mu", "size"),
-        mu_mean=("mu", "mean"),
-        mu_reached=("mu_reached", "mean"),
-        points_reached=("mu_reached", "count"),
-        abs_error_median=("abs_error", "median"),
-        bias=("relative_error", "median"),
-        inside_share=("inside", "mean"),
-    ).reset_index()
+    columns = {  # one by one, without what `agg` adds to each
+        "points": groups.size(),
+        "mu_mean": groups["mu"].mean(),
+        "mu_reached": groups["mu_reached"].mean(),
+        "points_reached": groups["mu_reached"].count(),
+        "abs_error_median": groups["abs_error"].median(),
+        "bias": groups["relative_error"].median(),
+        "inside_share": groups["inside"].mean(),
+    }
+    return pd.DataFrame(columns).reset_index()
+
+
+def crowded(frame: pd.DataFrame) -> pd.Series:
+    """Which rows were measured with more processes than processors: what a model lets go on at the same time took turns
+    there. An older comparison does not say."""
+    if not {"processes", "processors"} <= set(frame):
+        return pd.Series(False, index=frame.index)
+    return frame["processes"] > frame["processors"]
 
 
 def is_library(frame: pd.DataFrame) -> pd.Series:
     """Which rows are the MPI library's own collectives: measured, and priced by no family."""
     return frame["algorithm"] == LIBRARY
+
+
+def is_said(frame: pd.DataFrame) -> pd.Series:
+    """Which rows a schedule stands for, that families can price: not the library's, nor what is measured only."""
+    return ~is_library(frame) & ~frame["status"].map(PriceStatus.UNSAID.of).astype(bool)
 
 
 def clearly_faster(first: Mapping, second: Mapping) -> bool:
@@ -166,15 +211,16 @@ def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     over = {name: np.log(chosen["measured"] / chosen[other]) for name, other in OVER.items()}
     chosen = chosen.assign(right=tied, **over)
     choices = chosen.groupby(by, sort=False)
-    return choices.agg(
-        groups=("right", "size"),
-        right=("right", "mean"),
-        tied=("tie", "mean"),
-        regret_mean=("regret", "mean"),
-        regret_max=("regret", "max"),
-        over_library=("over_library", geometric),
-        over_fastest=("over_fastest", geometric),
-    ).reset_index()
+    columns = {
+        "groups": choices.size(),
+        "right": choices["right"].mean(),
+        "tied": choices["tie"].mean(),
+        "regret_mean": choices["regret"].mean(),
+        "regret_max": choices["regret"].max(),
+        "over_library": choices["over_library"].agg(geometric),
+        "over_fastest": choices["over_fastest"].agg(geometric),
+    }
+    return pd.DataFrame(columns).reset_index()
 
 
 OVER = {"over_library": "library", "over_fastest": "fastest"}

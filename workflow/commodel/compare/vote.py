@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
 from commodel.stats import NEGLIGIBLE
 
@@ -34,12 +35,12 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
     where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    voting = ~held_out["status"].map(PriceStatus.BLIND.of).astype(bool)  # what is extrapolated has a say, too
+    voting = held_out["status"].map(PriceStatus.votes).astype(bool)
     rows = held_out[finite & voting].reset_index(drop=True)
     errors = {}
     for name in families:
         own = rows[rows["family"] == name]
-        same = own[own["operation"] == operation]
+        same = of_operation(own, operation)
         errors[name] = same if len(same) >= FEWEST else own
     known = {name: part for name, part in errors.items() if len(part)}
     if not known:
@@ -48,6 +49,11 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
     return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
+
+
+def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """The rows of an operation, whatever its parameters."""
+    return rows[rows["operation"].map(base) == base(operation)]
 
 
 def weights(errors: Mapping[str, float]) -> dict[str, float]:

@@ -189,7 +189,7 @@ def _title(value: Any) -> str:
 
 
 def _setting(value: Any) -> Any:
-    """SimGrid's values are text to us; YAML makes numbers and booleans of some."""
+    """Values of SimGrid and of operations are text to us; YAML makes numbers and booleans of some."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) if isinstance(value, int | float) else value
@@ -211,6 +211,11 @@ HOST = text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ 
 FILE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
 SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
 SETTING_KEY = text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
+PARAMETER = Annotated[
+    text(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
+    BeforeValidator(_setting),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
 SETTING = Annotated[
     text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 1000),
     BeforeValidator(_setting),

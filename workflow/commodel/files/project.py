@@ -7,16 +7,33 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.units import shown
 
+FILES = ("file", "processes")  # what stands before the path of one
 NUMBERS = re.compile(r"@[0-9,]*$")  # what a full layout adds to its file
 
 
-def check_inside(spec: str) -> None:
-    """Refuses `file:PATH` of a path, or a link, that leads out of the project."""
+PARTITION = "partition"  # the parameter of an operation that names a file
+
+
+def file_of(spec: str) -> str:
+    """PATH of `file:PATH`; empty where it is something else. A full layout's nodes may follow it."""
     name, _, path = spec.partition(":")
-    if name.strip() != "file":
+    return path.strip() if name.strip() in FILES else ""
+
+
+def partitions_of(spec: str) -> list[str]:
+    """PATH of `summa:partition=PATH`, however often it is there."""
+    named = (part.partition("=") for part in spec.split(":")[1:])
+    return [path.strip() for name, equals, path in named if equals and name.strip() == PARTITION]
+
+
+def check_inside(spec: str) -> None:
+    """Refuses `file:PATH`, `processes:PATH` or `partition=PATH` of a path, or a link, that leads out of the project."""
+    path = file_of(spec)
+    paths = {path, NUMBERS.sub("", path)} - {""} or partitions_of(spec)
+    if not paths:
         return
     home = Path.cwd().resolve()
-    for written in {path.strip(), NUMBERS.sub("", path.strip())}:
+    for written in paths:
         try:
             inside = Path(written).resolve().is_relative_to(home)
         except (OSError, ValueError, RuntimeError):  # no path, or links in a circle

@@ -14,9 +14,11 @@ PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "d
 RAW = "raw"  # a folder for each batch
 WORK = ".work"  # in a batch's folder while it is measured: what programs read and print
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
-INPUTS = ("experiments", "platforms")  # kinds of files that a plan is made from
-INPUT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
-PROGRAM = re.compile(r"[a-z]+-[0-9]+r-.+\.json")  # what a native program says of itself and its ranks
+COPIES = "files"  # of what a plan rests on beside its experiment and platforms
+WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
+COPY = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9._-]{1,100}")
+INPUTS = {"experiments": WRITTEN, "platforms": WRITTEN, COPIES: COPY}  # what a plan is made from, by kind
+PROGRAM = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # what a native program says of itself and its ranks
 SAMPLES = re.compile(r"(?!\.).+\.csv")
 
 
@@ -61,6 +63,10 @@ class Results:
     def fitted(self, platform: str, family: str) -> SafePath:
         return self.folder / "fitted" / platform / f"{family}.yaml"
 
+    def judged(self, platform: str, family: str) -> SafePath:
+        """The fitted set with how far off its prices were."""
+        return self.folder / "judged" / platform / f"{family}.yaml"
+
     def platforms(self) -> list[str]:
         """Those that something was fitted on."""
         return [path.name for path in files(self.folder / "fitted")]
@@ -78,10 +84,13 @@ class Results:
     def input(self, kind: str, name: str) -> SafePath:
         return self.folder / "inputs" / kind / name
 
+    def copy(self, name: str) -> SafePath:
+        return self.input(COPIES, name)
+
     def inputs(self) -> Iterator[SafePath]:
-        """What the plan was made from, word for word: the experiment first, then its platforms."""
-        for kind in INPUTS:
-            yield from (path for path in files(self.folder / "inputs" / kind) if INPUT.fullmatch(path.name))
+        """What the plan was made from, word for word: the experiment first, then its platforms, then other files."""
+        for kind, names in INPUTS.items():
+            yield from (path for path in files(self.folder / "inputs" / kind) if names.fullmatch(path.name))
 
     def provenance(self, batch: str) -> SafePath:
         return self.raw(batch) / PROVENANCE
@@ -91,8 +100,8 @@ class Results:
 
     def measured(self, batch: str) -> list[SafePath]:
         """All that was measured in a batch. The attempts' file changes with every one of them: it is no part of it."""
-        found = (path for path in files(self.raw(batch)) if path.suffix in (".csv", ".json"))
-        return [path for path in found if path.name != STATE and not path.name.startswith(".")]
+        tables = (path for path in files(self.raw(batch)) if path.suffix in (".csv", ".json"))
+        return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
     def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:
         """All that a report rests on but the raw files, whether it is there or not."""

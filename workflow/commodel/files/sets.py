@@ -10,11 +10,14 @@ from pydantic import TypeAdapter
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
+from commodel.files.text import MIB
 from commodel.files.typed import record_of
+from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
-from commodel.parameters import Curve, Estimate, ParameterSet
+from commodel.parameters import Curve, Errors, Estimate, ParameterSet
 from commodel.units import parse_count
 
+MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
 FORM = TypeAdapter(ParameterSet)
 
 
@@ -36,6 +39,7 @@ def parameters_text(parameters: ParameterSet) -> str:
         "missing": dict(parameters.missing),
         "left_out": dict(parameters.left_out),
         "provenance": dict(parameters.provenance),
+        "errors": {name: _errors_fields(errors) for name, errors in parameters.errors.items()},
         "curves": [_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
@@ -51,6 +55,11 @@ def _estimate_fields(estimate: Estimate) -> dict:
     return fields | ({"note": estimate.note} if estimate.note else {})
 
 
+def _errors_fields(errors: Errors) -> dict:
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(errors).items()}
+    return fields | {"seen": {name: list(values) for name, values in errors.seen.items()}}
+
+
 def _curve_fields(curve: Curve) -> dict:
     finite = {name: value for name, value in asdict(curve).items() if not isinstance(value, float) or isfinite(value)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
@@ -58,7 +67,11 @@ def _curve_fields(curve: Curve) -> dict:
 
 def read_parameters(path: AnyPath) -> ParameterSet:
     """A parameter set from a file that commodel or a person wrote; an interval may be left out."""
-    document = read_yaml(path)
+    return checked(read_yaml(path, MAX_SET))
+
+
+def checked(document: Document) -> ParameterSet:
+    """The set that a file holds."""
     parameters = record_of(FORM, _in_full(document.data), document)
     for key, complaint in _contradictions(parameters):
         raise document.error(key, complaint)
@@ -98,6 +111,15 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
         yield ("draws",), f"found draws of '{one_line(min(unknown), 60)}', which has no value"
     if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(parameters.draws.values()):
         yield ("draws",), "found more of one value than of another, wanted equally many"
+    for name, errors in parameters.errors.items():
+        if errors.low > errors.high:
+            yield ("errors", name), "found low above high"
+        if {*errors.seen} != {"ranks", "bytes"} or not all(errors.seen.values()):
+            yield ("errors", name, "seen"), "wanted the ranks and the bytes that were measured"
+        if {*errors.wider} != {"ranks", "bytes", "operation"} or {*errors.growth} != {"ranks", "bytes"}:
+            yield ("errors", name), "wanted wider for ranks, bytes and operation, and growth for ranks and bytes"
+        elif min(*errors.wider.values(), *errors.growth.values()) < 0:
+            yield ("errors", name), "found a number below 0 in wider or growth"
     for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
             yield ("curves", number), "found x, measured and fitted of different lengths"

@@ -88,9 +88,9 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
             if (wrong := _wrong(field, column)).any():
                 row = int(wrong.to_numpy().argmax())
                 cell = column.iloc[row]
-                found = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
+                shown = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
                 wanted = " or ".join(field.among) if field.among else WANTED[field.type]
-                raise UserError(f"found {found}, wanted {wanted}", file=path, line=_line(path, row), key=field.name)
+                raise UserError(f"found {shown}, wanted {wanted}", file=path, line=_line(path, row), key=field.name)
 
 
 def _line(path: AnyPath, row: int) -> int:

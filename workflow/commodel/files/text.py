@@ -3,11 +3,14 @@
 What is none of that is a UserError with file and, where there is one, line.
 """
 
+import gzip
 import io
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from commodel.errors import UserError
 from commodel.files.paths import AnyPath, SafePath
@@ -15,6 +18,8 @@ from commodel.files.paths import AnyPath, SafePath
 MIB = 1 << 20
 LONGEST_LINE = MIB
 MOST_LINES = 2_000_000
+CHUNK = 4 * MIB
+PACKED = b"\x1f\x8b"  # how a file of gzip begins
 
 
 def open_file(path: str | AnyPath) -> io.BufferedReader:
@@ -50,6 +55,27 @@ def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
     return content
 
 
+@contextmanager
+def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
+    """What stands in an ordinary file, also where gzip has packed it: whoever reads it has to count."""
+    with open_file(path) as stream:
+        try:
+            yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == PACKED else stream
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UserError(f"cannot be unpacked: {error}", file=path) from None
+
+
+def read_unpacked(path: str | AnyPath, limit: int, wanted: str) -> bytearray:
+    """All that stands in a file, in memory once."""
+    content = bytearray()
+    with bounded(path, limit, wanted), unpacked(path) as stream:
+        while part := stream.read(CHUNK):
+            content += part
+            if len(content) > limit:
+                raise _too_large(path, limit, wanted)
+    return content
+
+
 def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
     size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
     return UserError(f"found more than {size}, wanted {wanted}", file=path)
@@ -57,7 +83,10 @@ def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
 
 def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
     """All of a file. Not strict: what is not UTF-8 is replaced."""
-    content = read_bytes(path, limit, wanted)
+    return as_text(read_bytes(path, limit, wanted), path, strict=strict)
+
+
+def as_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> str:
     try:
         return content.decode("utf-8-sig", errors="strict" if strict else "replace")
     except UnicodeDecodeError as error:
@@ -67,10 +96,10 @@ def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = Tr
 def read_lines(
     path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MOST_LINES
 ) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers and without their ends, one in memory at a time. Not strict: what is not UTF-8 is
-    replaced, where only names can hold it."""
+    """Lines with their numbers and without their ends, one in memory at a time, also of what gzip has packed. Not
+    strict: what is not UTF-8 is replaced, where only names can hold it."""
     used = number = 0
-    with open_file(path) as stream:
+    with unpacked(path) as stream:
         while line := stream.readline(LONGEST_LINE + 1):
             number, used = number + 1, used + len(line)
             if used > limit:

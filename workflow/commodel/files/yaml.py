@@ -6,17 +6,19 @@ Builds str, int, float, bool, None, list and dict straight from the parser's eve
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import yaml
 
 from commodel.errors import UserError, one_line
 from commodel.files.paths import SafePath
-from commodel.files.text import read_text
+from commodel.files.text import as_text, read_bytes
 
 MAX_FILE = 1 << 20
 MAX_NODES = 200_000
 MAX_DEPTH = 50
+ZIP = b"PK\x03\x04"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here they are the text that they look like.
@@ -67,8 +69,11 @@ def key_name(path: Path_) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def read(file: str | Path | SafePath) -> Document:
-    return parse(read_text(file, MAX_FILE, "a small YAML file"), file)
+def read(file: str | Path | SafePath, most: int = MAX_FILE) -> Document:
+    content = read_bytes(file, most, "a smaller YAML file")
+    if content.startswith(ZIP):
+        raise UserError("found a workbook (.xlsx) or another zip file, wanted a YAML file", file=file)
+    return parse(as_text(content, file), file)
 
 
 def parse(text: str, file: str | Path | SafePath) -> Document:
@@ -79,10 +84,18 @@ def parse(text: str, file: str | Path | SafePath) -> Document:
         return Document(file, reader.document(), reader.lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if mark and _indented_by_tab(text, mark.line):
+            message = "found a tab, which YAML does not take for indentation; wanted blanks"
+            raise UserError(message, file=file, line=mark.line + 1) from None
         raise UserError(f"not YAML: {error.problem or error.context}", file=file, line=mark and mark.line + 1) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
         raise UserError(f"not YAML: {error.reason}", file=file, line=line) from None
+
+
+def _indented_by_tab(text: str, number: int) -> bool:
+    line = next(islice(text.splitlines(), number, None), "")
+    return "\t" in line[: len(line) - len(line.lstrip())]
 
 
 class _Reader:

@@ -19,7 +19,7 @@ Where several values compete for one effect, as a gap with the overheads below i
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.fit.probes import as_parameters
 from commodel.fit.search import BRIEF, FAR, LONG, MOVE, Task
+from commodel.fit.unseen import errors_unseen, refitted
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
 from commodel.models.fitting.curves import curve
@@ -34,7 +35,8 @@ from commodel.models.fitting.descent import SMALL
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.portable import exp, log, normals, products, solve
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import schedule, shapes, stacked
+from commodel.patterns.build import Sum, schedule, shapes, stacked
+from commodel.patterns.schedule import Schedule
 from commodel.records import Point
 
 GAMMA_GUESS = 1e-10
@@ -45,7 +47,15 @@ BUDGET, FEWEST = 4_000_000, 40  # messages × draws, and as many draws at least
 WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
 PULL = 0.05  # of the noise: what it costs to be FAR from the first guess; far too little to move what the points tell
 LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
+BLIND = "points of one size do not tell it"
 ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
+
+
+Watch = Callable[[str], None]
+
+
+def print_nothing(text: str) -> None:
+    pass
 
 
 def from_collectives() -> list[str]:
@@ -58,11 +68,16 @@ def _can(entry: Family) -> bool:
 
 
 def fit_measured(
-    points: Sequence[Point], seconds: Sequence[float], name: str, where: str, seed: int = 1
+    points: Sequence[Point],
+    seconds: Sequence[float],
+    name: str,
+    where: str,
+    seed: int = 1,
+    watch: Watch = print_nothing,
 ) -> ParameterSet:
     """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
     entry = family(name)
-    fitted = fit_points(entry, points, seconds, seed)
+    fitted = fit_points(entry, points, seconds, seed, watch)
     used = len(fitted.curves[0].x)
     return replace(
         as_parameters(entry, fitted),
@@ -71,17 +86,21 @@ def fit_measured(
     )
 
 
-def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
-    """A family's values from points and the time that each took."""
+def fit_points(
+    entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1, watch: Watch = print_nothing
+) -> Fitted:
+    """A family's values from points and the time that each took; `watch` hears how far that is."""
     if not _can(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
     given, (order, points, seconds) = seconds, _in_order(points, seconds)
     if entry.fit_points is not None:
-        return entry.fit_points([schedule(point) for point in points], given[order])  # it searches no kinks
-    stacks = list(stacked(points))
+        schedules = [schedule(point) for point in points]
+        fitted = entry.fit_points(schedules, given[order])  # it searches no kinks
+        return replace(fitted, errors=errors_unseen(points, refitted(entry, schedules, given[order])))
+    stacks = list(_in_parts(points))
     guess = dict(entry.from_points)
-    works = any(pattern.work.bytes.any() for _, pattern in stacks)
+    works = any(pattern.reduces for _, pattern, _ in stacks)
     if works and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at one small size it would be told from nothing
     if len(points) <= len(guess):
@@ -90,18 +109,39 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     forms = forms_of(entry, guess)
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
+    watch(f"the best values for {len(points)} points")
     best, as_good = _best(task, log(list(guess.values())), rng)
+    watch("draws")
     logs = _drawn(task, best, rng)
-    reach = _reach(task, logs, as_good)
+    reach = _reach(task, logs, as_good, watch)
+    watch("how far off it is at sizes, ranks and operations left out")
+    unseen_errors = errors_unseen(points, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(guess)}
     back = np.argsort(order)
     sizes = [float(points[number].bytes) for number in back]
     labels = ("size of the operation / B", "time / s")
     title, prices = "price of the fitted points", task.prices(best[None])[0, back]
     evidence = curve(title, sizes, given, prices, entry.equation, len(guess), labels)
-    messages = np.concatenate([pattern.bytes.ravel() for _, pattern in stacks])
+    messages = np.concatenate([end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()])
     within = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
-    return Fitted(values, within, forms=forms, unknown=_not_told_apart(reach), reach=reach, curves=(evidence,))
+    unseen = "gamma" in entry.by_name and "gamma" not in values
+    return Fitted(
+        values,
+        within,
+        forms=forms,
+        unknown=_not_told_apart(reach),
+        reach=reach,
+        curves=(evidence,),
+        missing={"gamma": "not seen: " + (BLIND if works else "no point reduces")} if unseen else {},
+        errors=unseen_errors,
+    )
+
+
+def _in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
+    """Points stacked by shape; what is a sum part by part, with how often each is there."""
+    for numbers, pattern in stacked(points, many=True):
+        several = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
+        yield from ((numbers, part, count) for count, part in several)
 
 
 def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
@@ -149,7 +189,7 @@ def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
     moved = task.misfit(best + MOVE * np.eye(len(best)))
     put_on = misfit / np.maximum(1 - _leverage(moved - misfit), 0.1)
-    messages = sum(pattern.bytes.size for _, pattern in task.stacks)
+    messages = sum(pattern.sizes * pattern.width for _, pattern, _ in task.stacks)
     draws = int(np.clip(BUDGET // max(messages, 1), FEWEST, DRAWS))
     target = misfit - put_on * normals(rng, (draws, count))
     near, loss = task.nearest(np.tile(best, (draws, 1)), target, BRIEF)
@@ -166,7 +206,7 @@ def _leverage(slopes: Array) -> Array:
     return np.sum(solved * slopes.T, axis=1)
 
 
-def _reach(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
+def _reach(task: Task, logs: Array, as_good: Array, watch: Watch) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
     there until the sum of squares grows by that of one more free value."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
@@ -174,6 +214,7 @@ def _reach(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, fl
     allowed = ONE_MORE * _noise(task, least)
     reach = {}
     for number, name in enumerate(task.names):
+        watch(f"the interval of {name}, value {number + 1} of {len(task.names)}")
         offsets, loss = task.profiled(best, number)
         ends = best[number] + _crossings(offsets, (loss - least) / allowed)
         several = [low[number], high[number], *as_good[:, number], *ends]

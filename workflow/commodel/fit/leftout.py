@@ -31,7 +31,8 @@ def left_out(entry: Family, observed: Observed) -> dict[str, float]:
 
 
 def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
-    for name in entry.probes:
+    there = any(observed.probes.get(name) for name in entry.probes)
+    for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
         played = [(number, _pattern(name, case.settings, observed.types)) for number, case in enumerate(cases)]
         known = [(number, pattern) for number, pattern in played if pattern is not None]
@@ -48,15 +49,22 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
             yield float(cost[0]), float(np.median(cases[number].seconds))
 
 
+def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
+    """The platform's node of every rank of a case; `where` as observations have it."""
+    nodes = place(layout, ranks)
+    return np.array([int(node) for node in where.split("+")])[nodes] if where else nodes
+
+
 def _pattern(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
     """What a case plays, on nodes of the types that it was measured on."""
     entry = probe(name)
     pattern = entry.pattern(settings) if entry.pattern else None
     if pattern is None:
         return None
-    nodes = place(str(settings["layout"]), int(settings["ranks"]))[: pattern.ranks]
+    where = str(settings.get("where") or "")
+    nodes = nodes_of(str(settings["layout"]), int(settings["ranks"]), where)[: pattern.ranks]
     pair = Pair.parse(str(settings["pair"]))
-    if types and pair.one:
+    if types and pair.one and not where:
         members = Site(sum(types.values()), 1, types).members()
         first, second = pair.types
         nodes = np.array([members[first][0], members[second][-1]])[nodes % 2]

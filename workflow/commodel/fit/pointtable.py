@@ -3,11 +3,12 @@
 Columns operation, algorithm or topology, ranks, bytes, seconds, and layout if ranks share nodes; any others are not
 looked at. `bytes` means what it means for the operation here (see `operations`): a block, not the whole
 result, of gather and allgather. Rows of one point are samples of it: its time is their median. Rows of the algorithm
-`library`, which is whatever an MPI library chose, have no price and are only counted.
+`library`, which is whatever an MPI library chose, have no price and are only counted; so are those of several waves,
+whose times are not those of a pattern.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -16,7 +17,7 @@ from commodel.files.project import check_inside
 from commodel.files.tables import cell, read_rows
 from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Point
-from commodel.units import parse_bytes, parse_count, parse_number_of_seconds
+from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
 
 def _own(spec: str) -> str:
@@ -25,7 +26,7 @@ def _own(spec: str) -> str:
 
 
 COLUMNS: dict[str, Callable] = {
-    "operation": str,
+    "operation": _own,
     "algorithm": str,
     "topology": _own,
     "layout": _own,
@@ -36,21 +37,27 @@ COLUMNS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Every point of a table once, in the order of its first row, its time, and how many rows had no price."""
+    """Every point of a table once, in the order of its first row, its time, and how many rows were left out."""
 
     points: list[Point]
     seconds: list[float]
     unpriced: int
+    streams: int = 0  # rows of several waves
+    lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
 
 
 def read_points(path: Path) -> Measured:
     samples: dict[Point, list[float]] = {}
-    unpriced = 0
+    lines: dict[Point, list[int]] = {}
+    unpriced = streams = 0
     for line, row in read_rows(path, ("operation", "seconds")):
         if row.get("algorithm") == LIBRARY:
             unpriced += 1
             continue
         try:
+            if row.get("waves") and cell(row, "waves", parse_waves) > 1:
+                streams += 1
+                continue
             point = make_point(Setting.unlimited(), _combination(row))
             seconds = cell(row, "seconds", parse_number_of_seconds)
             if not seconds:
@@ -58,9 +65,12 @@ def read_points(path: Path) -> Measured:
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
         samples.setdefault(point, []).append(seconds)
+        lines.setdefault(point, []).append(line)
     if not samples:
-        raise UserError(f"found {unpriced} rows of algorithm '{LIBRARY}' only: what it does is not known", file=path)
-    return Measured(list(samples), [median(times) for times in samples.values()], unpriced)
+        only = [f"{unpriced} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpriced else []
+        only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []
+        raise UserError(f"found only {' and '.join(only)}", file=path)
+    return Measured(list(samples), [median(times) for times in samples.values()], unpriced, streams, lines)
 
 
 def _combination(row: dict[str, str]) -> dict[str, object]:

@@ -7,19 +7,21 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.fit.leftout import left_out
+from commodel.fit.leftout import left_out, nodes_of
+from commodel.hierarchy import Hierarchy
 from commodel.keys import parse
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
 from commodel.models.probes import probe
 from commodel.parameters import ParameterSet
-from commodel.records import Plan
+from commodel.records import Plan, PlannedPlatform
 
 TINY = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
+LOCAL = {"work", "memcopy"}  # probes that send nothing
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
 
-def observed(observations: pd.DataFrame, platform: str, seed: int, types: Mapping[str, int]) -> Observed:
+def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
     """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
     chosen = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
@@ -34,10 +36,11 @@ def observed(observations: pd.DataFrame, platform: str, seed: int, types: Mappin
                     f"observations: case {one_line(case, 60)} of probe {name}: found no {column}, wanted one"
                 )
         settings = {column: _setting(first[column]) for column in columns}
+        settings["where"] = str(first.get("where") or "")
         counts = group["count"].to_numpy() if "count" in group and group["count"].notna().all() else None
         samples = CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts)
         probes.setdefault(name, []).append(samples)
-    return Observed(probes, seed, types)
+    return Observed(probes, seed, where.types, levels=where.levels)
 
 
 def _setting(value: object) -> object:
@@ -50,12 +53,15 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     where = plan.platforms[platform]
-    evidence = observed(observations, platform, plan.seed, where.types)
+    evidence = observed(observations, platform, plan.seed, where)
     try:
         parameters = replace(as_parameters(entry, entry.fit(evidence)), left_out=left_out(entry, evidence))
     except UserError as error:
         lacking = {parameter.name: error.message for parameter in entry.parameters}
         parameters = ParameterSet(name, platform, "", {}, missing=lacking)
+    if where.levels and parameters.values:
+        settings = {**parameters.settings, **evidence.placement, "probed": probed(entry, evidence)}
+        parameters = replace(parameters, settings=settings)
     return replace(
         parameters,
         platform=platform,
@@ -63,6 +69,16 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
         simulated=where.simulated,
         provenance={"experiment_digest": plan.digest, "platform_digest": where.digest, "seed": plan.seed},
     )
+
+
+def probed(entry: Family, evidence: Observed) -> list[str]:
+    """The distance classes that messages of its probes went over."""
+    levels, seen = Hierarchy.of(evidence.levels), set()
+    for name in set(entry.probes) - LOCAL:
+        settings = [case.settings for case in evidence.probes.get(name, ())]
+        for layout, ranks, where in {(own["layout"], own["ranks"], own["where"]) for own in settings}:
+            seen.update(levels.classes(nodes_of(str(layout), int(ranks), str(where))))
+    return [levels.names[distance] for distance in sorted(seen)]
 
 
 def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
@@ -84,9 +100,15 @@ def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
         settings=fitted.settings,
         missing=fitted.missing,
         bytes_range=tuple(float(end) for end in fitted.bytes_range),
+        errors=fitted.errors,
         curves=fitted.curves,
-        draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items()},
+        draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items() if varies(draws)},
     )
+
+
+def varies(draws: np.ndarray) -> bool:
+    """Whether a value has draws to keep: where there are none the estimate stands for them, as in a simulator."""
+    return bool(np.any(draws != draws[0]))
 
 
 def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:

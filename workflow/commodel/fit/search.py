@@ -32,20 +32,19 @@ class Task:
     family: Family
     names: Sequence[str]
     forms: Mapping[str, str]
-    stacks: Sequence[tuple[list[int], Schedule]]
+    stacks: Sequence[tuple[list[int], Schedule, int]]  # the points of each, and how often they have it
     seconds: Array
 
     def prices(self, logs: Array) -> Array:
         """(draws, points) of logarithms (draws, values)."""
-        prices = np.empty((len(logs), len(self.seconds)))
-        for numbers, pattern in self.stacks:
-            most = max(1, CELLS // max(pattern.bytes.size, 1))
+        prices, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
+        model = Model.of(self.family, Values(dict(zip(self.names, columns, strict=True)), self.forms))
+        for numbers, pattern, count in self.stacks:
+            most = max(1, CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), most):
-                part = slice(first, first + most)
-                columns = exp(logs[part]).T[..., None]
-                values = Values(dict(zip(self.names, columns, strict=True)), self.forms)
-                cost = Model.of(self.family, values).cost(pattern)
-                prices[part, numbers] = np.broadcast_to(cost, (len(numbers), columns.shape[1])).T
+                stop = min(first + most, len(logs))
+                cost = model.some(first, stop).cost(pattern)
+                prices[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
         return prices
 
     def misfit(self, logs: Array) -> Array:
@@ -54,6 +53,13 @@ class Task:
     def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
         """From each row of `start` to misfits nearest to its row of `target`: logarithms, sums of squares."""
         return _descended(lambda rows, logs: self.misfit(logs) - target[rows], start, steps, RESTS)
+
+    def without(self, seen: np.ndarray, best: Array) -> Array:
+        """Of each row of flags, by the values near `best` that are nearest to the points that it says are seen,
+        ln(time/price) of all points."""
+        start = np.tile(best, (len(seen), 1))
+        logs, _ = _descended(lambda rows, logs: self.misfit(logs) * seen[rows], start, BRIEF, RESTS)
+        return -self.misfit(logs)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
         """From each row of `start` to the minimum, where being FAR from the guess costs `pull`."""

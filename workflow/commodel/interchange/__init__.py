@@ -19,7 +19,7 @@ from commodel.files.text import MIB, read_lines
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import algorithm
 from commodel.patterns.layouts import Defaults, full
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.operations import base, operations, sized
 from commodel.records import LIBRARY
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
@@ -79,18 +79,18 @@ class Readings:
     ) -> None:
         """One row of a collective; `chosen` is its algorithm, or empty where the library chose. A library that has
         0 bytes to move returns at once: no sample of anything."""
-        operation = MPI_NAMES.get(plain(name), "")
-        if operation and operation != "barrier" and not size and chosen in ("", LIBRARY):
+        operation = MPI_NAMES.get(plain(name), name if base(name) in operations() else "")
+        if operation and sized(operation) and not size and chosen in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
         chosen = place.given.algorithm or chosen or LIBRARY
-        if operation not in OPERATIONS or (chosen != LIBRARY and not _known(operation, chosen)):
+        if not operation or (chosen != LIBRARY and not _known(operation, chosen)):
             self.left_out[name if chosen == LIBRARY else f"{name} {chosen}"] += 1
             return
         ranks = place.given.ranks or ranks
         if not ranks:
             raise place.error("the file does not say how many ranks there were; give --ranks")
-        size = 0 if operation == "barrier" else size
+        size = size if sized(operation) else 0
         self._add(place, operation, chosen, ranks, size, seconds, statistic)
 
     def take_message(self, place: "Place", size: int, seconds: float, statistic: str) -> None:
@@ -107,7 +107,7 @@ class Readings:
         if not 2 <= ranks <= MAX_COUNT:
             raise place.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
         layout = place.given.layout or place.layout
-        if problem := _no_layout(layout):
+        if problem := _no_layout(layout) or _outside(operation):
             raise place.error(problem)
         self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.name))
 
@@ -197,6 +197,16 @@ def _no_layout(spec: str) -> str:
     try:
         check_inside(spec)
         full(spec or "block", Defaults())
+    except UserError as error:
+        return error.message
+    return ""
+
+
+@lru_cache
+def _outside(operation: str) -> str:
+    """Why its parameters may not name the file that they do; empty: they may, or name none."""
+    try:
+        check_inside(operation)
     except UserError as error:
         return error.message
     return ""

@@ -11,7 +11,7 @@ from commodel.errors import UserError, suggest
 from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format, Given, Place, Readings
 from commodel.patterns.algorithms import algorithm
-from commodel.patterns.operations import operation
+from commodel.patterns.operations import own_spelling, sized
 from commodel.records import LIBRARY
 from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
 
@@ -49,12 +49,12 @@ def _take(readings: Readings, place: Place, texts: dict[str, str]) -> None:
     if name == "pingpong":
         readings.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
-    name = operation(name)
+    name = own_spelling(name)
     chosen = place.given.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
         algorithm(name, chosen)
     ranks = place.given.ranks or cell(texts, "ranks", parse_count)
-    size = 0 if name == "barrier" else cell(texts, "bytes", parse_bytes)
+    size = cell(texts, "bytes", parse_bytes) if sized(name) else 0
     readings.take(place, name, chosen, ranks, size, seconds, statistic)
 
 

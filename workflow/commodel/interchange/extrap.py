@@ -31,11 +31,12 @@ def read(file: Path) -> pd.DataFrame:
     """A table of observations or a comparison."""
     schema = {"kind": needed(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
     schema |= {"measured": needed(COMPARISON, f"point operation measured {NAMES}")}
+    waves = needed(OBSERVATIONS, "waves", optional=True)
     kind = next((name for name in schema if name in column_names(file)), None)
     if kind is None:
         wanted = "observations.csv or comparison.csv"
         raise UserError(f"found neither a column 'kind' nor 'measured', wanted {wanted}", file=file)
-    return read_table(file, schema[kind])
+    return read_table(file, schema[kind] + waves)
 
 
 def regions(table: pd.DataFrame, file: Path) -> Regions:
@@ -53,6 +54,9 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
     if (rows.groupby(path)["kind"].nunique() > 1).any():
         path.insert(1, "kind")
     path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
+    if "waves" in rows and (rows["waves"] > 1).any():  # their times are those between two
+        rows = rows.assign(waves=[f"{waves:.0f} waves" if waves > 1 else "1 wave" for waves in rows["waves"]])
+        path.append("waves")
     times: dict[str, dict[tuple[int, int], list[float]]] = {}
     for names, group in rows.groupby(path, sort=False):
         points = times.setdefault("->".join(str(name).replace("->", "-") for name in names), {})

@@ -4,20 +4,18 @@ A host that is listed again gets a further process, `host:1`, `host:2`, … (rea
 """
 
 import re
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.interchange import Format, lines
 from commodel.patterns.trees.tree import Tree
+from commodel.patterns.trees.tree import on_hosts as placed
 from commodel.units import shown
 
 HOST = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def on_hosts(tree: Tree, hosts: Path) -> Tree:
-    seen: Counter[str] = Counter()
     names = []
     for number, line in lines(hosts):
         host = line.split("#", 1)[0].strip()
@@ -25,11 +23,10 @@ def on_hosts(tree: Tree, hosts: Path) -> Tree:
             continue
         if not HOST.fullmatch(host):
             raise UserError(f"found {shown(host)}, wanted a host's name", file=hosts, line=number)
-        names.append(f"{host}:{seen[host]}")
-        seen[host] += 1
+        names.append(host)
     if len(names) < tree.nodes:
         raise UserError(f"found {len(names)} hosts, wanted one for each of {tree.nodes} nodes", file=hosts)
-    return replace(tree, names=tuple(names[: tree.nodes]))
+    return placed(tree, names)
 
 
 FORMAT = Format("mrnet", "MRNet")

@@ -1,7 +1,8 @@
 """Tables of PICO: a CSV row a collective, algorithm and size, with percentiles in seconds; medians are taken.
 
-`bytes` is the array of one rank: of gather, allgather, scatter and alltoall the whole one, which is divided by the
-number of ranks here. `default` is the library's own choice. Names of algorithms end in where they come from: `over` is
+`bytes` is the array of one rank: of gather, allgather, scatter and alltoall the whole one, whose `elements` are divided
+by the number of ranks here. Where there are fewer elements than ranks, blocks are empty, and the row is left out.
+`default` is the library's own choice. Names of algorithms end in where they come from: `over` is
 PICO's own over point-to-point messages, `ompi` Open MPI's. All become one algorithm where they send the same messages,
 and the source tells them apart.
 """
@@ -45,10 +46,11 @@ def times(path: Path, given: Given) -> Readings:
         place = Place(path, number, given, layout=layout, called=row["algorithm"])
         ranks, size = place.whole(row["nodes"]) * per_node, place.whole(row["bytes"])
         if row["collective"] in WHOLE and ranks:
-            if size < ranks:  # less than a byte for each
+            elements = place.whole(row.get("elements") or row["bytes"]) or 1
+            size = elements // ranks * (size // elements)
+            if not size:  # fewer elements than ranks
                 readings.left_out[f"{row['collective']} of 0 bytes"] += 1
                 continue
-            size //= ranks
         readings.take(
             place,
             row["collective"],

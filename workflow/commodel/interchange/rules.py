@@ -20,7 +20,7 @@ from commodel.interchange import Format
 from commodel.patterns.algorithms import choices
 from commodel.patterns.algorithms.gather_linear_sync import FIRST
 from commodel.patterns.libraries import OPEN_MPI, Routine
-from commodel.patterns.operations import operation
+from commodel.patterns.operations import own_spelling, sized
 from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE
@@ -84,8 +84,8 @@ def of_frame(table: pd.DataFrame) -> list[Choice]:
 
 
 def _choice(row: Mapping[str, str]) -> Choice:
-    name = cell(row, "operation", operation)
-    size = 0 if name == "barrier" else cell(row, "bytes", parse_bytes)
+    name = cell(row, "operation", own_spelling)
+    size = cell(row, "bytes", parse_bytes) if sized(name) else 0
     if row.get("leaves", "") not in ("", "0"):
         raise UserError(f"found {row['leaves']}, wanted 0: these rules name algorithms, no topology", key="leaves")
     algorithm = row["algorithm"].replace("_", "-")

@@ -13,6 +13,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_json
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import PROVENANCE, SAMPLES, files
+from commodel.measure.places import places
 from commodel.measure.process import end_on_termination
 from commodel.measure.starts import Rig, Start, starts_of
 from commodel.measure.sweep import Sweep, sweep
@@ -21,8 +22,8 @@ from commodel.plan.config import planned_platform
 from commodel.platforms import container
 from commodel.platforms.build import refuse_foreign
 from commodel.platforms.build import starter as starter_of
-from commodel.platforms.launchers import launcher
-from commodel.platforms.tools import ROOT
+from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.tools import workshop
 from commodel.records import Batch, Plan
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DONE, OwnAttempt
@@ -42,13 +43,14 @@ def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> in
     if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launching = launcher(platform.launcher)
-    starter = starter_of(launching.toolchain, launching.starters)
+    made = toolchain(platform)
+    starter = starter_of(made, launching.starters) if not platform.overlay or launching.in_job else ""
     if starter is None:
         raise UserError(
             f"no {' or '.join(launching.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
-    if launching.toolchain == "mpi" and not platform.image:
-        refuse_foreign(ROOT, starter, platform.slurm_mpi)
+    if made == "mpi" and not platform.image:
+        refuse_foreign(workshop(), starter, platform.slurm_mpi)
     names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
     rig = Rig(plan, platform, launching, starter, names, folder, passes)
     end_on_termination()
@@ -92,7 +94,9 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
         rig = replace(rig, inside=_inside(rig))
     _clean_up_dead_attempts(rig, attempt)
     before, marked = unmeasured.finished(folder)
-    starts = [start.without(before | marked) for start in starts_of(batch, work)]
+    starts = [
+        start.without(before | marked) for start in starts_of(batch, work, rig.platform.substrate, rig.how.simulated)
+    ]
     missing = [start for start in starts if start.rows]
     _note_beginning(rig, batch, attempt, bool(missing))
     in_time = _passes(Sweep(rig, attempt, _limit(rig), deadline), missing, batch.name, progress)
@@ -114,7 +118,7 @@ def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) 
         attempt.write()
     about = rig.folder / PROVENANCE
     if missing or not about.exists():
-        write_json(about, provenance(rig.plan, batch))
+        write_json(about, provenance(rig.plan, batch, places(rig)))
 
 
 def _summary(rig: Rig, name: str, measured: int, lacking: int, missing: bool) -> str:

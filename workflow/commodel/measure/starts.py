@@ -15,17 +15,21 @@ from platform import node as this_machine
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import WORK, pass_name
+from commodel.measure import kernels, overlay
 from commodel.models.probes import PLAYER, probe
 from commodel.patterns.build import schedule
-from commodel.patterns.layouts import place
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, place
+from commodel.patterns.operations import MPI, operation
 from commodel.patterns.playfile import write_play
+from commodel.patterns.written import is_written
 from commodel.platforms.build import programs
 from commodel.platforms.container import PROGRAMS
-from commodel.platforms.launchers import Job, Launcher
+from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.tools import ROOT
-from commodel.records import Batch, Case, Plan, Point, digest
+from commodel.platforms.tools import workshop
+from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
+
+FEW = 8  # nodes that the name of a file can list
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,10 @@ class Start:
 
     @property
     def name(self) -> str:
-        """Of its files. A layout that says more than name and numbers is told from others by its digest."""
-        on = "-on" + "+".join(map(str, self.where)) if self.where else ""
+        """Of its files. A layout that says more than name and numbers is told from others by its digest, and so are
+        many nodes."""
+        nodes = "+".join(map(str, self.where))
+        on = f"-on{nodes if len(self.where) <= FEW else digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
         plain = re.fullmatch(r"[0-9x]*", arguments)
         return f"{self.program}-{self.ranks}r-{layout}{arguments if plain else f'-{digest(arguments)}'}{on}"
@@ -51,6 +57,17 @@ class Start:
         """The platform's node of every rank."""
         nodes = (int(node) for node in place(self.layout, self.ranks))
         return tuple(self.where[node] for node in nodes) if self.where else tuple(nodes)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The cores that every rank keeps; empty where its layout says nothing of them."""
+        return tuple(map(int, cores_of(self.layout, self.ranks))) if keeps_cores(self.layout) else ()
+
+    @property
+    def drives(self) -> tuple[bool, ...]:
+        """Which ranks drive an accelerator; empty where its layout says nothing of them."""
+        kinds = kinds_of(self.layout, self.ranks) if keeps_cores(self.layout) else None
+        return tuple(kind == ACCELERATOR for kind in kinds) if kinds is not None else ()
 
     @property
     def ids(self) -> list[str]:
@@ -87,27 +104,48 @@ class Rig:
             return []
         return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
 
+    def argv(self, job: Job) -> list[str]:
+        """All ranks of a program with MPI, or an overlay's front-end alone."""
+        return front_end(self.how, job) if self.platform.overlay else self.how.argv(job)
+
     def log(self, start: Start) -> SafePath:
         return self.work / f"{start.name}.log"
 
 
-def starts_of(batch: Batch, work: AnyPath) -> Iterator[Start]:
+def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
     """What has to be started for a batch, whether it has been measured or not."""
+    if substrate != MPI:
+        yield from _of_overlay(batch, f"{substrate}-bench")
+        return
 
     def of_case(case: Case) -> tuple:
         return probe(case.probe).runs, case.ranks, case.layout, case.where
 
     def of_point(point: Point) -> tuple:
-        return point.ranks, point.layout
+        return point.ranks, point.layout, _program(point)
 
     for key, cases in groupby(sorted(batch.cases, key=of_case), key=of_case):
         yield Start(*key, tuple(_case_row(case, work) for case in cases))
-    for (ranks, layout), points in groupby(sorted(batch.points, key=of_point), key=of_point):
-        members = list(points)
-        if played := [_play_row(point, work) for point in members if point.priced]:
-            yield Start(PLAYER, ranks, layout, (), tuple(played))
-        if own := [_library_row(point) for point in members if not point.priced]:
-            yield Start("library", ranks, layout, (), tuple(own))
+    rows = {PLAYER: lambda point: _play_row(point, work), LIBRARY: _library_row}
+    for (ranks, layout, program), points in groupby(sorted(batch.points, key=of_point), key=of_point):
+        row = rows.get(program, lambda point: kernels.row(point, not simulated))
+        yield Start(program, ranks, layout, (), tuple(map(row, points)))
+
+
+def _program(point: Point) -> str:
+    if not point.priced:
+        return LIBRARY
+    return PLAYER if is_written(point.operation) else operation(point.operation).program or PLAYER
+
+
+def _of_overlay(batch: Batch, program: str) -> Iterator[Start]:
+    """One front-end for all that is in the same places, whatever it measures there."""
+
+    def place_of(member: Case | Point) -> tuple:
+        return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
+
+    for where, members in groupby(sorted([*batch.cases, *batch.points], key=place_of), key=place_of):
+        yield Start(program, *where, tuple(overlay.row(member) for member in members))
 
 
 def _case_row(case: Case, work: AnyPath) -> dict[str, object]:
@@ -115,23 +153,27 @@ def _case_row(case: Case, work: AnyPath) -> dict[str, object]:
 
 
 def _play_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
-    return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member}
+    waves = member.waves if isinstance(member, Point) else 1
+    return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member, "waves": waves}
 
 
 def _library_row(point: Point) -> dict[str, object]:
-    return {"id": point.id, "operation": point.operation, "bytes": point.bytes}
+    return {"id": point.id, "operation": point.operation, "bytes": point.bytes, "waves": point.waves}
 
 
 def prepare(rig: Rig, start: Start, number: int) -> Job:
     """What to run for one pass over the cases of a start, with all that it reads written out."""
     how, platform, work = rig.how, rig.platform, rig.work
-    rows = [_prepared(row) for row in start.rows]
+    rows = [_prepared(row, work) for row in start.rows]
+    if platform.overlay:
+        hosts = (rig.names[node] if rig.names else overlay.HERE for node in start.nodes)
+        rows = overlay.with_topologies(rows, work, hosts)
     with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     here = work.resolve()
-    folder = PROGRAMS if rig.inside else os.path.relpath(programs(ROOT, how.toolchain), here)
+    folder = PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
     job = Job(
         platform=platform,
         starter=rig.starter,
@@ -140,10 +182,17 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         arguments=_arguments(rig, start, number),
         nodes=start.nodes,
         names=rig.names,
+        kept=() if how.simulated else start.kept,
+        drives=start.drives,
         network=Path(os.path.relpath(platform.simgrid_file.resolve(), here)) if platform.simgrid_file else None,
         hostfile=Path(f"{start.name}.hosts"),
+        folder=here,
     )
+    if platform.overlay:
+        return job
     write_text(work / f"{start.name}.placement", job.placement)
+    if job.kept:
+        write_text(work / f"{start.name}.cores", job.cores)
     if how.hostfile:
         write_text(work / job.hostfile.name, job.hosts)
     return job
@@ -152,12 +201,13 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
 def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
     """A pass gets its share of the budgets, and an order of its own."""
     settings = rig.plan.measure
+    ranks = {"--placement": f"{start.name}.placement", "--sync": settings.sync}  # which an overlay's program has not
     arguments = {
         "--cases": f"{start.name}.cases",
         "--out": f"../{rig.pass_folder(number).name}",
         "--meta": f"../{start.name}.json",
-        "--placement": f"{start.name}.placement",
-        "--sync": settings.sync,
+        **({} if rig.platform.overlay else ranks),
+        **({"--cores": f"{start.name}.cores"} if start.kept and not rig.how.simulated else {}),
         "--precision": settings.precision,
         "--min-samples": settings.min_samples,
         "--max-samples": max(settings.max_samples // rig.passes, settings.min_samples),
@@ -169,8 +219,10 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
     return tuple(str(part) for pair in arguments.items() for part in pair)
 
 
-def _prepared(row: dict) -> dict:
-    """The row as the case file has it; the player's schedule is written out first."""
+def _prepared(row: dict, work: AnyPath) -> dict:
+    """The row as the case file has it; the player's schedule and a kernel's partition are written out first."""
+    if "partition" in row:
+        return kernels.with_partition(row, work)
     if "plays" not in row:
         return row
     member = row["plays"]
@@ -179,9 +231,10 @@ def _prepared(row: dict) -> dict:
         write_play(row["schedule"], pattern)
     else:
         pattern = schedule(member)
-        write_play(row["schedule"], pattern, OPERATIONS.get(member.operation), member.bytes)
+        write_play(row["schedule"], pattern, member.operation, member.bytes)
     return {
         "id": row["id"],
         "schedule": row["schedule"].name,
         "finish": "all" if pattern.root is None else pattern.root,
+        "waves": row["waves"],
     }

@@ -46,7 +46,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         this.attempt.starts_on(this.rig.hosts_of(left))
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
         settings = this.rig.how.settings(os.geteuid())
-        code, stopped = run(this.rig.how.argv(job), this.rig.log(start), watch, settings)
+        code, stopped = run(this.rig.argv(job), this.rig.log(start), watch, settings)
         case = watch.case if stopped == TIMEOUT else case_at(folder)
         if (
             stopped == TIMEOUT and case in left.ids

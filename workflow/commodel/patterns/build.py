@@ -11,12 +11,16 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm, over_tree
 from commodel.patterns.layouts import place
+from commodel.patterns.operations import parameters, parts
+from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import is_written, written
 from commodel.records import LIBRARY, Point
 
 TOGETHER = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
+WRITTEN = 1 << 16  # messages of rounds that repeat which are written out all the same: sizes are priced in stacks then
+SPARED = 8  # times less to go through: what makes up for no stacks where many draws are priced
 SIZE = ("bytes", "pattern")  # what of a point depends on its size
 WITHOUT_SIZE = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE))
 
@@ -44,6 +48,38 @@ def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
         yield members, Shape.of(points[members[0]], (points[number].bytes for number in members))
 
 
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Points of one shape that are the sum of schedules, each begun by all ranks at once. There may be thousands of
+    them: they are made one at a time."""
+
+    shape: Shape
+
+    @property
+    def sizes(self) -> int:
+        return len(self.shape.sizes)
+
+    def counted(self) -> Iterator[tuple[int, Schedule]]:
+        """How often each schedule is there, and its stack. One part's schedules differ in sizes only."""
+        for point, count in parted(self.shape.point):
+            build = builder(point)
+            yield count, stack([build(size) for size in self.shape.sizes])
+
+
+def parted(point: Point) -> list[tuple[Point, int]]:
+    """The points that a point is the sum of, and how often each is there; itself where it is no sum."""
+    if not point.priced or point.topology:
+        return [(point, 1)]
+    return [(replace(point, operation=name), count) for name, count in parts(point.operation, point.ranks)]
+
+
+def some_of(point: Point) -> list[tuple[Point, float]]:
+    """The first, the middle and the last of them, as if those were all."""
+    every = parted(point)
+    few = [every[number][0] for number in sorted({0, len(every) // 2, len(every) - 1})]
+    return [(part, sum(count for _, count in every) / len(few)) for part in few]
+
+
 def unplaced(point: Point, ranks: int | None = None) -> Point:
     """The point wherever its ranks sit, or with so many others: its messages are the same on all layouts."""
     return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
@@ -53,8 +89,23 @@ def schedule(point: Point) -> Schedule:
     return builder(point)(point.bytes)
 
 
-def builder(point: Point) -> Callable[[int], Schedule]:
-    """The schedule of a point as a function of the size: names are looked up and ranks placed once."""
+def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
+    """The schedule of a point as a function of the size: names are looked up and ranks placed once. `many`: it is for
+    many draws."""
+    describe = _described(point)
+
+    def build(size: int) -> Schedule:
+        pattern = describe(size)
+        if not isinstance(pattern, Long) or pattern.messages > WRITTEN:
+            return pattern
+        return pattern if many and SPARED * pattern.width <= pattern.messages else pattern.whole
+
+    return build
+
+
+def _described(point: Point) -> Callable[[int], Schedule]:
+    if point.measured_only:
+        raise UserError(f"'{point.operation}' is measured, not priced or drawn: no schedule says what it does")
     if not point.priced:
         raise UserError(f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not priced or drawn")
     if is_written(point.operation):
@@ -63,9 +114,10 @@ def builder(point: Point) -> Callable[[int], Schedule]:
         build = partial(over_tree(point.operation).build, tree(point.topology))
     else:
         entry, argument = algorithm(point.operation, point.algorithm)
+        named = parameters(point.operation, point.ranks)
 
         def build(bytes: int) -> Schedule:
-            return entry.build(point.ranks, bytes, argument)
+            return entry.build(point.ranks, bytes, argument, **named)
 
     if not point.layout:
         return build
@@ -79,6 +131,8 @@ def _as_written(operation: str, bytes: int) -> Schedule:
 
 def fan_in(pattern: Schedule) -> int:
     """The most messages that one rank receives in one step; 0 where none are sent."""
+    if isinstance(pattern, Long):
+        return max(1 if isinstance(part, Rounds) else fan_in(part) for part in pattern.parts)
     if not len(pattern.dst):
         return 0
     _, counts = np.unique(pattern.dst_wait * pattern.ranks + pattern.dst, return_counts=True)
@@ -92,6 +146,10 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     most = {}
     for numbers, shape in shapes([unplaced(point) for point in points]):
         build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
+        if len(several := parted(shape.point)) > 1:
+            most_of_all = max(fan_in(builder(part)(high)) for part, _ in several)
+            most |= dict.fromkeys((points[number].id for number in numbers), most_of_all)
+            continue
         known = {size: fan_in(build(size)) for size in {low, high}}
         if known[low] == known[high]:
             known = dict.fromkeys(shape.sizes, known[low])
@@ -102,22 +160,34 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     return most
 
 
-def stacked(points: Sequence[Point], together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
-    """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and a stack of schedules."""
+def stacked(
+    points: Sequence[Point], together: int = TOGETHER, many: bool = False
+) -> Iterator[tuple[list[int], Schedule | Sum]]:
+    """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and a stack of schedules;
+    `many` as of `builder`."""
     for numbers, shape in shapes(points):
-        for places, pattern in stacks(shape, together):
+        for places, pattern in stacks(shape, together, many):
             yield [numbers[place] for place in places], pattern
 
 
-def stacks(shape: Shape, together: int = TOGETHER) -> Iterator[tuple[list[int], Schedule]]:
+def stacks(shape: Shape, together: int = TOGETHER, many: bool = False) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
     The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
-    build = builder(shape.point)
+    if len(several := parted(shape.point)) > 1:
+        rows = builder(several[0][0])(shape.sizes[0]).messages
+        for first in range(0, len(shape.sizes), most := max(together // max(rows, 1), 1)):
+            some = shape.sizes[first : first + most]
+            yield list(range(first, first + len(some))), Sum(replace(shape, sizes=some))
+        return
+    build = builder(shape.point, many)
     waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
     last: Schedule | None = None  # of the last full stack, for the next of its structure
     cells = 0
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
+        if isinstance(pattern, Long):
+            yield [number], pattern
+            continue
         entry = next((entry for entry in reversed(waiting) if entry[0].alike(pattern)), None)
         if entry is None:
             entry = (last if last is not None and last.alike(pattern) else pattern), [], []

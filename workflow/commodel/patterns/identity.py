@@ -12,10 +12,11 @@ from functools import cache, partial
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.patterns import rectangles
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.build import builder
-from commodel.patterns.layouts import place
-from commodel.patterns.operations import OPERATIONS
+from commodel.patterns.layouts import CORE, cores_of, keeps_cores, kinds_of, place
+from commodel.patterns.operations import files_of, parts, ranks_of, results, sized
 from commodel.patterns.schedule import Runs, Schedule, whole_bytes
 from commodel.patterns.segments import DEFAULT_SEGMENT
 from commodel.patterns.trees.topologies import tree
@@ -39,24 +40,30 @@ def identified(points: Iterable[Point]) -> list[Point]:
     )
 
     def pattern(point: Point) -> str:
-        parts = [placement(point.layout, point.ranks)]
+        own = [placement(point.layout, point.ranks)]
         if is_written(point.operation):
-            parts.append(_digest([written(point.operation).content()]))
+            own.append(_digest([written(point.operation).content()]))
         elif point.priced:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
-            parts += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
-        return digest(parts)
+            own += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
+            own += [_digest(map(whole_bytes, rectangles.read(file).table)) for file in files_of(point.operation)]
+        elif point.topology:
+            own.append(_digest([whole_bytes(tree(point.topology).parent)]))
+        return digest(own)
 
     return [replace(point, pattern=pattern(point)) for point in points]
 
 
 def _placement(layout: str, ranks: int) -> str:
-    return _digest([whole_bytes(place(layout, ranks))])
+    parts = [place(layout, ranks)]
+    if keeps_cores(layout):
+        parts += [cores_of(layout, ranks), kinds_of(layout, ranks) == CORE]
+    return _digest(map(whole_bytes, parts))
 
 
 def _at_few_ranks(operation: str, algorithm: str, topology: str) -> str:
-    counts = RANKS if algorithm else (SMALL.nodes,)
+    counts = _counts(operation) if algorithm else (SMALL.nodes,)
     sizes = _sizes(operation, algorithm)
     return _digest(_content(operation, algorithm, ranks, size) for ranks in counts for size in sizes)
 
@@ -76,17 +83,23 @@ def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> 
 
 def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> str:
     """At the point's own size, or at the largest one whose segments are few enough to be looked at quickly."""
-    ranks = SIXTH if algorithm else SMALL.nodes
-    build, sizes = _builder(operation, algorithm, ranks), _sizes(operation, algorithm)
-    few, many = (len(build(bytes).src) for bytes in (sizes[0], sizes[-1]))
+    ranks = _counts(operation, (SIXTH,))[0] if algorithm else SMALL.nodes
+    build, sizes = _builder(_some_parts(operation, ranks)[0], algorithm, ranks), _sizes(operation, algorithm)
+    few, many = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
     if many > few:
         size = min(size, sizes[-1] * MOST_ROWS // many)
     return _digest([_content(operation, algorithm, ranks, size)])
 
 
+def _counts(operation: str, few: tuple[int, ...] = RANKS) -> tuple[int, ...]:
+    """A few numbers of ranks, or the only one that the operation's parameters leave."""
+    asked = ranks_of(operation)
+    return (asked,) if asked else few
+
+
 def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
     """Around the segment size, and many segments."""
-    if operation == "barrier":
+    if not sized(operation):
         return (0,)
     try:
         segment = parse_bytes(algorithm.partition(":")[2])
@@ -103,18 +116,26 @@ def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL)
 
 def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL) -> bytes:
     """All that the player is told of a schedule: messages and local work, whose end counts, what messages hold and what
-    must come of them."""
-    pattern = _builder(operation, algorithm, ranks, topology)(size)
-    return b"".join((pattern.content(), _data(pattern, operation, size)))
+    must come of them; of a sum of many parts how often each is there, and of some what is told."""
+    content = []
+    for part in _some_parts(operation, ranks):
+        pattern = _builder(part, algorithm, ranks, topology)(size)
+        content += [pattern.content(), _data(pattern, part, size)]
+    many = parts(operation, ranks)
+    return b"".join([*content, *([repr(many).encode()] if len(many) > 1 else [])])
+
+
+def _some_parts(operation: str, ranks: int) -> list[str]:
+    """The first, the middle and the last of what an operation is the sum of."""
+    names = [name for name, _ in parts(operation, ranks)]
+    return list(dict.fromkeys((names[0], names[len(names) // 2], names[-1])))
 
 
 def _data(pattern: Schedule, name: str, size: int) -> bytes:
     if pattern.holds is None:
         return b""
     runs: Runs = pattern.holds()
-    operation, wanted = OPERATIONS[name], []
-    if operation.reduces:
-        wanted = [operation.wants(rank, pattern.ranks, size) for rank in range(pattern.ranks)]
+    wanted = results(name, pattern.ranks, size)
     return b"".join(map(whole_bytes, (runs.row, runs.first, runs.length))) + repr(wanted).encode()
 
 

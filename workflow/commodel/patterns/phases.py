@@ -6,10 +6,12 @@ in a step adds it to what it has there; any other takes it in place of what it h
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 
 Holds = Callable[[], Runs]
@@ -96,9 +98,31 @@ def segmented(whole: Phase, sizes: np.ndarray, apart: int = 1, start: int = 0) -
     return phase(step, whole.src[row], whole.dst[row], bytes, lambda: (ends - sizes)[segment], combines=whole.combines)
 
 
-def sequence(ranks: int, *stages: Phase | tuple[Phase, ...], root: int | None = None) -> Schedule:
+Stage = Phase | Rounds | tuple[Phase, ...]
+
+
+def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     """The schedule of phases one after the other, or side by side where several are given as one. A rank goes on when
     its own part is done: nothing else separates them. What a combining phase brings is reduced where it arrives."""
+
+    def write() -> Schedule:
+        return _sequence(ranks, [_written(stage) if isinstance(stage, Rounds) else stage for stage in stages], root)
+
+    if not any(isinstance(stage, Rounds) for stage in stages):
+        return write()
+    parts: list[Schedule | Rounds] = []
+    for repeat, several in groupby(stages, lambda stage: isinstance(stage, Rounds)):
+        together = list(several)
+        parts += together if repeat else [_sequence(ranks, together, None)]
+    return Long(ranks, parts, root, write)
+
+
+def _written(rounds: Rounds) -> Phase:
+    step, source = every_step(rounds.count, rounds.ranks)
+    return phase(step, source, *rounds.sent(step, source), lambda: rounds.at(step, source), combines=rounds.combines)
+
+
+def _sequence(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None) -> Schedule:
     phases, start = [], 0
     for stage in stages:
         together = stage if isinstance(stage, tuple) else (stage,)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from commodel.files.paths import AnyPath
-from commodel.patterns.operations import Operation
+from commodel.patterns.operations import results
 from commodel.patterns.schedule import KINDS, Schedule
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def table(schedule: Schedule) -> pd.DataFrame:
     return pd.concat(frames).sort_values("step", kind="stable") if len(schedule.src) else frames[1]
 
 
-def write_play(path: AnyPath, schedule: Schedule, operation: Operation | None = None, size: int = 0) -> None:
+def write_play(path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0) -> None:
     """The table with what messages hold, as ADDRESS+LENGTH;…; and at the end, for an operation that combines, where the
-    exact result must be. Messages of no operation hold anything."""
+    exact result must be. What messages of no operation hold is not known."""
     import pandas as pd
 
     from commodel.files.tables import write_table
@@ -63,11 +63,11 @@ def _runs(schedule: Schedule) -> np.ndarray:
     return texts
 
 
-def _results(schedule: Schedule, operation: Operation | None, size: int, step: int) -> pd.DataFrame:
+def _results(schedule: Schedule, operation: str, size: int, step: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for rank in range(schedule.ranks if operation and operation.reduces and schedule.holds else 0):
-        for first, length in operation.wants(rank, schedule.ranks, size):
+    for rank, extents in enumerate(results(operation, schedule.ranks, size) if schedule.holds else ()):
+        for first, length in extents:
             rows.append((step, "", "result", rank, rank, "", "", length, 0.0, f"{first}+{length}"))
     return pd.DataFrame(rows, columns=PLAYED)

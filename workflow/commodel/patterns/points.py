@@ -8,15 +8,20 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.algorithms import algorithm, over_tree, own_spelling
-from commodel.patterns.layouts import Defaults, full, named, place
-from commodel.patterns.operations import operation
+from commodel.patterns.algorithms import algorithm, choices, over_tree, own_spelling
+from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place
+from commodel.patterns.layouts import ranks_of as layout_ranks
+from commodel.patterns.operations import FILE, MPI, OVERLAY, operation, parameters, parts, ranks_of, sized
+from commodel.patterns.operations import own_spelling as own_operation
+from commodel.patterns.substrates import on_substrate, unsaid
 from commodel.patterns.trees.topologies import own_spelling as own_tree
 from commodel.patterns.trees.topologies import tree
-from commodel.patterns.written import AS_WRITTEN, PREFIX, is_written, written
+from commodel.patterns.written import AS_WRITTEN, is_written, written
 from commodel.platforms.platform import Platform
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
+
+SMALLEST = 2  # ranks of a pattern
 
 
 @dataclass(frozen=True)
@@ -25,15 +30,28 @@ class Setting:
 
     name: str
     nodes: int
-    cores: int
+    cores: int  # of a node
     largest_message: int = (1 << 31) - 1
     spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
     hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known
+    substrate: str = ""  # what carries messages there; empty: nothing does, it is only priced
+    fewer_cores: tuple[tuple[str, int], ...] = ()  # of the nodes of types that have fewer
+    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # the group that each node is in, innermost level first
 
     @classmethod
     def of(cls, name: str, platform: Platform) -> "Setting":
-        return cls(name, platform.nodes, platform.cores, types=tuple(platform.types.items()), hosts=platform.node_names)
+        types, hosts = tuple(platform.types.items()), platform.node_names
+        return cls(
+            name,
+            platform.nodes,
+            platform.cores,
+            types=types,
+            hosts=hosts,
+            substrate=OVERLAY if platform.overlay else MPI,
+            fewer_cores=tuple(platform.fewer_cores.items()),
+            levels=tuple((name, tuple(column)) for name, column in platform.hierarchy.settings.items()),
+        )
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
         """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so
@@ -48,11 +66,11 @@ class Setting:
 
 def _ranks(combination: Mapping[str, object]) -> int:
     """The ranks of a combination, 0 where they are not known yet because something in it is wrong."""
-    topology = combination.get("topology")
-    if not topology:
-        return combination.get("ranks") or 0
+    name, topology = combination["operation"], combination.get("topology")
     try:
-        return tree(topology).nodes
+        if topology:
+            return tree(topology).nodes
+        return combination.get("ranks") or (0 if is_written(name) else ranks_of(name)) or 0
     except UserError:
         return 0
 
@@ -60,12 +78,17 @@ def _ranks(combination: Mapping[str, object]) -> int:
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     """One combination of the matrix, checked and with everything filled in that it leaves open. The key of a UserError
     says which axis it is about."""
+    combination = on_substrate(setting.substrate, combination)
     if is_written(combination["operation"]):
         return _written_point(setting, combination)
     with _about("operation"):
-        name = operation(combination["operation"])
+        name = own_operation(combination["operation"])
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
+    asked = ranks_of(name)
+    if asked and ranks not in (None, asked):
+        raise UserError(f"found {ranks}, but '{name}' has {asked} ranks; leave ranks out", key="ranks")
+    ranks = asked or ranks or (None if topology else _placed_ranks(combination))
     if topology:
         topology = own_tree(topology)
         with _about("topology"):
@@ -80,17 +103,17 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
-    if not 2 <= ranks <= MAX_COUNT:
-        raise UserError(f"found {ranks}, wanted 2 to {MAX_COUNT}", key="ranks")
+    if not SMALLEST <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks}, wanted {SMALLEST} to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
     placed = _placed(setting, combination, ranks, "topology" if topology else "ranks")
-    room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.cores}
-    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room)
+    room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.per_node, "waves": combination.get("waves", 1)}
+    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room, measured_only=unsaid(name))
 
 
 def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     """Of a pattern from a file, which says all but where its ranks sit. Its size is that of its largest message."""
-    name = f"{PREFIX}{combination['operation'].removeprefix(PREFIX).strip()}"
+    name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
             raise UserError(f"found {combination[key]}, wanted nothing: '{name}' says what is sent", key=key)
@@ -100,15 +123,20 @@ def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
     placed = _placed(setting, combination, pattern.ranks, "operation")
-    room = {"nodes": placed.nodes, "per_node": placed.cores}
+    room = {"nodes": placed.nodes, "per_node": placed.per_node, "waves": combination.get("waves", 1)}
     return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **room)
+
+
+def _placed_ranks(combination: Mapping[str, object]) -> int | None:
+    with _about("layout"):
+        return layout_ranks(combination.get("layout") or "block")
 
 
 def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> "Placed":
     with _about("layout"):
         placed = full_layout(setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node"))
-    if misfit := placed.misfit(setting):
-        raise UserError(f"{ranks} ranks as {misfit}", key=key)
+    if placed.misfit:
+        raise UserError(f"{ranks} ranks as {placed.misfit}", key=key)
     return placed
 
 
@@ -117,11 +145,12 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
     is a collective of the front end and the back ends, one rank more than there are leaves: it needs no inner nodes."""
     seen = set()
     for point in points:
-        if (point.group, point.layout) in seen or is_written(point.operation):
+        if (point.group, point.layout) in seen or is_written(point.operation) or not operation(point.operation).mpi:
             continue
         seen.add((point.group, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
         same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
+        same["waves"] = point.waves
         try:
             own = make_point(setting, same | {"algorithm": LIBRARY})
         except UserError:
@@ -131,7 +160,7 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
 
 def message_size(setting: Setting, operation: str, asked: int | None) -> int:
     """The bytes of a point where the matrix says `asked`."""
-    size = 0 if operation == "barrier" else asked
+    size = asked if is_written(operation) or sized(operation) else 0
     if size is None:
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
     if size > setting.largest_message:
@@ -153,9 +182,13 @@ def _about(key: str) -> Iterator[None]:
 def _own_algorithm(name: str, spec: str) -> str:
     """The algorithm as it is called here."""
     if spec == LIBRARY:
+        if not operation(name).mpi:
+            raise UserError(f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(choices(name))}")
         return spec
     entry, argument = algorithm(name, spec)
-    entry.build(2, 1, argument)  # an argument that cannot be read is found now
+    ranks = ranks_of(name) or SMALLEST
+    part = parts(name, ranks)[0][0]
+    entry.build(ranks, 1, argument, **parameters(part, ranks))  # an argument that cannot be read is found now
     return own_spelling(name, spec)
 
 
@@ -163,24 +196,19 @@ def _own_algorithm(name: str, spec: str) -> str:
 def _tree_facts(name: str, spec: str) -> tuple[int, int]:
     """Nodes and leaves of a tree that the operation can run over."""
     topology = tree(spec)
-    over_tree(name)
+    if not unsaid(name):
+        over_tree(name)
     return topology.nodes, topology.leaves
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A full layout, and the room that it needs."""
+    """A full layout, and the room that it takes."""
 
     layout: str
     nodes: int  # up to the last that it uses
-    cores: int  # of a node
-
-    def misfit(self, setting: Setting) -> str:
-        """Why it does not fit the platform, or nothing."""
-        if self.cores <= setting.cores and self.nodes <= setting.nodes:
-            return ""
-        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
-        return f"{self.layout} need {self.nodes} nodes of {self.cores} cores; {room}"
+    per_node: int  # ranks that it puts on a node, at most
+    misfit: str  # why it does not fit the platform, or nothing
 
 
 @lru_cache(maxsize=65536)
@@ -188,8 +216,26 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
     as spreads them over all nodes."""
     per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
-    layout = full(spec, Defaults(per_node, setting.types, setting.hosts), asked)
+    defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
+    layout = full(spec, defaults, asked)
     node = place(layout, ranks)
     entry, arguments = named(layout)
-    cores = entry.per_node(arguments) if entry.per_node else int(np.unique(node, return_counts=True)[1].max())
-    return Placed(layout, int(node.max()) + 1, cores)
+    used, held = np.unique(node, return_counts=True)
+    per_node = entry.per_node(arguments) if entry.per_node else int(held.max())
+    return Placed(layout, int(node.max()) + 1, per_node, _misfit(setting, defaults, layout, used, held, per_node))
+
+
+def _misfit(
+    setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, held: np.ndarray, per_node: int
+) -> str:
+    """How many cores processes keep that have several, `full` has looked at."""
+    if setting.substrate == OVERLAY and keeps_cores(layout):
+        return f"{layout} keep cores, which processes of an overlay network do not"
+    nodes = int(used[-1]) + 1
+    if per_node > setting.cores or nodes > setting.nodes:
+        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        return f"{layout} need {nodes} nodes of {per_node} cores; {room}"
+    for node, ranks in zip(used, held, strict=True) if setting.fewer_cores else ():
+        if ranks > (cores := defaults.cores(int(node))):
+            return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"
+    return ""

@@ -3,11 +3,13 @@
 `ends` has one entry more than there are blocks: block i lies from ends[i] to ends[i + 1].
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from commodel.patterns.phases import Phase, every_step, phase, segmented
+from commodel.patterns.phases import Phase, phase, segmented
+from commodel.patterns.repeated import Rounds
 from commodel.patterns.segments import segment_sizes, share
 from commodel.patterns.trees.tree import Tree
 
@@ -135,13 +137,45 @@ def up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
     return phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
 
 
-def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Phase:
-    """P − 1 steps around the ring: in step s rank r passes on block r − s + ahead; or of every block only one of so
+def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
+    """P − 1 rounds around the ring: in round s rank r passes on block r − s + ahead; or of every block only one of so
     many parts, which divide it as evenly as can be."""
     ranks = len(ends) - 1
-    step, source = every_step(ranks - 1, ranks)
-    block = (source - step + ahead) % ranks
     least, larger = np.divmod(np.diff(ends), parts)
     first = ends[:-1] + part * least + np.minimum(part, larger)
-    sizes = least + (part < larger)
-    return phase(step, source, (source + 1) % ranks, sizes[block], lambda: first[block], combines=combines)
+
+    def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return (source - number + ahead) % ranks
+
+    return Rounds(
+        ranks,
+        ranks - 1,
+        lambda number, source: (source + 1) % ranks,
+        block,
+        least + (part < larger),
+        lambda number, source: first[block(number, source)],
+        combines=combines,
+        follows=True,
+    )
+
+
+def pairwise(
+    sizes: np.ndarray, at: Callable[[np.ndarray, np.ndarray], np.ndarray], *, combines: bool = False
+) -> Rounds:
+    """P − 1 rounds: in round s rank r sends the rank t = r + s + 1 what is meant for it, `sizes[t]` bytes from address
+    `at(r, t)` on."""
+    ranks = len(sizes)
+
+    def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return (source + number + 1) % ranks
+
+    return Rounds(
+        ranks,
+        ranks - 1,
+        to,
+        to,
+        sizes,
+        lambda number, source: at(source, to(number, source)),
+        combines=combines,
+        repeats=False,
+    )

@@ -61,7 +61,7 @@ class Work:
 
     def in_order(self) -> "Work":
         order = _in_order(self.step)
-        return Work(*(column[order] for column in self.columns))
+        return Work(*(column[..., order] for column in self.columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +143,43 @@ class Schedule:
     def channel(self) -> np.ndarray:
         """Which way each message takes, by where its ranks sit."""
         return np.where(self.node[self.src] == self.node[self.dst], MEMORY, NETWORK)
+
+    @cached_property
+    def parts(self) -> tuple:
+        """Itself, or where rounds repeat (see `repeated`) what is done one after the other."""
+        return (self,)
+
+    @property
+    def whole(self) -> "Schedule":
+        """The same with all of its columns."""
+        return self
+
+    @property
+    def messages(self) -> int:
+        return len(self.src)
+
+    @property
+    def sizes(self) -> int:
+        """Of a stack."""
+        return len(self.bytes)
+
+    @property
+    def width(self) -> int:
+        """Numbers that a price goes through for one draw at one size."""
+        return self.bytes.shape[-1]
+
+    @property
+    def reduces(self) -> bool:
+        return bool(self.work.bytes.any())
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest message, at each size of a stack."""
+        return self.bytes.max(axis=-1, initial=0)
+
+    def extremes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest message at each size of a stack."""
+        return self.bytes.min(axis=(1, 2)), self.bytes.max(axis=(1, 2))
 
     @property
     def src_wait(self) -> np.ndarray:

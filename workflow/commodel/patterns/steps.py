@@ -22,6 +22,7 @@ class Step:
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
         self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # of the taken ones
         self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
+        self.workers = Groups(schedule.work.rank[work])
         self.openers = schedule.dst[self.opened] if ends else self.dst
 
 

@@ -20,9 +20,10 @@ def batches(
     samples: the platform, how they are measured, and the programs."""
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
-    stamp = digest([platform.digest, sampling, experiment.seed, native_digest()], 8)
-    durations = Durations(platform.launcher, measure)
-    site = Site(platform.nodes, platform.cores, dict(platform.types), platform.simulated)
+    stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
+    durations = Durations(platform.launcher, measure, platform.overlay)
+    types, fewer = dict(platform.types), dict(platform.fewer_cores)
+    site = Site(platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy)
     sizes = list(experiment.probe_bytes)
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:

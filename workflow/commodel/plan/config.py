@@ -19,7 +19,7 @@ from commodel.files import yaml as yamltext
 from commodel.files.project import check_inside
 from commodel.files.typed import first_mistake
 from commodel.files.yaml import Document
-from commodel.plan.experiments import Block, Experiment
+from commodel.plan.experiments import PARAMETERS, Block, Experiment
 from commodel.platforms.container import Image, image_digest
 from commodel.platforms.network import read_network
 from commodel.platforms.platform import Platform
@@ -50,8 +50,12 @@ def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
     tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
     for path, table in tables.items():
         yield from (((*path, name), spec) for name in FILES for spec in table.get(name, ()))
+        named = ((name.removeprefix(PARAMETERS), values) for name, values in table.items() if PARAMETERS in name)
+        yield from (((*path, "parameters", name), f":{name}={value}") for name, values in named for value in values)
     for index, entry in enumerate(block.include):
         yield from ((("include", index, name), getattr(entry, name)) for name in FILES)
+        parameters = entry.parameters.items()
+        yield from ((("include", index, "parameters", name), f":{name}={value}") for name, value in parameters)
 
 
 def load_platform(file: str | Path) -> Platform:
@@ -112,14 +116,18 @@ def _validated(model: type[Model], document: Document) -> Model:
 
 def find(kind: str, name: str, root: str | Path = ".") -> Path:
     """The file of an `experiment` or `platform`: by its name in params/, or by an explicit path."""
-    if "/" in name or name.endswith((".yaml", ".yml")):
+    if "/" in name or name.endswith((".yaml", ".yml", ".xlsx")):
         if not Path(name).is_file():
             raise UserError("no such file", file=name)
         return Path(name)
     folder = Path(root) / "params" / f"{kind}s"
     known = {file.stem: file for file in folder.glob("*.yaml")}
+    if not known:
+        raise UserError(
+            f"no {kind}s in {folder}: this is no project; commodel init DIR makes one, commodel -C DIR is in one"
+        )
     if name not in known:
-        raise UserError(f"unknown {kind} '{name}'; {suggest(name, known)}" if known else f"no {kind}s in {folder}")
+        raise UserError(f"unknown {kind} '{name}'; {suggest(name, known)}")
     return known[name]
 
 

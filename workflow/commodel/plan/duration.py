@@ -5,9 +5,13 @@ A measurement's is from the platform's size; what follows it costs a core so muc
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from commodel.errors import UserError
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import Shape, builder, unplaced
+from commodel.patterns.build import Shape, builder, some_of, unplaced
+from commodel.patterns.operations import operation, parameters, parts, ranks_of
+from commodel.patterns.written import is_written
 from commodel.platforms.launchers import launcher
 from commodel.price.model import Model
 from commodel.records import Case, Measure, Plan, Point
@@ -16,10 +20,15 @@ START = 2.0  # seconds to start a batch: the driver and its programs
 UNSURE = 3.0  # an estimate may be off by so much
 SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
 SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
+OF_KERNEL = 4.0  # times as much: all ranks meet before each iteration, and the first pass looks at what arrives
 LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 ENDS = (0, 1 << 20)  # bytes that shapes are priced at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
+GUESS["overlay"] = 1e-4, 1e9
+RATE = 2e9  # additions and multiplications a second of a process that computes
+STENCIL = 8  # of them for a cell of the wave
+NETWORK = 0.2  # seconds in each pass for the network of a case on an overlay: to come up, to be checked, to end
 
 # Seconds of one core, seen with 18 families, 179 points and 316 probe cases: most is the start of Python in each job.
 JOB = 2.5
@@ -39,10 +48,11 @@ def of_analysis(plan: Plan) -> float:
 class Durations:
     """Estimates for platforms of one launcher. Shapes are priced once, at two sizes; others lie on the line between."""
 
-    def __init__(self, launched_by: str, measure: Measure):
+    def __init__(self, launched_by: str, measure: Measure, overlay: bool = False):
         self.simulated = launcher(launched_by).simulated
         self.measure = measure
-        self.guess = latency, bandwidth = GUESS[launched_by]
+        self.network = NETWORK * measure.passes if overlay else 0.0
+        self.guess = latency, bandwidth = GUESS["overlay" if overlay else launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
         self.lines: dict[Shape, tuple[tuple[float, float], ...]] = {}
@@ -50,16 +60,16 @@ class Durations:
 
     def of_points(self, points: Iterable[Point], most: bool = False) -> float:
         """What a calm machine takes; with `most`, what a time limit should leave room for."""
-        return START + sum(self._of_samples(*self._once(point), most) for point in points)
+        return START + sum(self.network + self._of_samples(*self._once(point), most) for point in points)
 
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
-        return START + sum(self._of_samples(1e-4, 2 * case.ranks, most) for case in cases)
+        return START + sum(self.network + self._of_samples(1e-4, 2 * case.ranks, most) for case in cases)
 
     def _of_samples(self, seconds: float, messages: float, most: bool) -> float:
         """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
         settings = self.measure
         if self.simulated:
-            about = messages * SIMULATED_MESSAGE * (settings.min_samples + settings.warmup)
+            about = messages * SIMULATED_MESSAGE * (settings.min_samples + max(settings.warmup, 1))
             return UNSURE * about if most else about
         samples = min(3 * settings.min_samples, settings.max_samples)
         around = seconds * settings.warmup + 1e-3
@@ -68,16 +78,30 @@ class Durations:
         return max(UNSURE * about, noisy) if most else about
 
     def _once(self, point: Point) -> tuple[float, float]:
-        """Seconds and messages of one run of a point. Ranks are rounded up, so that there are few shapes to price."""
+        """Seconds and messages of one sample of a point, its waves as if each waited for the last. Ranks are rounded
+        up, so that there are few shapes to price."""
         if not point.priced:
-            return self._unknown(point)
-        ranks = point.ranks if point.topology else min(1 << (point.ranks - 1).bit_length(), LARGEST)
+            return tuple(point.waves * number for number in self._unknown(point))
+        fixed = point.topology or ranks_of(point.operation)
+        ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), LARGEST)
         shape = Shape.of(unplaced(point, ranks), ENDS)
         if shape not in self.lines:
             self.lines[shape] = self._price(shape)
         (low, messages), (high, more_messages) = self.lines[shape]
-        part, scale = point.bytes / ENDS[1], max(point.ranks / ranks, 1)
-        return scale * (low + (high - low) * part), scale * (messages + (more_messages - messages) * part)
+        part, scale = point.bytes / ENDS[1], max(point.ranks / ranks, 1) * point.waves
+        seconds = scale * (low + (high - low) * part) + self._computing(point)
+        messages = scale * (messages + (more_messages - messages) * part)
+        return seconds, messages * (OF_KERNEL if _is_kernel(point) else 1.0)
+
+    def _computing(self, point: Point) -> float:
+        """Of a kernel, for the largest of its rectangles, in all iterations of a sample."""
+        if self.simulated or not _is_kernel(point):
+            return 0.0
+        area = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks)).area.max()
+        iterations = sum(count for _, count in parts(point.operation, point.ranks))
+        numbers = point.bytes / 8  # of a block; a product of two blocks multiplies and adds their sides' times
+        of_unit = 2 * numbers**1.5 if operation(point.operation).program == "summa" else STENCIL
+        return float(area) * iterations * of_unit / RATE
 
     def _unknown(self, point: Point) -> tuple[float, float]:
         """Of the library: log2 P steps, each with as much as a rank ends with; everyone with everyone for alltoall."""
@@ -89,12 +113,18 @@ class Durations:
 
     def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
         """Seconds and messages at each of its sizes."""
-        build, prices = builder(shape.point), []
-        for size in shape.sizes:
-            pattern = build(size)
-            self.built += len(pattern.src)
-            if self.built > MOST_BUILT:
-                limit = f"{MOST_BUILT:,} messages: too many to plan"
-                raise UserError(f"the patterns of this experiment have more than {limit}")
-            prices.append((float(self.model.cost(pattern)[0]), len(pattern.src)))
-        return tuple(prices)
+        prices = np.zeros((len(shape.sizes), 2))
+        for part, count in some_of(shape.point):
+            build = builder(part)
+            for size, price in zip(shape.sizes, prices, strict=True):
+                pattern = build(size)
+                self.built += pattern.messages
+                if self.built > MOST_BUILT:
+                    limit = f"{MOST_BUILT:,} messages: too many to plan"
+                    raise UserError(f"the patterns of this experiment have more than {limit}")
+                price += count * self.model.cost(pattern)[0], count * pattern.messages
+        return tuple(map(tuple, prices.tolist()))
+
+
+def _is_kernel(point: Point) -> bool:
+    return not is_written(point.operation) and operation(point.operation).tiles is not None

@@ -10,10 +10,12 @@ from pydantic import Field, WrapValidator, model_validator
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import expressions, fields
-from commodel.files.fields import NAME, RANKS, SIZE, SPEC, WORD, Part, axis, count, kind, quantity, refused
+from commodel.files.fields import NAME, PARAMETER, RANKS, SIZE, SPEC, WORD, Part, axis, count, kind, quantity, refused
 from commodel.units import shown
 
-AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes")
+AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
+WAVES = count(1, units.MAX_WAVES)
+PARAMETERS = "parameters."  # before the name of an axis that is a parameter of the operation
 
 
 class Measure(Part):
@@ -63,12 +65,17 @@ class Axes(Part):
     nodes: axis(RANKS, units.parse_count) = Field((), description="nodes that the ranks are spread over")
     ranks_per_node: axis(RANKS, units.parse_count) = Field((), description="MPI ranks on each node")
     bytes: axis(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
+    waves: axis(WAVES, units.parse_waves) = Field((), description="how many times in a row, without waiting between")
+    parameters: dict[WORD, axis(PARAMETER)] = Field({}, description="of the operation, by name: {grid: [4x2, 8x1]}")
 
 
 def _in_written_order(value: Any, handler) -> dict[str, tuple]:
-    """Only the axes that the file has, in its order: the first one varies slowest."""
-    axes = handler(value)
-    return {name: getattr(axes, name) for name in value}
+    """Only the axes that the file has, in its order: the first one varies slowest. The names of parameters say so."""
+    axes, table = handler(value), {}
+    for name in value:
+        values = getattr(axes, name)
+        table |= {PARAMETERS + key: given for key, given in values.items()} if name == "parameters" else {name: values}
+    return table
 
 
 AxisTable = Annotated[Axes, WrapValidator(_in_written_order)]
@@ -83,6 +90,8 @@ class Combination(Part):
     nodes: RANKS = Field(None, description="nodes that the ranks are spread over")
     ranks_per_node: RANKS = Field(None, description="MPI ranks on each node")
     bytes: SIZE = Field(None, description="message size, such as 4096 or 64KiB")
+    waves: WAVES = Field(1, description="how many times in a row, without waiting between")
+    parameters: dict[WORD, PARAMETER] = Field({}, description="of the operation, by name: {grid: 4x2}")
 
     @model_validator(mode="after")
     def _one_way(self):
@@ -137,7 +146,9 @@ class Experiment(Part):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="stem of a file in params/platforms")
     families: fields.names_or("all") = Field("all", description="model families to fit and compare")
-    probes: fields.names_or("auto") = Field("auto", description="micro-benchmarks; auto: those that the families need")
+    probes: fields.names_or("auto") = Field(
+        "auto", description="micro-benchmarks; auto, also in a list: those that the families need"
+    )
     seed: count(0, 2**63 - 1) = Field(1, description="of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
     batch: Batching = Field(default_factory=Batching, description="what runs in one job")
@@ -147,6 +158,7 @@ class Experiment(Part):
     library: fields.FLAG = Field(
         True, description="measure the MPI library's own collective beside every group of alternatives"
     )
+    paper: NAME | None = Field(None, description="the paper whose figures and tables the report rebuilds beside ours")
     matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
 
     def block_platform(self, block: Block) -> str:

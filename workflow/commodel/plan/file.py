@@ -19,6 +19,13 @@ def load_plan(path: AnyPath) -> Plan:
     plan = read_json_record(FORM, path)
     for key, complaint in _contradictions(plan):
         raise UserError(complaint, file=path, key=key)
+    if plan.paper:
+        from commodel.price.papers import paper  # families take longer to load than most verbs to run
+
+        try:
+            paper(plan.paper)
+        except UserError as error:
+            raise UserError(error.message, file=path, key="paper") from None
     try:
         for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
             check_inside(spec)

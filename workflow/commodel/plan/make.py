@@ -8,6 +8,7 @@ from pathlib import Path
 from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE, write_text
+from commodel.files.kept import keep
 from commodel.files.paths import SafePath
 from commodel.files.results import Results
 from commodel.files.text import read_text
@@ -18,12 +19,14 @@ from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.batches import batches
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.experiments import Block, Experiment
+from commodel.plan.keeping import files_of, received, root_of
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.platforms.build import programs
-from commodel.platforms.launchers import Launcher, launcher
+from commodel.platforms.launchers import Launcher, launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
-from commodel.platforms.tools import ROOT
+from commodel.platforms.tools import workshop
+from commodel.price.papers import paper
 from commodel.records import Measure, Plan, PlannedPlatform, Point
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
@@ -32,8 +35,15 @@ MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
     """The plan of an experiment; `only` keeps the part that runs on one platform."""
     path = find("experiment", name, root)
+    with received(path):
+        return _plan(path, root, only)
+
+
+def _plan(path: Path, root: Path, only: str | None) -> Plan:
     experiment = load_experiment(path)
     families = _families(experiment)
+    if experiment.paper:
+        _at(experiment, ("paper",), paper, experiment.paper)
     platforms: dict[str, Platform] = {}
     for block in experiment.matrix:
         wanted = experiment.block_platform(block)
@@ -47,10 +57,12 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
     if not points:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
-        for name, platform in platforms.items():
+        for name, platform in ((name, platform) for name, platform in platforms.items() if not platform.overlay):
             points += library_beside(Setting.of(name, platform), _on(name, points))
     points = identified(dict.fromkeys(points))
-    probes = _probes(experiment, families)
+    overlays = sorted({platform.overlay for platform in platforms.values()})
+    needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
+    probes = _probes(experiment, families, needed)
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
         experiment=path.stem,
@@ -58,27 +70,33 @@ def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
         digest=experiment.digest,
         seed=experiment.seed,
         families=tuple(families),
-        probes={probe: tuple(name for name in families if probe in family(name).probes) for probe in probes},
+        probes={probe: tuple(name for name in families if probe in needed[name]) for probe in probes},
         measure=measure,
-        platforms={
-            name: PlannedPlatform(
-                title=platform.title or name,
-                launcher=platform.launcher,
-                simulated=platform.simulated,
-                digest=platform.digest,
-                nodes=platform.nodes,
-                cores=platform.cores,
-                types=dict(platform.types),
-                container=platform.image.as_json() if platform.image else {},
-            )
-            for name, platform in platforms.items()
-        },
+        platforms={name: planned(name, platform) for name, platform in platforms.items()},
         batches=tuple(
             batch
             for name, platform in platforms.items()
             for batch in batches(name, platform, experiment, _on(name, points), probes, measure)
         ),
         version=__version__,
+        paper=experiment.paper or "",
+        files=files_of(points, experiment.paper or ""),
+    )
+
+
+def planned(name: str, platform: Platform) -> PlannedPlatform:
+    """What a plan says of a platform."""
+    return PlannedPlatform(
+        title=platform.title or name,
+        launcher=platform.launcher,
+        substrate=platform.substrate,
+        simulated=platform.simulated,
+        digest=platform.digest,
+        nodes=platform.nodes,
+        cores=platform.cores,
+        types=dict(platform.types),
+        levels={level: tuple(column) for level, column in platform.hierarchy.settings.items()},
+        container=platform.image.as_json() if platform.image else {},
     )
 
 
@@ -112,16 +130,19 @@ def _families(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(experiment.families))
 
 
-def _probes(experiment: Experiment, families: list[str]) -> list[str]:
-    """`auto` is the union of what the families need; each is measured once."""
+def _probes(experiment: Experiment, families: list[str], needed: dict[str, list[str]]) -> list[str]:
+    """`auto`, alone or in a list, is the union of what the families need; each is measured once."""
+    auto = [name for entry in families for name in needed[entry]]
     if experiment.probes == "auto":
-        return list(dict.fromkeys(name for entry in families for name in family(entry).probes))
-    for index, name in enumerate(experiment.probes):
+        return list(dict.fromkeys(auto))
+    named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
+    for index, name in named.items():
         _at(experiment, ("probes", index), probe, name)
+    wanted = dict.fromkeys([*(auto if "auto" in experiment.probes else ()), *named.values()])
     for entry in families:
-        if missing := set(family(entry).probes) - set(experiment.probes):
+        if missing := set(needed[entry]) - set(wanted):
             raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")
-    return list(dict.fromkeys(experiment.probes))
+    return list(wanted)
 
 
 def _at(experiment: Experiment, path: tuple, check, *arguments):
@@ -159,8 +180,12 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
             write_text(path, text)
-    for path in set(results.inputs()) - set(files):
-        path.unlink()  # of a platform that the experiment no longer has
+    copies = {name: file for name, file in plan.files.items() if file.copy}
+    with received(find("experiment", name, root)):
+        for called, file in copies.items():
+            keep(called, file, results, root_of(file))
+    for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
+        path.unlink()  # of a platform, or a file, that the experiment no longer has
 
 
 def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
@@ -186,4 +211,4 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 def programs_of(plan: Plan, batch: str) -> str:
     """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
-    return str(platform.image.file if platform.image else programs(ROOT, launcher_of(plan, batch).toolchain) / "built")
+    return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")

@@ -9,14 +9,13 @@ from itertools import chain, product
 
 from commodel.errors import UserError
 from commodel.files import expressions
-from commodel.plan.experiments import AXES, Block, Experiment
+from commodel.plan.experiments import AXES, PARAMETERS, Block, Experiment
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
 MAX_TESTS = 50_000_000  # of a combination against an exclusion
 MAX_TOPOLOGIES = 1000  # different ones; each is built before anything is measured
-BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "") | dict.fromkeys(
-    ("ranks", "nodes", "ranks_per_node", "bytes")
-)
+BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
+BLANK |= dict.fromkeys(("ranks", "nodes", "ranks_per_node", "bytes")) | {"waves": 1}
 
 Values = dict[str, str | int]
 Path = tuple[str | int, ...]
@@ -30,7 +29,17 @@ def combinations(block: Block) -> Iterator[tuple[Values, Path]]:
         if not (filters and _excluded(block, filters, BLANK | combination)):
             yield combination, path
     for index, entry in enumerate(block.include):
-        yield _with_ranks(entry.model_dump(exclude_unset=True)), (*path, "include", index)
+        values = entry.model_dump(exclude_unset=True)
+        values |= {PARAMETERS + name: value for name, value in values.pop("parameters", {}).items()}
+        yield _with_ranks(_with_parameters(values)), (*path, "include", index)
+
+
+def every(block: Block) -> Iterator[tuple[Values, bool]]:
+    """Every combination, and whether it is kept."""
+    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    for combination in _product(block):
+        yield combination, not _excluded(block, filters, BLANK | combination)
+    yield from ((combination, True) for combination, path in combinations(block) if path != block.path)
 
 
 def check_size(experiment: Experiment) -> None:
@@ -63,8 +72,19 @@ def _product(block: Block) -> Iterator[Values]:
     columns += [list(zip(*table.values(), strict=True)) for table in block.zips.values()]
     derived = "ranks" not in names and "nodes" in names and "ranks_per_node" in names
     for rows in product(*columns):
-        combination = dict(zip(names, chain.from_iterable(rows), strict=True))
+        combination = _with_parameters(dict(zip(names, chain.from_iterable(rows), strict=True)))
         yield _with_ranks(combination) if derived else combination
+
+
+def _with_parameters(values: Values) -> Values:
+    """The operation's parameters behind its name, as they are written everywhere else."""
+    named = [
+        f":{name.removeprefix(PARAMETERS)}={value}" for name, value in values.items() if name.startswith(PARAMETERS)
+    ]
+    if not named:
+        return values
+    rest = {name: value for name, value in values.items() if not name.startswith(PARAMETERS)}
+    return rest | {"operation": "".join([rest["operation"], *named])}
 
 
 def _with_ranks(combination: Values) -> Values:

@@ -8,10 +8,13 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.build import Shape, schedule, unplaced
+from commodel.patterns.build import Shape, schedule, some_of, unplaced
+from commodel.patterns.operations import ranks_of
 from commodel.patterns.points import Setting, make_point, message_size
+from commodel.patterns.written import is_written
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, combinations, place_of
+from commodel.price.waves import FEW, MANY
 from commodel.records import Point
 
 SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from
@@ -31,12 +34,12 @@ def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
             names = tuple(combination.items())
             try:
                 if names not in known:
-                    known[names] = replace(make_point(room, combination | {"bytes": asked}), bytes=0)
+                    known[names] = make_point(room, combination | {"bytes": asked})
                 point = known[names]
-                size = message_size(room, point.operation, asked)
+                size = point.bytes if is_written(point.operation) else message_size(room, point.operation, asked)
             except UserError as error:
                 raise experiment.error(place_of(block, path, error.key), error.found) from None
-            sizes.setdefault(point, {})[size] = None
+            sizes.setdefault(replace(point, bytes=0), {})[size] = None
     if not sizes:
         raise experiment.error(("matrix",), "no point is left to price")
     return [Shape(point, tuple(asked)) for point, asked in sizes.items()]
@@ -55,7 +58,8 @@ def weight(shape: Shape) -> float:
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
-    return len(shape.sizes) * (BUILDING + messages) + STEPPING * steps
+    times = 1 if shape.point.waves == 1 else 1 + FEW + MANY  # a period is the difference of prices
+    return len(shape.sizes) * (BUILDING + messages * times) + STEPPING * steps * times
 
 
 @lru_cache(maxsize=65536)
@@ -63,6 +67,8 @@ def _extent(point: Point) -> tuple[float, float]:
     """Messages and steps. An algorithm's grow with its ranks as they do between two small numbers of them."""
     if point.topology:
         return point.ranks - 1.0, 1.0
+    if ranks_of(point.operation):
+        return _counted(point)
     small = [_counted(unplaced(point, min(ranks, point.ranks))) for ranks in SAMPLED]
     if point.ranks <= SAMPLED[1]:
         return small[1]
@@ -73,7 +79,8 @@ def _extent(point: Point) -> tuple[float, float]:
 @lru_cache(maxsize=65536)
 def _counted(point: Point) -> tuple[float, float]:
     try:
-        pattern = schedule(point)
+        several = [(schedule(part), count) for part, count in some_of(point)]
     except UserError:  # it will be said where it is priced
         return float(point.ranks), 1.0
-    return max(len(pattern.src), 1.0), max(len(np.unique(pattern.step)), 1.0)
+    messages = sum(count * pattern.messages for pattern, count in several)
+    return max(messages, 1.0), max(sum(count * len(np.unique(pattern.step)) for pattern, count in several), 1.0)

@@ -1,13 +1,16 @@
 """A plan as rows for people: batches, points, and what it will cost to run."""
 
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import xlsxwriter
 
 from commodel.files.atomic import whole
+from commodel.files.kept import MOST
 from commodel.plan.duration import of_analysis
 from commodel.records import Plan
-from commodel.units import format_seconds
+from commodel.units import format_bytes, format_seconds
 
 
 def batch_rows(plan: Plan) -> list[dict[str, object]]:
@@ -27,7 +30,8 @@ def batch_rows(plan: Plan) -> list[dict[str, object]]:
 
 
 def point_rows(plan: Plan) -> list[dict[str, object]]:
-    names = ("platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes")
+    names = ["platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes"]
+    names += ["waves"] if any(point.waves > 1 for point in plan.points) else []
     return [
         {"id": point.id, **{name: getattr(point, name) for name in names}, "batch": batch.name}
         for batch in plan.batches
@@ -50,6 +54,10 @@ def totals(plan: Plan) -> list[str]:
         f"then to fit, price and report: roughly {format_seconds(of_analysis(plan))} of one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
+    for name, file in plan.files.items():
+        if not file.copy:
+            what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
+            lines.append(f"{what} (limit {format_bytes(MOST)}): keep the file to price or play it again")
     lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]
     for platform in plan.platforms:
         measured = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
@@ -59,11 +67,14 @@ def totals(plan: Plan) -> list[str]:
     return lines
 
 
-def write_plan_workbook(plan: Plan, path: Path) -> None:
-    """Points and batches as two filtered sheets."""
+def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
+    """Points and batches as two filtered sheets, behind those that may be edited."""
     with whole(path) as stream:
         options = {"strings_to_formulas": False, "strings_to_urls": False}
         with xlsxwriter.Workbook(stream, options) as book:
+            book.set_properties({"created": datetime(2000, 1, 1)})  # a plan is the same file, whenever it is written
+            if edited:
+                edited(book)
             bold = book.add_format({"bold": True})
             for title, rows in (("Points", point_rows(plan)), ("Batches", batch_rows(plan))):
                 sheet = book.add_worksheet(title)

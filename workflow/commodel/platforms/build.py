@@ -9,8 +9,10 @@ from commodel.files.atomic import write_text
 from commodel.platforms.mpikinds import library_of, mismatch
 from commodel.platforms.tools import NATIVE, beside, find
 
-COMPILERS = {"mpi": "mpicc", "smpi": "smpicc"}
+COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++"}
+MRNET = "mrnet_commnode"  # the program of its internal processes, in bin of where it is installed
 OF_AN_MPI = ("mpiexec", "mpirun")
+PARTS = {"overlay": ("overlay", "bench"), "mrnet": ("overlay", "bench", "mrnet")}  # made one after the other
 
 
 def programs(root: Path, toolchain: str) -> Path:
@@ -67,10 +69,17 @@ def build(root: Path, toolchain: str) -> Path:
     if compiler is None:
         raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
     folder = programs(root, toolchain)
-    command = ["make", "-j2", "-C", str(NATIVE), f"MPICC={compiler}", f"BUILD={folder.resolve()}"]
-    command.append(f"IDENTITY={_identity(toolchain)}")
-    run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if run.returncode:
-        lines = [line for line in run.stderr.splitlines() if "error" in line.lower()] or run.stderr.splitlines()[-1:]
-        raise UserError(f"the native programs do not compile with {compiler}: {one_line(' '.join(lines[:2]))}")
+    with_compiler = [f"CC={find('cc')}", f"CXX={compiler}"] if toolchain in PARTS else [f"MPICC={compiler}"]
+    if toolchain == "mrnet":
+        if (commnode := find(MRNET)) is None:
+            raise UserError(f"no {MRNET} found, wanted MRNet's bin on PATH; see commodel doctor")
+        with_compiler += [f"MRNET={Path(commnode).resolve().parents[1]}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
+    for part in PARTS.get(toolchain, (".",)):
+        command = ["make", "-j2", "-C", str(NATIVE / part), *with_compiler, f"BUILD={folder.resolve()}"]
+        command.append(f"IDENTITY={_identity(toolchain)}")
+        run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if run.returncode:
+            errors = run.stderr.splitlines()
+            lines = [line for line in errors if "error" in line.lower()] or errors[-1:]
+            raise UserError(f"the native programs do not compile with {compiler}: {one_line(' '.join(lines[:2]))}")
     return folder

@@ -14,13 +14,34 @@ from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields
 from commodel.files.fields import RANKS, WORD, Part, kind, refused
+from commodel.hierarchy import MOST as MOST_LEVELS
+from commodel.hierarchy import Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.network import check_setting
 from commodel.records import digest
 from commodel.units import shown
 
+MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
+
+
+def _level(value: Any) -> Any:
+    """As it stands: what it means depends on how many nodes there are, and on their names."""
+    if isinstance(value, list) and value:
+        return tuple(tuple(group) if isinstance(group, list) else group for group in units.bounded(value))
+    return units.parse_count(value)
+
+
 FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
 SECTIONS = ("simgrid", "slurm", "hosts")
+SUBSTRATES = ("mpi", "overlay", "mrnet")
+LEVEL = kind(
+    _level,
+    of=object,
+    anyOf=[
+        {"type": "integer", "minimum": 1},
+        {"type": "array", "items": {"anyOf": [MEMBERS, {"type": "array", "items": MEMBERS}]}, "minItems": 1},
+    ],
+)
 IMAGE = fields.text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
 FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500)
 
@@ -88,6 +109,9 @@ class Container(Part):
 class Platform(Part):
     title: fields.TITLE = Field("", description="one line for the reports")
     launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started there")
+    substrate: fields.one_of(*SUBSTRATES) = Field(
+        "mpi", description="what carries messages: MPI, an overlay network over TCP, or MRNet"
+    )
     nodes: RANKS = Field(description="nodes that one allocation may have")
     cores: kind(
         lambda value: os.cpu_count() or 1 if value == "auto" else units.parse_count(value),
@@ -98,6 +122,14 @@ class Platform(Part):
         default_factory=dict,
         max_length=64,
         description="nodes of each type, in the order of the nodes; left out: all are alike",
+    )
+    fewer_cores: dict[fields.NODE_TYPE, RANKS] = Field(
+        default_factory=dict, description="cores of the nodes of each type that has fewer than `cores`"
+    )
+    levels: dict[fields.NODE_TYPE, LEVEL] = Field(
+        default_factory=dict,
+        max_length=MOST_LEVELS,
+        description="groups of nodes that nest, such as leaf switches, innermost first: nodes a group, or its nodes",
     )
     simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
     slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
@@ -131,8 +163,22 @@ class Platform(Part):
                 "inside an image",
                 "container",
             )
+        if self.overlay and self.simulated:
+            raise refused(f"found '{self.substrate}', which no simulator runs: it is measured as itself", "substrate")
+        if self.substrate == "mrnet" and self.launcher != "local":
+            raise refused(
+                f"found 'mrnet', which launcher '{self.launcher}' does not start; wanted 'local'", "substrate"
+            )
+        if self.overlay and self.container:
+            message = f"found a section that substrate '{self.substrate}' does not have: it runs in no image"
+            raise refused(message, "container")
         if self.types and sum(self.types.values()) != self.nodes:
             raise refused(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
+        for name, count in self.fewer_cores.items():
+            if name not in self.types:
+                raise refused(f"found {shown(name)}, which is none of `types`", "fewer_cores", name)
+            if count >= self.cores:
+                raise refused(f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name)
         if self.slurm and set(self.slurm.features) != set(self.types):
             found, wanted = (", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types))
             raise refused(f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features")
@@ -144,6 +190,10 @@ class Platform(Part):
             raise refused(f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names", "nodes")
         if self.hosts and len(set(self.hosts.names)) < len(self.hosts.names):
             raise refused("found a host twice", "hosts", "names")
+        try:
+            _ = self.hierarchy
+        except UserError as error:
+            raise refused(error.message, "levels") from None
         return self
 
     @property
@@ -151,9 +201,14 @@ class Platform(Part):
         return self.launcher == "simgrid"
 
     @property
+    def overlay(self) -> bool:
+        """Whether a tree of processes carries messages, and no MPI."""
+        return self.substrate != "mpi"
+
+    @property
     def slurm_mpi(self) -> str:
         """What srun is told to speak to the ranks; empty where srun does not start them."""
-        return self.slurm.mpi if self.slurm else ""
+        return self.slurm.mpi if self.slurm and not self.overlay else ""
 
     @property
     def simgrid_file(self) -> Path | None:
@@ -167,9 +222,16 @@ class Platform(Part):
         return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else ()
 
     @property
+    def hierarchy(self) -> Hierarchy:
+        """Which nodes are near each other, as `levels` says it."""
+        return Hierarchy.written(self.levels, self.nodes, self.node_names)
+
+    @property
     def digest(self) -> str:
         """Also of the simulated network and of the image themselves: another one is another platform."""
-        settings = self.model_dump(mode="json", warnings="none", exclude={"container"})
+        apart = {"container"} if self.overlay else {"container", "substrate"}  # digests are as they were with MPI alone
+        apart |= {name for name in ("fewer_cores", "levels") if not getattr(self, name)}  # and where nodes are alike
+        settings = self.model_dump(mode="json", warnings="none", exclude=apart)
         image = self._image
         return digest([settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
 

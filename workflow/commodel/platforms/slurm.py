@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
+from commodel.platforms import switches
 from commodel.platforms.controller import HICCUP, answer, ask
 from commodel.platforms.platform import Platform
 
@@ -20,7 +22,7 @@ SETTLE = 120  # such looks after an outage, before any step is killed
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     """What the batch's nodes are called, in the order of the plan; after a look whether srun can start an MPI there."""
     wanted = platform.slurm.mpi
-    offered = mpi_types(ask(srun, "--mpi=list"))
+    offered = [wanted] if platform.overlay else mpi_types(ask(srun, "--mpi=list"))
     if wanted not in offered:
         message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
         raise platform.error(("slurm", "mpi"), message)
@@ -36,6 +38,12 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
         return names[:nodes]
     features = features_of(ask(folder / "scontrol", "--oneliner", "show", "node", listed))
     return by_type(names, features, wanted_types(platform, nodes))
+
+
+def node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
+    """Which of the nodes hang on one switch, where Slurm knows it."""
+    listing, _ = answer(Path(srun).parent / "scontrol", "show", "topology")  # complains where no topology is known
+    return switches.levels(listing, names)
 
 
 def end_steps(srun: str, ended: bool = False) -> None:

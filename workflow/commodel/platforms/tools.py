@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]  # of the clone
+from commodel.sources import INSTALLED, ROOT
+
 NATIVE = ROOT / "workflow" / "native"
+OVERLAY = ("harness/*.[ch]", *(f"{part}/{name}" for part in ("overlay", "bench") for name in ("*.[ch]", "Makefile")))
+OVERLAY += ("overlay/filters/*.[ch]",)
+SOURCES = {  # by what carries messages
+    "mpi": ("harness/*.[ch]", "player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]", "Makefile"),
+    "overlay": OVERLAY,
+    "mrnet": (*OVERLAY, "mrnet/*.cc", "mrnet/*.[ch]", "mrnet/Makefile"),
+}
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
+
+
+def workshop() -> Path:
+    """Below which programs are compiled: the clone, or the project where all share an installation."""
+    return Path.cwd() if ROOT == INSTALLED else ROOT
 
 
 @lru_cache
@@ -73,7 +86,13 @@ class Tool:
 
 
 TOOLS = (
-    Tool("C compiler", "cc", ("--version",), "building the probes and the player", "apt-get install gcc"),
+    Tool(
+        "C compiler",
+        "cc",
+        ("--version",),
+        "building the probes and the player; overlay networks",
+        "apt-get install gcc",
+    ),
     Tool(
         "MPI compiler", "mpicc", ("--version",), "measuring on this machine and on clusters", "make setup (pip: mpich)"
     ),
@@ -88,13 +107,25 @@ TOOLS = (
         "probes packaged in a container image",
         "your cluster, or its own site",
     ),
+    Tool(
+        "MRNet",
+        "mrnet_commnode",
+        ("--version",),
+        "substrate: mrnet, beside our overlay network",
+        "github.com/dyninst/mrnet",
+    ),
     Tool("make", "make", ("--version",), "building the probes and the player", "apt-get install make"),
 )
 
 
+def native_sources(toolchain: str) -> list[Path]:
+    """The C sources of a build, and what makes it."""
+    patterns = SOURCES.get(toolchain, SOURCES["mpi"])
+    return sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
+
+
 @lru_cache
-def native_digest() -> str:
-    """Of the C sources: what another player measures is another measurement."""
-    sources = sorted(path for pattern in ("*/*.[ch]", "Makefile") for path in NATIVE.glob(pattern))
-    content = b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sources)
+def native_digest(substrate: str = "mpi") -> str:
+    """Of the C sources that measure there: what another player measures is another measurement."""
+    content = b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in native_sources(substrate))
     return hashlib.blake2b(content, digest_size=6).hexdigest()

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import stacked
-from commodel.price.prices import TOGETHER, pricer
+from commodel.price.bands import PARAMETERS, banded, operation_class
+from commodel.price.prices import LONG, TOGETHER, pricer
 from commodel.price.status import PriceStatus
+from commodel.price.waves import Cost
 from commodel.records import Point
 
 if TYPE_CHECKING:
@@ -18,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A price with its interval. `status` is the text of a `PriceStatus`."""
+    """A price with its interval, what that rests on, and the one that the parameters alone leave open. `status` is the
+    text of a `PriceStatus`."""
 
     family: str
     point: Point
@@ -26,27 +32,45 @@ class Prediction:
     low: float
     high: float
     status: str = PriceStatus.OK.value
+    interval: str = PARAMETERS
+    parameters_low: float = nan
+    parameters_high: float = nan
 
 
 def predict(
-    parameters: ParameterSet, points: Iterable[Point], pipelined: bool = False, strict: bool = True
+    parameters: ParameterSet,
+    points: Iterable[Point],
+    pipelined: bool = False,
+    strict: bool = True,
+    draws: int | None = None,
+    cost: Cost | None = None,
 ) -> list[Prediction]:
-    """A prediction for each point, in the order of the points; `pipelined` and `strict` as of `pricer`."""
+    """A prediction for each point, in the order of the points; `pipelined`: the time between two waves of a stream
+    without end; the rest as of `pricer`."""
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
-    price = pricer(parameters, pipelined, strict)
+    price = pricer(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stacked(points, TOGETHER):
-        prices = price(pattern)
-        rows = zip(numbers, prices.seconds, prices.low, prices.high, prices.status, strict=True)
-        for number, seconds, low, high, status in rows:
-            times = float(seconds), float(low), float(high)
-            predictions[number] = Prediction(parameters.family, points[number], *times, status)
+        prices = price(pattern, LONG if pipelined else points[numbers[0]].waves)
+        first = points[numbers[0]]
+        named = operation_class(first.operation, LONG if pipelined else first.waves)
+        sizes = np.array([points[number].bytes for number in numbers], dtype=float)
+        times = prices.seconds, prices.low, prices.high
+        low, high, words = banded(parameters.errors, named, first.leaves or first.ranks, sizes, times)
+        rows = zip(numbers, *times, low, high, prices.status, words, strict=True)
+        for number, seconds, least, most, lower, upper, status, interval in rows:
+            times = (float(time) for time in (seconds, lower, upper))
+            ends = float(least), float(most)
+            predictions[number] = Prediction(parameters.family, points[number], *times, status, interval, *ends)
     return [predictions[number] for number in sorted(predictions)]
 
 
 def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
-    """Predictions as the comparison takes them."""
+    """Predictions as the comparison takes them, which makes intervals of its own from what the parameters alone say."""
     import pandas as pd
 
-    rows = [(row.point.id, row.family, row.seconds, row.low, row.high, row.status) for row in predictions]
+    rows = [
+        (row.point.id, row.family, row.seconds, row.parameters_low, row.parameters_high, row.status)
+        for row in predictions
+    ]
     return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])

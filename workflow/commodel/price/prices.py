@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.families import family
 from commodel.parameters import ParameterSet
+from commodel.patterns.build import Sum
+from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
+from commodel.price.iterations import Answer, summed
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
 from commodel.price.status import PriceStatus
+from commodel.price.waves import Cost, Stream
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST = 20  # draws
 TOGETHER = 1_000_000  # sizes × messages of one stack
 BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
 STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
-
-Cost = Callable[[Model, Schedule], Array]  # of a pattern, or the time between two waves of it
+LONG = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,28 +49,29 @@ class Prices:
 
 
 def pricer(
-    parameters: ParameterSet, pipelined: bool = False, strict: bool = True, draws: int | None = None
-) -> Callable[[Schedule], Prices]:
-    """What prices a stack of schedules with these parameters, which are read and completed once. `pipelined`: the time
-    between two waves. `draws`: at most so many of them for the interval. What the parameters cannot price is a
-    UserError, or if not strict a price without a number whose status says why."""
-    if pipelined and family(parameters.family).pipelined is None:
-        raise UserError(f"family {parameters.family} says nothing about a stream of waves")
+    parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
+) -> Callable[[Schedule | Sum, float], Prices]:
+    """What prices a stack of schedules with these parameters, which are read and completed once; of several waves the
+    time between two. `draws`: at most so many of them for the interval. What the parameters cannot price is a
+    UserError, or if not strict a price without a number whose status says why. `cost`: what is asked of the model in
+    place of `Model.cost`."""
     if not parameters.values and not strict:
         reason = next(iter(parameters.missing.values()), "no values")
-        return lambda pattern: Prices.none(len(pattern.bytes), PriceStatus.NOT_FITTED.because(reason))
+        return lambda pattern, waves: Prices.none(pattern.sizes, PriceStatus.NOT_FITTED.because(reason))
     model = Model.of_set(parameters, draws)
-    cost = Model.period if pipelined else Model.cost
 
-    def price(pattern: Schedule) -> Prices:
+    def ask(pattern: Schedule, waves: float) -> Answer:
+        costs = _costs(model, pattern, waves, cost or Model.cost)
+        return costs, doubts(model.estimate, parameters, pattern), widening(model.entry, parameters, pattern)
+
+    def price(pattern: Schedule | Sum, waves: float) -> Prices:
         try:
-            seconds, low, high = _with_interval(cost, model, pattern)
-            status = doubts(model.estimate, parameters, pattern)
-            wider = widening(model.entry, parameters, pattern)
+            costs, status, wider = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
         except UserError as error:
             if strict:
                 raise
-            return Prices.none(len(pattern.bytes), PriceStatus.NOT_PRICED.because(error.message))
+            return Prices.none(pattern.sizes, PriceStatus.NOT_PRICED.because(error.message))
+        seconds, low, high = _with_interval(costs)
         times = np.stack([seconds, low / wider, high * wider])
         if parameters.draws and draws == 0:
             times[1:] = nan  # there is an interval, but nobody asked
@@ -81,21 +84,30 @@ def pricer(
     return price
 
 
-def _with_interval(cost: Cost, model: Model, pattern: Schedule) -> tuple[Array, Array, Array]:
-    """Cost and its 95 % interval, a number for each size."""
-    draws = min(model.rows - 1, max(FEWEST, CELLS // max(pattern.bytes.shape[-1], 1)))
-    costs = _costs(cost, model, 1 + draws, pattern)
+def _costs(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
+    """(sizes, rows) of the cost, or of the time between waves."""
+    draws = min(model.rows - 1, max(FEWEST, CELLS // max(pattern.width, 1)))
+
+    def ask(cost: Cost, schedule: Schedule) -> Array:
+        return _in_blocks(cost, model, 1 + draws, schedule)
+
+    return ask(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, ask, waves)
+
+
+def _with_interval(costs: Array) -> tuple[Array, Array, Array]:
+    """The estimate and its 95 % interval, a number for each size."""
     seconds = costs[:, 0]
-    if not draws:
+    if costs.shape[1] == 1:
         return seconds, seconds, seconds
     low, high = np.percentile(costs[:, 1:], [2.5, 97.5], axis=-1)
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 
 
-def _costs(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
+def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
     """(sizes, rows): a block of both at a time, of the rows a power of two where not all of them go."""
-    sizes, messages = pattern.bytes.shape[0], max(pattern.bytes.shape[-1], 1)
-    room = max(min(BLOCK, STEP * len(pattern.steps)) // messages, 1)
+    sizes, messages = pattern.sizes, max(pattern.width, 1)
+    steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
+    room = max(min(BLOCK, STEP * steps) // messages, 1)
     several = max(room // count, 1)
     together = count if room >= count else 1 << (room.bit_length() - 1)
     costs = np.empty((sizes, count))

@@ -7,6 +7,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, stacks
+from commodel.price.bands import banded, operation_class
 from commodel.price.prices import TOGETHER, Prices, pricer
 from commodel.price.status import PriceStatus
 
@@ -25,9 +26,14 @@ def price(
         try:
             for places, pattern in stacks(shape, TOGETHER):
                 for name, price_stack in pricers.items():
-                    priced[name].put(places, price_stack(pattern))
+                    priced[name].put(places, price_stack(pattern, point.waves))
         except UserError as error:
             priced = dict.fromkeys(sets, Prices.none(len(sizes), PriceStatus.NOT_PRICED.because(error.message)))
         for name, prices in priced.items():
-            which = {"ranks": point.ranks, "bytes": sizes, "family": sets[name].family, "parameters": name}
-            yield names | which | vars(prices)
+            which = {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
+            times = prices.seconds, prices.low, prices.high
+            named = operation_class(point.operation, point.waves)
+            low, high, words = banded(sets[name].errors, named, point.leaves or point.ranks, sizes, times)
+            parts = {"parameters_low": prices.low, "parameters_high": prices.high, "interval": words}
+            ends = {"low": low, "high": high} | parts
+            yield names | which | {"family": sets[name].family, "parameters": name} | vars(prices) | ends

@@ -8,9 +8,11 @@ errs at probe cases that its fit has not seen. Messages of up to SHORT bytes cou
 
 import numpy as np
 
+from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.parameters import ParameterSet
+from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
@@ -24,16 +26,32 @@ OK = PriceStatus.OK.value
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
     own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
-    texts = [own] * len(pattern.bytes) if isinstance(own, str) else own
-    if not parameters.bytes_range or not pattern.bytes.size:
+    texts = [own] * pattern.sizes if isinstance(own, str) else own
+    if not parameters.bytes_range or not pattern.messages:
         return [text or OK for text in texts]
-    ends = zip(*(sizes.tolist() for sizes in _extremes(pattern)), strict=True)
+    if not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
+        texts = [text or placed for text in texts]
+    ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
     return [text or _reach(model.entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
 
 
-def _extremes(pattern: Schedule) -> tuple[Array, Array]:
-    """The smallest and the largest message at each size of a stack."""
-    return pattern.bytes.min(axis=(1, 2)), pattern.bytes.max(axis=(1, 2))
+def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+    """Whether a network of several levels was probed as far and as near as messages go, and the family sees it."""
+    if "probed" not in parameters.settings:
+        return ""
+    levels = Hierarchy.of(parameters.settings.get("levels", {}))
+    apart = (
+        levels.classes(pattern.node)
+        if isinstance(pattern, Long)
+        else levels.apart(pattern.node, pattern.src, pattern.dst)
+    )
+    probed = set(parameters.settings["probed"])
+    if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
+        return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
+    far = [distance for distance in apart if distance]
+    if len(far) > 1 and not any(parameter.of == "class" for parameter in entry.parameters):
+        return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as nearer ones")
+    return ""
 
 
 def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
@@ -55,10 +73,10 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
 
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
     """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
-    if not parameters.bytes_range or not pattern.bytes.size or not entry.uses_bytes:
-        return np.ones(len(pattern.bytes))
+    if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
+        return np.ones(pattern.sizes)
     low, high = (max(end, SHORT) for end in parameters.bytes_range)
-    smallest, largest = (np.maximum(sizes, SHORT) for sizes in _extremes(pattern))
+    smallest, largest = (np.maximum(sizes, SHORT) for sizes in pattern.extremes())
     doublings = np.maximum(np.log2(largest / high), 0) + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)

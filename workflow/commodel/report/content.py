@@ -4,18 +4,22 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from commodel.compare.network import Network
 from commodel.compare.ranking import ahead
 from commodel.compare.recommend import favoured
-from commodel.compare.table import is_library
+from commodel.compare.table import crowded, is_said
 from commodel.parameters import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, leaves, prepare, scaled
 from commodel.report.sections import (
+    conditions,
+    crowding,
     evidence,
     following,
     gaps,
     latency,
     library,
+    network,
     origins,
     overhead,
     parameters,
@@ -48,7 +52,16 @@ GLOSSARY = (
     ("fan-in", "most messages that one rank receives in one step of the pattern"),
     ("held out", "a point that the family's own fit has not seen; only those count"),
     ("measured", "median of the valid samples, with its 95 % interval"),
-    ("inside", "share of measured medians that lie in the family's 95 % interval; 95 % would be right"),
+    (
+        "predicted low and high",
+        (
+            "95 % by what the family was off at other jobs of the platform, never at this one; far from them wider; "
+            "`interval` says on how many groups (jobs) and allocations it rests, `at least` with fewer than five of "
+            "these; parameters only: nothing was measured that tells how far off the family is"
+        ),
+    ),
+    ("parameters low and high", "95 % if the family were exactly right, and only its values uncertain"),
+    ("inside", "share of measured medians that lie between predicted low and high; 95 % would be right"),
     (
         "picks best",
         "share of jobs for which the family's cheapest schedule is the fastest one measured, or tied with it",
@@ -70,12 +83,32 @@ GLOSSARY = (
     ("skew", "how far apart the ranks entered a sample, median"),
 )
 
+WAVES = (Column("waves", "waves", "count", "of several, the times measured and predicted are those between two"),)
+WAVE = (
+    "wave",
+    (
+        "a repetition, which a rank begins when it is itself done with the last; of a stream of waves the time between "
+        "the ends of two is measured and priced, and latencies of the first and of the last stand beside it"
+    ),
+)
+LATENCIES = (
+    Column(
+        "first",
+        "first wave [µs]",
+        "number",
+        "median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
+    ),
+    Column("last", "last wave [µs]", "number", "median, from when the first rank began it to its end at the last rank"),
+)
+ENDS = [(key, end) for key in ("measured", "predicted") for end in ("", "_low", "_high")]
+ENDS += [("parameters", "_low"), ("parameters", "_high")]
 TIMES = (
     "Jobs whose fastest alternative changes with the size come first. Solid: measured median with its 95 % interval. "
     "Dashed: price by the family that predicts this job best."
 )
 
 
+@pd.option_context("mode.string_storage", "python")  # Arrow's costs a third of a report's time in many small tables
 def build(
     comparison: pd.DataFrame,
     parameter_sets: Sequence[ParameterSet] = (),
@@ -91,31 +124,43 @@ def build(
     passes: Mapping[str, int] | None = None,
     containers: Mapping[str, Mapping] | None = None,
     traces: Traces = NO_TRACES,
+    networks: Sequence[Network] = (),
+    rebuilt: Sequence[Section] = (),
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
-    what a family ignores, `passes` and `containers` are those of each platform; every other argument is a stage's
-    output."""
+    what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper; every
+    other argument is a stage's output."""
     frame = prepare(comparison)
     simulated = set(frame.loc[frame["simulated"], "platform"]) | {
-        each.platform for each in parameter_sets if each.simulated
+        parameters.platform for parameters in parameter_sets if parameters.simulated
     }
     simulated = {plain(name) for name in simulated}
     beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
     probes = gaps.probes(gap, raw, passes or {})
+    pictures, distances = network.sections(networks)
     sections = (
-        summary(frame, simulated, probes, overhead.sentences(beside, containers or {}, simulated)),
+        *rebuilt,
+        *pictures,
+        summary(
+            frame,
+            simulated,
+            probes,
+            overhead.sentences(beside, containers or {}, simulated),
+            [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})],
+        ),
         Section(
             "Comparison",
             "One row per point and family: the price beside the measurement, and the file of its samples.",
             (comparison_table(frame),),
         ),
-        verdicts.errors(frame[frame["held_out"] & ~is_library(frame)]),
+        verdicts.errors(frame[frame["held_out"] & is_said(frame)]),
         *verdicts.choices(frame),
         *overhead.sections(beside, containers or {}, simulated),
         *gaps.sections(gap, simulated),
         *([parameters.models(families)] if families else []),
         parameters.parameters(parameter_sets, definitions or {}),
         latency.section(distributions, raw, simulated),
+        *distances,
         evidence.fits(parameter_sets),
         evidence.raw_summary(raw, simulated),
         *origins.sections(provenance or {}, traces, simulated),
@@ -123,7 +168,7 @@ def build(
     names = ", ".join(sorted(simulated))
     banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
     when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-    return Report(plain(experiment), plain(title or experiment), banner, sections, when, results)
+    return Report(plain(experiment), plain(title or experiment), banner, sections, when, results, tuple(parameter_sets))
 
 
 def comparison_table(frame: pd.DataFrame) -> Table:
@@ -133,25 +178,29 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     shown["regret"] = shown["regret"].astype(object).where(frame["chosen"], None)
     shown["inside"] = shown["inside"].astype(object).where(frame["mu"].notna(), None)
     shown["leaves"] = leaves(frame)
-    for key in ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "held_out"):
-        shown[key] = shown[key].astype(object).where(~is_library(frame), None)
-    times = [
-        Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number")
-        for key in ("measured", "predicted")
-        for end in ("", "_low", "_high")
-    ]
+    for key in ("processes", "processors"):
+        shown[key] = shown[key].astype(object).where(frame["processors"] > 0, None)
+    prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
+    for key in (*prices, "relative_error", "mu", "held_out"):
+        shown[key] = shown[key].astype(object).where(is_said(frame), None)
+    times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
+    streams = (frame["waves"] > 1).any()
     columns = [
         *PLATFORM,
         *(Column(key, key) for key in ("operation", "choice", "kind", "layout")),
         Column("ranks", "ranks", "count"),
         LEAVES,
         Column("bytes", "bytes [B]", "count"),
+        *(WAVES if streams else ()),
         Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
         Column("family", "family"),
         *times,
+        *(LATENCIES if streams else ()),
+        *(crowding.COLUMNS if crowded(frame).any() else ()),
         Column("relative_error", "relative error [%]", "signed"),
         Column("mu", "μ", "ratio", scale=MU),
-        Column("inside", "inside", "flag", "the measured median lies in the predicted interval"),
+        Column("inside", "inside", "flag", "the measured median lies between predicted low and high"),
+        Column("interval", "interval", "text", "what predicted low and high rest on"),
         Column("chosen", "chosen", "flag", "the family would choose this alternative"),
         Column("tie", "tie", "flag", "chosen as the first of alternatives that the family prices the same"),
         Column("best", "best", "flag", "fastest measured in its job, of those that the family prices"),
@@ -170,11 +219,13 @@ def comparison_table(frame: pd.DataFrame) -> Table:
     return table("Comparison", "Predicted and measured", columns, shown, fixed=4)
 
 
-def summary(frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str]) -> Section:
-    priced = frame[~is_library(frame)]
+def summary(
+    frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str], crowds: list[str]
+) -> Section:
+    priced = frame[is_said(frame)]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
-    blocks = [*answers(frame, uses, classes, picked, simulated, probes)]
+    blocks = [*answers(frame, uses, classes, picked, simulated, probes, crowds)]
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:
@@ -188,7 +239,8 @@ def summary(frame: pd.DataFrame, simulated: set[str], probes: list[str], contain
             blocks.append(library.overview(rows, simulated))
         if lines := charts.time_over_bytes(frame[frame["held_out"]]):
             blocks += [Answer("Time over message size", (TIMES,)), *lines]
-    words = Answer("How to read this", tuple(f"{term}: {meaning}." for term, meaning in GLOSSARY))
+    terms = (*GLOSSARY, *((WAVE,) if (frame["waves"] > 1).any() else ()))
+    words = Answer("How to read this", tuple(f"{term}: {meaning}." for term, meaning in terms))
     return Section("Summary", "", (*blocks, words))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice.decisions import remarks
+from commodel.price.bands import PARAMETERS, told
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
 from commodel.report.words import count, size
 from commodel.report.xlsx.workbook import write_xlsx
@@ -36,7 +37,8 @@ def grounds(decided: pd.DataFrame) -> Answer:
     """What the table rests on."""
     lines = [
         f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families prices lowest.",
-        "Times are predicted, not measured; low and high are a 95 % interval.",
+        "Times are predicted, not measured.",
+        *_intervals(decided["interval"]),
         "As good: what cannot be told apart from the choice by these families, as far as they erred here.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
@@ -47,6 +49,16 @@ def grounds(decided: pd.DataFrame) -> Answer:
         if len(weights) > MOST:
             lines.append(f"Weights for {name} at the others: {len(weights) - MOST} more sets of them.")
     return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks(decided))))
+
+
+def _intervals(words: pd.Series) -> list[str]:
+    """What low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
+    lines = []
+    for _, some in words.groupby(words == PARAMETERS, sort=False):
+        (text, _), *_ = Counter(some).most_common(1)
+        at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'job')}"
+        lines.append(f"Low and high{at}: {told(text)}.")
+    return lines
 
 
 def listed(decided: pd.DataFrame) -> Table:
@@ -65,11 +77,12 @@ def listed(decided: pd.DataFrame) -> Table:
         Column("high", "high [µs]", "number"),
         Column("as_good", "as good"),
         Column("doubt", "doubt"),
+        Column("interval", "low and high", "text", "what they rest on"),
     ]
     place = [column.key for column in columns].index("algorithm")
     colours = palette(decided["algorithm"])
     behind = {(row, place): colours[stem(way)] for row, way in enumerate(decided["algorithm"]) if stem(way) in colours}
-    return table("Decisions", "Job by job", columns, shown, fixed=len(columns) - 7, grounds=behind)
+    return table("Decisions", "Job by job", columns, shown, fixed=len(columns) - 8, grounds=behind)
 
 
 def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:

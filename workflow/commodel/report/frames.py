@@ -1,10 +1,13 @@
 """The comparison as reports need it: honest types whatever a CSV file made of them, and the scaling to shown units."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import is_library
+from commodel.compare.table import is_library, named_streams
 from commodel.files.columns import COMPARISON, names
+from commodel.price.bands import PARAMETERS
 from commodel.report.shape import MICRO, Column, plain
 from commodel.report.words import simulation
 
@@ -23,9 +26,16 @@ LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     """The comparison with honest types, whatever a CSV file made of them, sorted, with the labels that reports need:
-    `size` of the job, `kind` of the choice, and `way`, the choice by a name that tells it from the others of its job.
-    Where these differ in layout too the way names it and `place` says what is given instead, else the layout."""
-    frame = comparison.assign(**dict.fromkeys({"batch", "raw"} - set(comparison), ""))  # of an older comparison
+    `size` of the job, with its waves, `kind` of the choice, and `way`, the choice by a name that tells it from the
+    others of its job. Where these differ in layout too the way names it and `place` says what is given instead, else
+    the layout."""
+    frame = named_streams(comparison)
+    frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(comparison), ""))  # of an older comparison
+    frame = frame.assign(**dict.fromkeys({"first", "last", "processes", "processors"} - set(comparison), math.nan))
+    if "interval" not in frame:
+        ends = {f"parameters_{end}": frame[f"predicted_{end}"] for end in ("low", "high")}
+        frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
+    frame.columns = pd.Index(frame.columns, dtype=object)
     for key in TEXTS:
         texts = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
         frame[key] = pd.Series(texts, index=frame.index, dtype=object)  # several times faster than Arrow here
@@ -36,7 +46,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in WHOLE:
         frame[key] = frame[key].fillna(0).astype(np.int64)
-    frame["size"] = [f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks" for row in frame.itertuples()]
+    frame["size"] = [_size(row) for row in frame.itertuples()]
     kinds = [is_library(frame), frame["topology"] != ""]
     frame["kind"] = np.select(kinds, ["library", "topology"], "algorithm").astype(object)
     job = ["platform", "operation", "size", "room"]
@@ -45,6 +55,11 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["way"] = (frame["choice"] + ", " + frame["layout"]).where(several, frame["choice"])
     order = ["platform", "operation", "place", "ranks", "bytes", "way", "family"]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
+
+
+def _size(row) -> str:
+    over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
+    return over if row.waves == 1 else f"{over}, {row.waves} waves"
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

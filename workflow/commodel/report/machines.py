@@ -37,11 +37,16 @@ def machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -
     """All that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
-    names |= {host for about in provenance.values() if not about.get("simulated") for host in about["hosts"]}
+    real = [about for about in provenance.values() if not about.get("simulated")]
+    names |= {str(name) for about in real for name in (*about["hosts"], *_listed(about.get("nodes")))}
     for path in results.inputs():
         if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
             names |= {str(name) for name in _hosts(read_yaml(path))}
     return names - {""}
+
+
+def _listed(value: object) -> list:
+    return value if isinstance(value, list) else []
 
 
 def _hosts(platform: Document) -> list:

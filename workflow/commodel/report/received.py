@@ -62,8 +62,8 @@ def _inspect(stream: IO[bytes], path: Path) -> None:
                 (total[kind], MOST_IN_ALL[kind], "parts"),
             ):
                 if size > most:
-                    found = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
-                    raise UserError(found, file=path)
+                    message = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
+                    raise UserError(message, file=path)
         for part in parts:
             with archive.open(part) as content:
                 strings += _strings(content, path)
@@ -83,7 +83,7 @@ def _strings(stream: IO[bytes], path: Path) -> int:
     return count
 
 
-def rows(sheet, most_rows: int, most_columns: int, path: Path) -> Iterator[tuple]:
+def rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
     """The values of a sheet, a tuple a row, up to these bounds: what a sheet says of its own size may be a lie. A
     formula is told from a text that looks like one."""
     try:

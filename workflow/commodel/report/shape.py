@@ -1,13 +1,20 @@
 """What a report is made of, scaled and named, with units. And how one value reads, the same in every writer."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from commodel.errors import one_line
+from commodel.parameters import ParameterSet
+
+if TYPE_CHECKING:
+    from commodel.report.matrix import Matrix
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
 LONGEST_TEXT = 2000
@@ -121,7 +128,7 @@ class Section:
 
     name: str
     note: str
-    blocks: tuple[Table | Chart | Answer | Text, ...]
+    blocks: tuple[Table | Chart | Answer | Text | Matrix, ...]
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -140,6 +147,7 @@ class Report:
     sections: tuple[Section, ...]
     measured: str = ""  # when: first and last day
     results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
+    sets: tuple[ParameterSet, ...] = ()  # which the workbook calculates with
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)

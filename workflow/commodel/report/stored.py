@@ -7,17 +7,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from commodel.compare.network import networks, places
 from commodel.files.atomic import read_json
 from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
+from commodel.files.kept import standing_on
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.families import family, meanings, read_set
 from commodel.plan.file import load_plan
+from commodel.price.papers import Evidence, paper
 from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.rawlinks import results_from
+from commodel.report.sections import crowding, papers
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
 from commodel.results.provenance import read_program, versions
@@ -37,6 +41,13 @@ def stored(
     otherwise those that are here, and the way from the folder `beside`."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
+    with standing_on(results, plan.files):
+        return _report(plan, results, anonymous, tools, beside)
+
+
+def _report(
+    plan: Plan, results: Results, anonymous: bool, tools: Mapping[str, str] | None, beside: Path | None
+) -> Report:
     provenance, traces = _provenance(plan, results), _traces(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
     comparison = read_table(results.table("comparison"), COMPARISON)
@@ -54,16 +65,21 @@ def stored(
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
-    elif beside is not None and (way := results_from(beside, str(folder))):
+    elif beside is not None and (way := results_from(beside, str(results.folder))):
         traces = replace(traces, tools={**traces.tools, RESULTS: way})
     if tools is not None:
         traces = replace(traces, tools=tools)
+    seen = networks(raw, places(plan, provenance))
     provenance = {batch: about | {"hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
+    sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
+    simulated = {name: about.simulated for name, about in plan.platforms.items()}
+    evidence = Evidence(comparison, raw, tuple(sets), simulated)
+    crowds = crowding.sentences(comparison, provenance)
     return build(
         comparison,
-        [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families],
+        sets,
         raw,
         provenance,
         experiment=plan.experiment,
@@ -75,6 +91,8 @@ def stored(
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
+        networks=seen,
+        rebuilt=papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else (),
     )
 
 
@@ -84,7 +102,8 @@ def _about(name: str) -> dict[str, str]:
 
 def _traces(plan: Plan, results: Results) -> Traces:
     tried = tuple(entry for batch in plan.batches for entry in attempts(batch, results.all_raw))
-    return Traces(digests(plan, results.folder), tried, texts(results.folder), versions(("xlsxwriter", "bokeh")))
+    shown = texts(results.folder, plan.files)
+    return Traces(digests(plan, results.folder), tried, shown, versions(("xlsxwriter", "bokeh")), plan.files)
 
 
 def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
@@ -102,6 +121,8 @@ def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
             about[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports travel: whose folder it was is nobody's matter.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
+        if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
+            about["computing"] = ", ".join(sorted(computing))
         about["hosts"] = sorted({host for program in programs for host in program.hosts})
         if "measure" in about:
             about["measure"] = json.dumps(about["measure"], sort_keys=True)

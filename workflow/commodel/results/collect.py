@@ -17,7 +17,9 @@ from commodel.results.unmeasured import UNFINISHED, table_of, why_unmeasured
 from commodel.stats import median_interval, worst_stop
 
 ASIDE = ".damaged"
-SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", "count")  # what differs from sample to sample
+LATENCIES = ("first", "last")  # of a stream of waves
+SOME = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *SOME)  # what differs from sample to sample
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -53,11 +55,11 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
         raise UserError(complaint, file=raw / left[0]["batch"])
     if not measured:
         raise UserError(f"nothing has been measured yet in {raw}")
-    cases = pd.DataFrame(measured)
+    blank = {"pair": "", "where": ""}  # points have none, and there may be no probes
+    cases = pd.DataFrame([blank | row for row in measured])
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
-    counted = observations["count"].notna().any()
-    return observations if counted else observations.drop(columns="count"), table_of(lacking)
+    return observations.drop(columns=[name for name in SOME if observations[name].isna().all()]), table_of(lacking)
 
 
 def _put_aside(path: AnyPath) -> None:
@@ -78,10 +80,11 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
+        about |= {"where": "+".join(map(str, case.where))} if case.where else {}
         yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
-        about |= {"ranks": point.ranks, "bytes": point.bytes}
+        about |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})
         yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves or None}
 
 
@@ -98,7 +101,8 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
             | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
             | {"raw": raw_name(first["batch"], case, summary["samples"] > 0), **summary}
         )
-    return pd.DataFrame(rows, columns=names(SUMMARY))
+    summary = pd.DataFrame(rows, columns=names(SUMMARY))
+    return summary.drop(columns=[name for name in ("cpu", "computation") if summary[name].isna().all()])
 
 
 def summary_of(samples: pd.DataFrame) -> dict[str, object]:
@@ -114,12 +118,13 @@ def summary_of(samples: pd.DataFrame) -> dict[str, object]:
         "stop": worst_stop(samples["stop"].unique()),
         "skew": samples["skew"].median(),
         "passes": valid["pass"].nunique(),
+        **{name: valid[name].median() for name in ("cpu", "computation", *LATENCIES) if name in valid},
     }
 
 
 # Columns that do not tell one case of a probe or one point of an operation from another.
 OTHERS = {"id", "batch", "platform", "simulated", "kind", "name", "pass", "sample", "seconds", "skew", "valid", "stop"}
-OTHERS |= {"count"}
+OTHERS |= set(SOME)
 
 
 def _blank(value: object) -> bool:

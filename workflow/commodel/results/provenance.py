@@ -5,6 +5,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -16,9 +17,12 @@ from commodel import __version__
 from commodel.files.paths import AnyPath
 from commodel.files.typed import read_json_record
 from commodel.plan.config import planned_platform
+from commodel.plan.keeping import named
 from commodel.platforms.container import about
+from commodel.platforms.cores import at_work
 from commodel.platforms.tools import ROOT, native_digest
 from commodel.records import Batch, Plan
+from commodel.sources import INSTALLED
 
 PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")  # whose versions can change a number
@@ -35,6 +39,8 @@ class Program:
     clock_resolution: float | None = None  # seconds
     clock_uncertainty: float | None = None
     hosts: tuple[str, ...] = ()  # of its ranks
+    processors: int | None = None  # of the first of them
+    computing: str = ""  # what a kernel computes with
 
 
 PROGRAM = TypeAdapter(Program)
@@ -44,8 +50,14 @@ def read_program(path: AnyPath) -> Program:
     return read_json_record(PROGRAM, path)
 
 
-def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
-    """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
+def processors(paths: Iterable[AnyPath]) -> int | None:
+    """Those that the programs of a batch saw on their first host; None where none says."""
+    return min((number for path in paths if (number := read_program(path).processors)), default=None)
+
+
+def provenance(plan: Plan, batch: Batch, places: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves. `places`
+    says where nodes and processors are."""
     where = plan.platforms[batch.platform]
     commit, dirty = revision()
     return {
@@ -53,7 +65,9 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         "experiment_digest": plan.digest,
         "platform": batch.platform,
         "platform_digest": where.digest,
+        **({"files": files} if (files := _files(plan, batch)) else {}),
         "launcher": where.launcher,
+        "substrate": where.substrate,
         "simulated": where.simulated,
         "measure": asdict(plan.measure),
         "seed": plan.seed,
@@ -62,16 +76,23 @@ def provenance(plan: Plan, batch: Batch) -> dict[str, object]:
         **versions(),
         "commit": commit,
         "uncommitted_changes": dirty,
-        "native_digest": native_digest(),
+        "native_digest": native_digest(where.substrate),
         "container": about(image) if (image := planned_platform(batch.platform).image) else {},
         "cpu": _cpu(),
         "cores": os.cpu_count(),
+        **({"at_work": at_work()} if where.launcher == "local" else {}),  # elsewhere this is no node
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
+        **(places or {}),
         "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def _files(plan: Plan, batch: Batch) -> dict[str, str]:
+    """SHA-256 of each file that its points name."""
+    return {path: plan.files[path].digest for _, path in named(batch.points) if path in plan.files}
 
 
 def commit() -> str:
@@ -82,8 +103,9 @@ def commit() -> str:
 
 @lru_cache
 def revision() -> tuple[str, bool | None]:
-    """The commit of the clone and whether it was changed since; in an image, what was noted when that was built."""
-    if commit := _git("rev-parse", "HEAD"):
+    """The commit of the clone and whether it was changed since; in an image or an installation, what was noted
+    when that was built."""
+    if ROOT != INSTALLED and (commit := _git("rev-parse", "HEAD")):
         return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
     noted = _read(str(ROOT / "COMMIT"))
     return (noted.removesuffix("-dirty"), noted.endswith("-dirty")) if noted else ("unknown", None)

@@ -15,10 +15,13 @@ from commodel.files.results import RAW
 from commodel.files.text import read_bytes
 from commodel.stats import STOPS
 
-HEADERS = ("id,sample,seconds,skew,valid,stop", "id,sample,seconds,skew,valid,stop,count")  # as programs write them
+PLAIN = "id,sample,seconds,skew,valid,stop"
+WITH = ("", ",count", ",first,last", ",cpu", ",cpu,first,last", ",computation")
+# cpu: processor seconds of a wave, all processes; computation: seconds that ranks computed beside a sample's messages
+HEADERS = tuple(f"{PLAIN}{more}" for more in WITH)  # as programs write them
 LATE_SUFFIX = ".late.csv"  # in place of .csv where a rank started late in every sample
 SUFFIXES = (".csv", LATE_SUFFIX)
-VALID = HEADERS[0].split(",").index("valid")
+VALID = PLAIN.split(",").index("valid")
 JOINED = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
 
 
@@ -123,4 +126,7 @@ def _sample(header: str, line: str, case: str) -> dict:
     sample = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
     sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
     sample |= {"stop": row["stop"], "of": int(row["of"])}
-    return sample | ({"count": float(row["count"])} if row.get("count") else {})
+    more = {name: float(row[name]) for name in ("count", "cpu", "computation", "first", "last") if row.get(name)}
+    if not all(map(np.isfinite, more.values())):
+        raise ValueError(f"found {', '.join(f'{name} {value}' for name, value in more.items())}")
+    return sample | more

@@ -138,7 +138,9 @@ class Reader:
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
             passes = self.campaign.plan.passes(batch.platform)
             turns = [_written(folder / pass_name(number)) for number in range(passes)]
-        here = sorted((turn[case], case) for turn in turns for case in undone if turn.get(case, 0.0) >= last.started)
+        here = sorted(
+            (turn[case], case) for turn in turns for case in undone if case in turn and turn[case] >= last.started
+        )
         ahead = [case for turn in turns for case in undone if case not in turn]
         return Progress(
             batch=batch,

@@ -2,16 +2,20 @@
 the texts that it was planned from. A report prints them, and `commodel report --verify` computes them again."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from commodel.files.paths import AnyPath, SafePath
-from commodel.files.results import Results
+from commodel.files.results import COPIES, Results
 from commodel.files.tables import MAX_TABLE
 from commodel.files.text import bounded, read_text
 from commodel.platforms.network import MAX_FILE
-from commodel.records import Batch, Plan
+from commodel.records import Batch, KeptFile, Plan
 from commodel.results.attempts import read_story
+
+SHORT = 16 << 10  # bytes of a file that is shown word for word
+BINARY = re.compile(r"[\0\ufffd]")
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class Traces:
     attempts: tuple[Mapping[str, object], ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
+    rests_on: Mapping[str, KeptFile] = field(default_factory=dict)  # by the path that names it
 
 
 NO_TRACES = Traces()
@@ -56,9 +61,19 @@ def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
         yield about | {"outcome": outcome}
 
 
-def texts(folder: AnyPath) -> dict[str, str]:
-    """The experiment first, then its platforms."""
-    return {
+def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[str, str]:
+    """The experiment first, then its platforms, then what is short of the patterns, partitions and sets that a plan
+    rests on. Trees and rank files name machines: they are not shown."""
+    results = Results.of(folder)
+    shown = {
         f"{path.parent.name}/{path.name}": read_text(path, MAX_FILE, "an experiment or a platform", strict=False)
-        for path in Results.of(folder).inputs()
+        for path in results.inputs()
+        if path.parent.name != COPIES
     }
+    short = {
+        name: results.copy(file.copy)
+        for name, file in (files or {}).items()
+        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= SHORT
+    }
+    shown |= {name: read_text(copy, SHORT, "a copy", strict=False) for name, copy in short.items() if copy.exists()}
+    return {name: text for name, text in shown.items() if name not in short or not BINARY.search(text)}

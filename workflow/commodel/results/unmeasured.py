@@ -4,9 +4,10 @@ A marked case counts as finished: <id>.unmeasured.json says why it was given up,
 which none is valid. Whoever wants it tried again removes its marks.
 """
 
-import datetime
+from __future__ import annotations
 
-import pandas as pd
+import datetime
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import read_json, write_json
@@ -14,6 +15,9 @@ from commodel.files.columns import UNMEASURED, names
 from commodel.files.paths import AnyPath
 from commodel.files.tables import read_table
 from commodel.results.rawfiles import LATE_SUFFIX
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
 SUFFIX = ".unmeasured.json"
@@ -61,6 +65,8 @@ def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
 
 def table_of(rows: list[dict]) -> pd.DataFrame:
     """One row a case."""
+    import pandas as pd  # here, because it takes longer to load than most verbs to run
+
     types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
     return pd.DataFrame(rows, columns=names(UNMEASURED)).astype(types).fillna(dict.fromkeys(TEXTS, ""))
 
@@ -69,4 +75,5 @@ def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
     """The table that `collect` left; nothing where an older commodel collected."""
     if not path.exists():
         return None
-    return read_table(path, UNMEASURED).astype(dict.fromkeys(COUNTS, "Int64"))[names(UNMEASURED)]
+    rows = read_table(path, UNMEASURED).reindex(columns=names(UNMEASURED))  # an older one knows no waves
+    return rows.astype(dict.fromkeys(COUNTS, "Int64"))

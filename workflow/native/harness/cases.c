@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 16 };
+enum { MOST_COLUMNS = 16, MOST_WAVES = 100000 };
+static const char waves[] = "waves";
 
 _Noreturn void case_error(const Case *c, const char *column, const char *found, const char *wanted)
 {
@@ -28,15 +29,21 @@ static int find_column(const Column *columns, int ncolumns, const char *name)
   return -1;
 }
 
-/* place[k] = which field of a line holds column k of the program; the id comes first. */
-static void parse_header(const char *path, char *line, const Column *columns, int ncolumns, int *place)
+/* place[k] = which field of a line holds column k of the program, the id comes first; returns how many there are.
+ * place[ncolumns] is that of waves, 0 where there is none. */
+static int parse_header(const char *path, char *line, const Column *columns, int ncolumns, bool streams, int *place)
 {
   char *names[MOST_COLUMNS];
   int nfields = split_fields(line, names, MOST_COLUMNS);
   if (strcmp(names[0], "id") != 0) user_error("%s:1: column 1: found '%s', wanted 'id'", path, names[0]);
   for (int k = 0; k < ncolumns; k++) place[k] = -1;
+  place[ncolumns] = 0;
   for (int f = 1; f < nfields; f++) {
     const char *name = f < MOST_COLUMNS ? names[f] : "too many columns";
+    if (streams && !place[ncolumns] && strcmp(name, waves) == 0) {
+      place[ncolumns] = f;
+      continue;
+    }
     int k = f < MOST_COLUMNS ? find_column(columns, ncolumns, name) : -1;
     if (k < 0 || place[k] >= 0) {
       char wanted[256] = "";
@@ -50,6 +57,7 @@ static void parse_header(const char *path, char *line, const Column *columns, in
   for (int k = 0; k < ncolumns; k++)
     if (place[k] < 0)
       user_error("%s:1: column %s: found nothing, wanted %s", path, columns[k].name, columns[k].meaning);
+  return nfields;
 }
 
 static void parse_field(const Case *c, const Column *column, Field *field)
@@ -74,6 +82,15 @@ static void parse_field(const Case *c, const Column *column, Field *field)
     if (!good) case_error(c, column->name, field->text, column->meaning);
     return;
   }
+}
+
+static int parse_waves(const Case *c, const char *text)
+{
+  long long number;
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, "a whole number from 1 to %d", MOST_WAVES);
+  if (!parse_integer(text, &number) || number < 1 || number > MOST_WAVES) case_error(c, waves, text, wanted);
+  return (int)number;
 }
 
 static void check_id(const Case *c)
@@ -105,7 +122,7 @@ static void check_unique(const CaseFile *file)
   free(sorted);
 }
 
-CaseFile parse_cases(const char *path, char *text, const Column *columns, int ncolumns)
+CaseFile parse_cases(const char *path, char *text, const Column *columns, int ncolumns, bool streams)
 {
   CaseFile file = {.text = text};
   int lines = 1;
@@ -113,21 +130,22 @@ CaseFile parse_cases(const char *path, char *text, const Column *columns, int nc
   file.cases = allocate((size_t)lines, sizeof *file.cases);
 
   char *cursor = text, *fields[MOST_COLUMNS], *line = next_line(&cursor);
-  int place[MOST_COLUMNS];
+  int place[MOST_COLUMNS + 1];
   if (!line) user_error("%s:1: found an empty file, wanted a header", path);
-  parse_header(path, line, columns, ncolumns, place);
+  int wanted = parse_header(path, line, columns, ncolumns, streams, place);
   for (int number = 2; (line = next_line(&cursor)); number++) {
     if (!*line) continue;
     int nfields = split_fields(line, fields, MOST_COLUMNS);
-    if (nfields != ncolumns + 1) user_error("%s:%d: found %d fields, wanted %d", path, number, nfields, ncolumns + 1);
+    if (nfields != wanted) user_error("%s:%d: found %d fields, wanted %d", path, number, nfields, wanted);
     Case *c = &file.cases[file.count++];
-    *c = (Case){.file = path, .line = number, .id = fields[0]};
+    *c = (Case){.file = path, .line = number, .id = fields[0], .waves = 1};
     c->fields = allocate((size_t)ncolumns, sizeof *c->fields);
     check_id(c);
     for (int k = 0; k < ncolumns; k++) {
       c->fields[k].text = fields[place[k]];
       parse_field(c, &columns[k], &c->fields[k]);
     }
+    if (place[ncolumns]) c->waves = parse_waves(c, fields[place[ncolumns]]);
   }
   check_unique(&file);
   return file;

@@ -1,8 +1,10 @@
 /* describe.c: what a program is (--describe) and how it was run (--meta), as JSON. */
 #include "harness.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT_OF(x) #x
 #define NUMBER(x) TEXT_OF(x)
@@ -24,18 +26,8 @@ static void write_member(FILE *file, const char *name, const char *text, const c
   fprintf(file, "%s\n", after);
 }
 
-static void mpi_version(char text[static MPI_MAX_LIBRARY_VERSION_STRING])
+void describe(const Program *program, const char *substrate)
 {
-  int length = 0;
-  text[0] = '\0';
-  MPI_TRY(MPI_Get_library_version(text, &length));
-  text[strcspn(text, "\r\n")] = '\0';
-}
-
-void describe(const Program *program)
-{
-  char version[MPI_MAX_LIBRARY_VERSION_STRING];
-  mpi_version(version);
   puts("{");
   write_member(stdout, "name", program->name, ",");
   write_member(stdout, "title", program->title, ",");
@@ -50,35 +42,49 @@ void describe(const Program *program)
     write_json_string(stdout, program->columns[k].meaning);
     fputs("}", stdout);
   }
-  printf("\n  ],\n  \"min_ranks\": %d,\n  \"counts\": %s,\n", program->min_ranks, program->counts ? "true" : "false");
+  printf("\n  ],\n  \"min_ranks\": %d,\n  \"counts\": %s,\n  \"streams\": %s,\n", program->min_ranks,
+         program->counts ? "true" : "false", program->streams ? "true" : "false");
   write_member(stdout, "compiler", compiler, ",");
   write_member(stdout, "flags", flags, ",");
-  write_member(stdout, "mpi", version, "");
+  write_member(stdout, "mpi", substrate, "");
   puts("}");
   fflush(stdout);
 }
 
-void write_meta(const Program *program, const Options *options, const Alignment *alignment, const char *hosts)
+/* One of each rank, which has `room` bytes for it. */
+static void write_texts(FILE *file, const char *name, const char *texts, size_t room, int ranks)
 {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING], *partial;
-  mpi_version(version);
+  fprintf(file, "  \"%s\": [", name);
+  for (int r = 0; r < ranks; r++) {
+    if (r) fputs(", ", file);
+    write_json_string(file, texts + (size_t)r * room);
+  }
+  fputs("],\n", file);
+}
+
+void write_meta(const Program *program, const Options *options, const Setting *setting)
+{
+  char *partial;
   FILE *file = open_partial(options->meta, &partial);
   fputs("{\n", file);
   write_member(file, "program", program->name, ",");
-  fprintf(file, "  \"ranks\": %d,\n  \"hosts\": [", alignment->ranks);
-  for (int r = 0; r < alignment->ranks; r++) {
-    if (r) fputs(", ", file);
-    write_json_string(file, hosts + (size_t)r * HOST_ROOM);
-  }
-  fputs("],\n", file);
-  write_member(file, "mpi", version, ",");
+  fprintf(file, "  \"ranks\": %d,\n", setting->ranks);
+  write_texts(file, "hosts", setting->hosts, HOST_ROOM, setting->ranks);
+  if (setting->cores) write_texts(file, "cores", setting->cores, CORES_ROOM, setting->ranks);
+  if (!COMMODEL_SIMULATED) fprintf(file, "  \"processors\": %ld,\n", sysconf(_SC_NPROCESSORS_ONLN));
+  write_member(file, "mpi", setting->substrate, ",");
   write_member(file, "compiler", compiler, ",");
   write_member(file, "flags", flags, ",");
   write_member(file, "clock", COMMODEL_SIMULATED ? "simulated" : "CLOCK_MONOTONIC", ",");
   fprintf(file, "  \"simulated\": %s,\n", COMMODEL_SIMULATED ? "true" : "false");
-  write_member(file, "sync", program->timing == ROOT_ALONE ? "round-trip" : alignment->scheme->name, ",");
+  if (program->computing) {
+    char *computing = program->computing();
+    write_member(file, "computing", computing, ",");
+    free(computing);
+  }
+  write_member(file, "sync", setting->sync, ",");
   fprintf(file, "  \"clock_resolution\": %.9e,\n", clock_resolution());
-  fprintf(file, "  \"clock_uncertainty\": %.9e,\n", alignment->uncertainty);
+  if (isfinite(setting->uncertainty)) fprintf(file, "  \"clock_uncertainty\": %.9e,\n", setting->uncertainty);
   fprintf(file, "  \"seed\": %lld,\n  \"options\": {", options->seed);
   write_options_json(file, options);
   fputs("\n  }\n}\n", file);

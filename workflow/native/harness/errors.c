@@ -16,15 +16,15 @@ static _Noreturn void end_all(int code)
   /* SimGrid 3.32's MPI_Abort kills the actors and then reports success (smpirun exits with 0), so the one process
    * that holds all ranks is ended instead. */
   _exit(code);
-#else
+#elif !defined COMMODEL_WITHOUT_MPI
   int up = 0;
   if (MPI_Initialized(&up) == MPI_SUCCESS && up) {
     /* MPICH's mpiexec may drop the last line when the abort overtakes it: give it time to pass the line on. */
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     MPI_Abort(MPI_COMM_WORLD, code);
   }
-  _Exit(code);
 #endif
+  _Exit(code);
 }
 
 static void print_line(const char *file, int line, const char *format, va_list arguments)
@@ -56,6 +56,7 @@ _Noreturn void user_error(const char *format, ...)
   end_all(EXIT_USER);
 }
 
+#ifndef COMMODEL_WITHOUT_MPI
 _Noreturn void harness_die_mpi(const char *file, int line, const char *call, int code)
 {
   char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
@@ -63,6 +64,7 @@ _Noreturn void harness_die_mpi(const char *file, int line, const char *call, int
   MPI_Error_string(code, text, &length);
   harness_die(file, line, "%s failed: %s", call, text);
 }
+#endif
 
 void *allocate(size_t count, size_t size)
 {

@@ -9,7 +9,10 @@
 #ifndef COMMODEL_HARNESS_H
 #define COMMODEL_HARNESS_H
 
+/* A program without ranks is compiled with COMMODEL_WITHOUT_MPI, and with those parts only that need none. */
+#ifndef COMMODEL_WITHOUT_MPI
 #include <mpi.h>
+#endif
 #if defined MPICH_VERSION && defined __GNUC__ && !defined __clang__
 /* MPICH 4.0 declares statuses as an array, for which gcc finds no room at the address 1, its MPI_STATUSES_IGNORE. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
@@ -56,12 +59,13 @@ int split_fields(char *line, char **fields, int most); /* at commas; the number 
 bool parse_integer(const char *text, long long *value);
 bool parse_real(const char *text, double *value); /* finite only */
 void write_json_string(FILE *file, const char *text);
+bool same_host(const char *name, const char *host); /* a name with its domain and one without may be */
 FILE *open_partial(const char *path, char **partial);                /* DIR/.<name>.tmp */
 void commit_partial(FILE *file, char *partial, const char *path); /* flush, close, rename, free */
 
 /* ---- options.c ---- */
 typedef struct {
-  const char *cases, *out, *meta, *placement, *sync;
+  const char *cases, *out, *meta, *placement, *cores, *sync;
   double precision, max_seconds;
   long long min_samples, max_samples, warmup, seed;
 } Options;
@@ -84,13 +88,15 @@ typedef struct {
   int line;
   char *id;
   Field *fields; /* one per column of the program, in the program's order */
+  int waves;     /* passes of one sample; 1 where the file has no such column */
 } Case;
 typedef struct {
   char *text;
   Case *cases;
   int count;
 } CaseFile;
-CaseFile parse_cases(const char *path, char *text, const Column *columns, int ncolumns); /* takes text over */
+/* Takes the text over; `streams`: the file may have the column waves, too. */
+CaseFile parse_cases(const char *path, char *text, const Column *columns, int ncolumns, bool streams);
 void free_cases(CaseFile *file);
 _Noreturn void case_error(const Case *c, const char *column, const char *found, const char *wanted);
 void require_ranks(const Case *c, const char *column, long long needed, int ranks);
@@ -128,6 +134,8 @@ const Scheme *find_scheme(const char *name); /* NULL when there is none */
 const char *scheme_names(void);
 void align_clocks(Alignment *a); /* collective */
 void align_ready(void);          /* collective: rank 0 returns only after every other rank has entered */
+/* Collective, as the scheme has it; for a pass that holds the watch itself. `lead`: a window's, as of Alignment. */
+Late start_together(Alignment *a, double lead);
 
 /* ---- program ---- */
 typedef struct {
@@ -135,16 +143,23 @@ typedef struct {
   bool takes_part; /* idle ranks neither stamp nor count for lateness; true unless prepare says otherwise */
   int finish;      /* rank whose end is the end, or -1: the last of all */
   int repeats;     /* how often one pass repeats the thing; a sample is divided by it */
+  int waves, wave; /* passes of one sample, each rank's in a row with nothing between; the one that is under way */
   double waited;   /* set by a pass: delays that were part of it and are taken off its time */
   double counted;  /* set by a pass on rank 0, by programs that count: how many of the things came about */
+  Alignment *alignment; /* for a pass that holds the watch itself; it sets on rank 0: */
+  double seconds, computation; /* what the sample is, and computation beside it, NaN where there was none */
+  Late late;
 } Run;
-typedef enum { ROOT_ALONE, ALL_TOGETHER } Timing; /* who holds the watch */
+typedef enum { ROOT_ALONE, ALL_TOGETHER, PASS_ITSELF } Timing; /* who holds the watch */
 typedef struct {
   const char *name, *title, *kind;
   const Column *columns;
   int ncolumns, min_ranks;
   Timing timing;
   bool counts;                                  /* every sample has a count too */
+  bool streams;                                 /* its passes may follow one another as waves */
+  bool computes;                                /* every sample has a time of computation too */
+  char *(*computing)(void);                     /* of such a program: what it computes with; free() it */
   void (*check)(const Case *c, int ranks);      /* rank 0, every case before the first sample; dies by case_error */
   void *(*prepare)(const Case *c, Run *run);    /* collective; everything that must not be timed */
   void (*first_pass)(void *state);              /* optional: the first warm-up pass, with payload check */
@@ -159,6 +174,9 @@ typedef enum { STOP_NONE, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
 const char *stop_name(Stop stop);
 typedef struct {
   double *seconds, *skew, *counted; /* skew NULL when ranks are not aligned, counted when nothing is counted */
+  double *cpu;                      /* processor seconds of a wave, all processes; NULL where nobody knows */
+  double *computation;              /* seconds of it beside a sample; NULL where nothing computes */
+  double *first, *last;             /* latencies of these waves, NaN where clocks tell none; NULL of one wave */
   bool *valid;
   int count, room;
   double median; /* of the valid samples; NaN when there is none */
@@ -168,24 +186,52 @@ typedef struct {
 void measure_case(const Program *program, const Case *c, const Options *options, Alignment *alignment,
                   Samples *samples); /* collective; samples are filled on rank 0 */
 
-/* ---- sink.c: one finished case, one file ---- */
+/* ---- budget.c: how many samples, and for how long ---- */
+enum { WITH_SKEW = 1, WITH_COUNTS = 2, WITH_CPU = 4, WITH_LATENCIES = 8, WITH_COMPUTATION = 16 };
+void grow_samples(Samples *samples, int count, int with); /* room for so many */
+void free_samples(Samples *samples);
+/* After so many seconds: whether that is enough. Sets the median and the number of the valid samples. */
+Stop decide(const Options *options, Samples *samples, double spent);
+int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* of one pass */
+
+/* ---- sink.c: one finished case, one file; and which is under way ---- */
 char *sample_path(const char *dir, const char *id);
 void make_directory(const char *dir);
 void write_samples(const char *dir, const char *id, const Samples *samples);
+bool is_finished(const char *dir, const char *id); /* whether its samples are there */
+void note_case(const char *dir, const char *id);
+void forget_case(const char *dir);
 
 /* ---- describe.c, placement.c: provenance ---- */
-void describe(const Program *program);
-void write_meta(const Program *program, const Options *options, const Alignment *alignment, const char *hosts);
-enum { HOST_ROOM = MPI_MAX_PROCESSOR_NAME + 64 };
+typedef struct {
+  const char *substrate; /* what carries messages, and its version */
+  int ranks;
+  const char *hosts; /* of each, HOST_ROOM bytes */
+  const char *cores; /* that each may run on, CORES_ROOM bytes; NULL where it has none of its own */
+  const char *sync;
+  double uncertainty;
+} Setting;
+void describe(const Program *program, const char *substrate);
+void write_meta(const Program *program, const Options *options, const Setting *setting);
+#ifdef COMMODEL_WITHOUT_MPI
+enum { HOST_ROOM = 320, CORES_ROOM = 256 };
+#else
+enum { HOST_ROOM = MPI_MAX_PROCESSOR_NAME + 64, CORES_ROOM = 256 };
 char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_ROOM bytes each; NULL elsewhere */
 void check_world(const char *path, int ranks); /* as many ranks as the placement file has lines */
 void check_placement(const char *path, const char *hosts, int ranks);
+
+/* ---- cores.c: --cores, a line a rank: its first core on its node, and how many it keeps ---- */
+char *keep_cores(char **argv); /* before MPI_Init: executes the program anew; or what is wrong, for check_kept */
+void check_kept(char *wrong, const char *path, int rank);
+char *gather_cores(int rank, int ranks); /* rank 0: what each may run on, CORES_ROOM bytes; NULL elsewhere */
 
 /* ---- sharednames.c: so that nothing is left in /dev/shm of ranks that are killed ---- */
 void drop_shared_names(void); /* collective, right after MPI_Init */
 
 /* ---- star.c: who exchanges messages with a rank when rank 0 does with ranks 1..n ---- */
 MPI_Group star_partners(int rank, int n); /* the caller frees it */
+#endif
 
 /* ---- localwork.c: what a rank does alone; one code for the probe and the player ---- */
 void add_doubles(double *sum, const double *addend, size_t count);

@@ -9,23 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STARTS_NEGATED, STARTS, ENDS, ALL_ENDS, LATE, STAMPS };
+enum { STARTS_NEGATED, STARTS, ENDS, ALL_ENDS, LATE, STAMPS, FIRST_ENDS = STAMPS, LAST_STARTS_NEGATED, STREAM_STAMPS };
 static const double nothing = -1e300;     /* loses every MPI_MAX */
 static const double resync_seconds = 1.0; /* clocks of two machines part by microseconds a second */
 static const double least_lead = 1e-3, least_window = 2e-5, late_tolerated = 0.1;
 static const double least_slack = 1.5, most_slack = 10;
 static const double jump_seconds = 1; /* ranks that differ by more about the same time have no clocks in common */
-static const int attempts_per_sample = 4; /* samples taken for each valid one wanted, before giving up */
 
 typedef struct {
   const Program *program;
   const Options *options;
-  const Scheme *aligned; /* NULL: rank 0 holds the watch alone */
+  const Scheme *aligned; /* NULL: rank 0 holds the watch alone, or the pass does */
+  bool clocks;           /* of several ranks have to agree */
   Alignment *alignment;
   Run run;
   void *state;
-  double *stamps, *joined, *ordered; /* ordered: rank 0, valid samples so far */
-  double *counted;                   /* of this rank, and only rank 0's are read; NULL when nothing is counted */
+  double *stamps, *joined;
+  int nstamps;                       /* of a sample */
+  double *counted, *computed;        /* of this rank, and only rank 0's are read; NULL when there is none */
   int room;
   double entered;         /* own clock, when the time of the next chunk began to count */
   double estimate, spent; /* rank 0: of one pass; of all chunks */
@@ -33,23 +34,39 @@ typedef struct {
   bool jumped;            /* rank 0: a rank's clock has jumped in this chunk */
 } Measurement;
 
-const char *stop_name(Stop stop)
+/* What a rank's clock said in one sample. */
+typedef struct {
+  double start, first_end, last_start, end;
+} Times;
+
+/* The passes of one sample: a rank begins a wave as soon as it is itself done with the one before. */
+static Times take_waves(Measurement *m, void (*pass)(void *state))
 {
-  static const char *const names[] = {"none", "precision", "samples", "time"};
-  return names[stop];
+  Run *run = &m->run;
+  Times times = {.start = clock_now()};
+  for (run->wave = 0; run->wave < run->waves; run->wave++) {
+    if (run->wave > 0 && run->wave == run->waves - 1) times.last_start = clock_now();
+    pass(m->state);
+    if (run->wave == 0 && run->waves > 1) times.first_end = clock_now();
+  }
+  times.end = clock_now();
+  return times;
 }
 
-static void stamp_sample(Measurement *m, int n, int i, double start, double end, Late late)
+static void stamp_sample(Measurement *m, int n, int i, Times times, Late late)
 {
   const Run *run = &m->run;
   double shift = m->aligned ? m->alignment->offset : 0;
   bool counts = m->aligned ? run->takes_part : run->rank == 0;
   bool ends = counts && (!m->aligned || run->finish < 0 || run->finish == run->rank);
-  m->stamps[STARTS_NEGATED * n + i] = counts ? shift - start : nothing;
-  m->stamps[STARTS * n + i] = counts ? start - shift : nothing;
-  m->stamps[ENDS * n + i] = ends ? end - shift : nothing;
-  m->stamps[ALL_ENDS * n + i] = counts ? end - shift : nothing;
+  m->stamps[STARTS_NEGATED * n + i] = counts ? shift - times.start : nothing;
+  m->stamps[STARTS * n + i] = counts ? times.start - shift : nothing;
+  m->stamps[ENDS * n + i] = ends ? times.end - shift : nothing;
+  m->stamps[ALL_ENDS * n + i] = counts ? times.end - shift : nothing;
   m->stamps[LATE * n + i] = counts ? late : IN_TIME;
+  if (run->waves == 1) return;
+  m->stamps[FIRST_ENDS * n + i] = ends ? times.first_end - shift : nothing;
+  m->stamps[LAST_STARTS_NEGATED * n + i] = counts ? shift - times.last_start : nothing;
 }
 
 /* The time since it was agreed on before, which holds every sample taken in it, as each rank's clock has it. A clock
@@ -70,10 +87,12 @@ static void take_chunk(Measurement *m, int n)
     free(m->stamps);
     free(m->joined);
     m->room = n;
-    m->stamps = allocate((size_t)n * STAMPS, sizeof(double));
-    m->joined = allocate((size_t)n * STAMPS, sizeof(double));
+    m->stamps = allocate((size_t)n * (size_t)m->nstamps, sizeof(double));
+    m->joined = allocate((size_t)n * (size_t)m->nstamps, sizeof(double));
     free(m->counted);
+    free(m->computed);
     m->counted = m->program->counts ? allocate((size_t)n, sizeof(double)) : NULL;
+    m->computed = m->program->computes ? allocate((size_t)n, sizeof(double)) : NULL;
   }
   if (m->aligned) m->aligned->begin(m->alignment);
   for (int i = 0; i < n; i++) {
@@ -84,40 +103,36 @@ static void take_chunk(Measurement *m, int n)
     else
       align_ready();
     m->run.waited = m->run.counted = 0;
-    double start = clock_now();
-    m->program->pass(m->state);
-    double end = clock_now() - m->run.waited;
-    stamp_sample(m, n, i, start, end, late);
+    Times times = take_waves(m, m->program->pass);
+    if (m->program->timing == PASS_ITSELF) {
+      times = (Times){.end = m->run.seconds};
+      late = m->run.late;
+    }
+    times.end -= m->run.waited;
+    stamp_sample(m, n, i, times, late);
     if (m->counted) m->counted[i] = m->run.counted;
+    if (m->computed) m->computed[i] = m->run.computation;
   }
-  MPI_TRY(MPI_Reduce(m->stamps, m->joined, n * STAMPS, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+  MPI_TRY(MPI_Reduce(m->stamps, m->joined, n * m->nstamps, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
   m->longest = agree_on_time(&m->entered, &m->jumped);
   m->spent += m->longest;
 }
 
-static void *grow(void *items, size_t count, size_t size)
+/* A time from one rank's clock to another's; NaN where their clocks may differ by half of it. */
+static double if_known(const Alignment *a, double latency)
 {
-  void *more = realloc(items, count * size);
-  if (!more) DIE("no memory for %zu samples", count);
-  return more;
+  return 2 * a->uncertainty <= latency ? latency : NAN;
 }
 
-static void grow_samples(Samples *samples, int count, bool aligned, bool counts)
-{
-  if (count <= samples->room) return;
-  samples->room = count > 2 * samples->room ? count : 2 * samples->room;
-  size_t room = (size_t)samples->room;
-  samples->seconds = grow(samples->seconds, room, sizeof *samples->seconds);
-  samples->valid = grow(samples->valid, room, sizeof *samples->valid);
-  if (aligned) samples->skew = grow(samples->skew, room, sizeof *samples->skew);
-  if (counts) samples->counted = grow(samples->counted, room, sizeof *samples->counted);
-}
-
-/* Rank 0: the chunk's stamps become samples. */
+/* Rank 0: the chunk's stamps become samples. Of several waves that is the time between the ends of the first and the
+ * last, for each of them after the first: where one rank ends last in both, no other rank's clock is in it. The
+ * latencies of the first and of the last run from one rank's clock to another's, as those of single waves do. */
 static void add_samples(Measurement *m, Samples *samples, int n)
 {
   const Alignment *a = m->alignment;
-  grow_samples(samples, samples->count + n, m->aligned != NULL, m->counted != NULL);
+  int with = (m->aligned ? WITH_SKEW : 0) | (m->counted ? WITH_COUNTS : 0) | (m->run.waves > 1 ? WITH_LATENCIES : 0);
+  if (m->computed) with |= WITH_COMPUTATION;
+  grow_samples(samples, samples->count + n, with);
   for (int i = 0; i < n; i++) {
     double earliest = -m->joined[STARTS_NEGATED * n + i], latest = m->joined[STARTS * n + i];
     bool at_window = m->aligned && m->aligned->starts_at_window;
@@ -125,10 +140,19 @@ static void add_samples(Measurement *m, Samples *samples, int n)
     int k = samples->count++;
     double took = m->joined[ENDS * n + i] - start;
     if (COMMODEL_SIMULATED && took < 0) took = 0; /* a wait's rounding to 1 ns */
-    samples->seconds[k] = took / m->run.repeats;
-    samples->valid[k] = m->joined[LATE * n + i] == IN_TIME && took >= 0 && (COMMODEL_SIMULATED || took <= m->longest);
+    double seconds = took / m->run.repeats, least = took;
+    if (m->run.waves > 1) {
+      double end = m->joined[ENDS * n + i], first_end = m->joined[FIRST_ENDS * n + i];
+      seconds = (end - first_end) / (m->run.waves - 1);
+      least = first_end - start;
+      samples->first[k] = if_known(a, least);
+      samples->last[k] = if_known(a, end + m->joined[LAST_STARTS_NEGATED * n + i]);
+    }
+    samples->seconds[k] = seconds;
+    samples->valid[k] = m->joined[LATE * n + i] == IN_TIME && least >= 0 && (COMMODEL_SIMULATED || took <= m->longest);
     if (m->aligned) samples->skew[k] = latest - earliest;
     if (m->counted) samples->counted[k] = m->counted[i];
+    if (m->computed) samples->computation[k] = m->computed[i];
   }
 }
 
@@ -163,36 +187,6 @@ static void fit_window(Measurement *m, int n)
   free(took);
 }
 
-/* Rank 0. The precision is looked at before the budgets: a sample set that is both is precise. */
-static Stop decide(Measurement *m, Samples *samples)
-{
-  const Options *o = m->options;
-  int valid = 0;
-  m->ordered = grow(m->ordered, (size_t)samples->count, sizeof *m->ordered);
-  for (int i = 0; i < samples->count; i++)
-    if (samples->valid[i]) m->ordered[valid++] = samples->seconds[i];
-  sort_doubles(m->ordered, valid);
-  samples->nvalid = valid;
-  samples->median = median_sorted(m->ordered, valid);
-  if (valid >= o->min_samples && median_is_precise(m->ordered, valid, o->precision)) return STOP_PRECISION;
-  if (valid >= o->max_samples || samples->count >= attempts_per_sample * o->max_samples) return STOP_SAMPLES;
-  if (m->spent >= o->max_seconds) return STOP_TIME;
-  return STOP_NONE;
-}
-
-/* Rank 0: half as many again as there are, within what samples and time are left. */
-static int next_chunk(const Measurement *m, const Samples *samples)
-{
-  const Options *o = m->options;
-  double least = o->min_samples > STOPPING_LEAST ? (double)o->min_samples : STOPPING_LEAST;
-  double n = samples->count ? samples->count / 2.0 : least;
-  double left = o->max_seconds - m->spent;
-  if (n > o->max_samples - samples->nvalid) n = (double)(o->max_samples - samples->nvalid);
-  if (m->estimate > 0 && n * m->estimate > left) n = left / m->estimate;
-  if (n > 1e6) n = 1e6;
-  return n < 1 ? 1 : (int)n;
-}
-
 /* Leaves what a sample is likely to cost: as long as a pass or, if samples start at windows, as a window, which is far
  * longer where clocks are known badly. */
 static void warm_up(Measurement *m)
@@ -200,15 +194,14 @@ static void warm_up(Measurement *m)
   Alignment *a = m->alignment;
   double least = 0, all = 0;
   long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs to know how long one takes */
-  if (m->aligned) align_clocks(a);
+  if (m->clocks) align_clocks(a);
   agree_on_time(&m->entered, &m->jumped);
   for (long long i = 0; i < passes; i++) {
     bool first = i == 0 && m->program->first_pass;
     if (m->program->arm && !first) m->program->arm(m->state);
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
-    double start = clock_now();
-    (first ? m->program->first_pass : m->program->pass)(m->state);
-    double took = clock_now() - start;
+    Times times = take_waves(m, first ? m->program->first_pass : m->program->pass);
+    double took = times.end - times.start;
     if (i == 0 || took < least) least = took; /* the first pays for connections and checks */
   }
   MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
@@ -224,15 +217,18 @@ void measure_case(const Program *program, const Case *c, const Options *options,
                   Samples *samples)
 {
   Measurement m = {.program = program, .options = options, .alignment = alignment};
-  m.run = (Run){.rank = alignment->rank, .ranks = alignment->ranks, .takes_part = true, .finish = -1, .repeats = 1};
+  m.run = (Run){.rank = alignment->rank, .ranks = alignment->ranks, .takes_part = true, .finish = -1, .repeats = 1,
+                .waves = c->waves, .alignment = alignment};
   m.aligned = program->timing == ALL_TOGETHER ? alignment->scheme : NULL;
+  m.clocks = program->timing != ROOT_ALONE;
   m.state = program->prepare(c, &m.run);
+  m.nstamps = m.run.waves > 1 ? STREAM_STAMPS : STAMPS;
   warm_up(&m);
 
   struct {
     int n, resync;
     double window, lead;
-  } plan = {next_chunk(&m, samples), m.aligned && m.jumped, alignment->window, alignment->lead};
+  } plan = {next_chunk(options, samples, m.estimate, m.spent), m.clocks && m.jumped, alignment->window, alignment->lead};
   for (;;) {
     MPI_TRY(MPI_Bcast(&plan, sizeof plan, MPI_BYTE, 0, MPI_COMM_WORLD));
     if (plan.n == 0) break;
@@ -247,13 +243,13 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     plan.window = alignment->window;
     plan.lead = alignment->lead;
     m.estimate = m.spent / samples->count;
-    plan.resync = m.aligned && (m.jumped || clock_now() - alignment->synced > resync_seconds);
-    samples->stop = decide(&m, samples);
-    plan.n = samples->stop == STOP_NONE ? next_chunk(&m, samples) : 0;
+    plan.resync = m.clocks && (m.jumped || clock_now() - alignment->synced > resync_seconds);
+    samples->stop = decide(options, samples, m.spent);
+    plan.n = samples->stop == STOP_NONE ? next_chunk(options, samples, m.estimate, m.spent) : 0;
   }
   program->cleanup(m.state);
   free(m.stamps);
   free(m.joined);
   free(m.counted);
-  free(m.ordered);
+  free(m.computed);
 }

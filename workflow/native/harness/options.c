@@ -18,6 +18,7 @@ static const Option table[] = {
     {"out", NULL, TEXT, AT(out), 0, false},
     {"meta", NULL, TEXT, AT(meta), 0, false},
     {"placement", NULL, TEXT, AT(placement), 0, false},
+    {"cores", NULL, TEXT, AT(cores), 0, false},
     {"sync", "window", TEXT, AT(sync), 0, false},
     {"precision", "0.02", REAL, AT(precision), 0, false},
     {"min-samples", "10", INTEGER, AT(min_samples), 1, false},
@@ -62,14 +63,13 @@ Options read_options(int argc, char **argv)
       for (int k = 0; k < OPTIONS && !option; k++)
         if (strcmp(argv[i] + 2, table[k].name) == 0) option = &table[k];
     if (!option)
-      user_error("unknown option '%s', wanted --cases --out [--meta --placement --sync --precision --min-samples "
+      user_error("unknown option '%s', wanted --cases --out [--meta --placement --cores --sync --precision --min-samples "
                  "--max-samples --max-seconds --warmup --seed] or --describe alone", argv[i]);
     if (++i == argc) user_error("--%s: found nothing after it, wanted a value", option->name);
     set_option(&options, option, argv[i]);
   }
   if (!options.cases) user_error("--cases: not given, wanted the case file");
   if (!options.out) user_error("--out: not given, wanted the folder for the samples");
-  if (!find_scheme(options.sync)) user_error("--sync: found '%s', wanted %s", options.sync, scheme_names());
   if (options.max_samples < options.min_samples)
     user_error("--max-samples: found %lld, wanted at least --min-samples %lld", options.max_samples,
                options.min_samples);

@@ -1,7 +1,6 @@
 /* placement.c: which host every rank runs on, and whether that is what was planned. */
 #include "harness.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +29,6 @@ void check_world(const char *path, int ranks)
     user_error("each of the %d processes started believes that it is rank 0 of 1: the programs' MPI does not understand "
                "what starts them (another MPI's starter, the wrong srun --mpi=, or a container that hides it)", count);
   user_error("%s: placement of %d ranks expected, but %d ranks are running", path, count, ranks);
-}
-
-/* A name with its domain and one without are the same host. */
-static bool same_host(const char *name, const char *host)
-{
-  while (*name && tolower((unsigned char)*name) == tolower((unsigned char)*host)) name++, host++;
-  return (!*name || *name == '.') && (!*host || *host == '.');
 }
 
 /* A line a rank: the index of its node and, where it is known beforehand, a space and the name of the host. Compares

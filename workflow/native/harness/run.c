@@ -1,10 +1,8 @@
 /* run.c: from the command line to the last case. */
 #include "harness.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Rank 0 reads and checks every case before anyone measures one; the others get the text, known to be right. */
 static CaseFile share_cases(const Program *program, const Options *options, const Alignment *a)
@@ -18,13 +16,13 @@ static CaseFile share_cases(const Program *program, const Options *options, cons
     if (length > 1 << 30) user_error("%s: found %lld bytes, wanted at most 1 GiB", options->cases, length);
     char *copy = allocate((size_t)length + 1, 1);
     memcpy(copy, text, (size_t)length);
-    file = parse_cases(options->cases, copy, program->columns, program->ncolumns);
+    file = parse_cases(options->cases, copy, program->columns, program->ncolumns, program->streams);
     for (int i = 0; i < file.count; i++) program->check(&file.cases[i], a->ranks);
   }
   MPI_TRY(MPI_Bcast(&length, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD));
   if (a->rank != 0) text = allocate((size_t)length + 1, 1);
   MPI_TRY(MPI_Bcast(text, (int)length, MPI_CHAR, 0, MPI_COMM_WORLD));
-  if (a->rank != 0) return parse_cases(options->cases, text, program->columns, program->ncolumns);
+  if (a->rank != 0) return parse_cases(options->cases, text, program->columns, program->ncolumns, program->streams);
   free(text);
   return file;
 }
@@ -33,38 +31,9 @@ static CaseFile share_cases(const Program *program, const Options *options, cons
 static unsigned char *find_finished(const CaseFile *file, const char *dir, int rank)
 {
   unsigned char *finished = allocate((size_t)file->count, 1);
-  for (int i = 0; rank == 0 && i < file->count; i++) {
-    char *path = sample_path(dir, file->cases[i].id);
-    finished[i] = access(path, F_OK) == 0;
-    free(path);
-  }
+  for (int i = 0; rank == 0 && i < file->count; i++) finished[i] = is_finished(dir, file->cases[i].id);
   MPI_TRY(MPI_Bcast(finished, file->count, MPI_UNSIGNED_CHAR, 0, MPI_COMM_WORLD));
   return finished;
-}
-
-static char *case_path(const char *dir)
-{
-  size_t room = strlen(dir) + 6;
-  char *path = allocate(room, 1);
-  snprintf(path, room, "%s/.now", dir);
-  return path;
-}
-
-/* DIR/.now names the case that is being measured, so that whoever finds this program dead or stuck knows where. */
-static void note_case(const char *dir, const char *id)
-{
-  char *path = case_path(dir), *partial;
-  FILE *file = open_partial(path, &partial);
-  fprintf(file, "%s\n", id);
-  commit_partial(file, partial, path);
-  free(path);
-}
-
-static void forget_case(const char *dir)
-{
-  char *path = case_path(dir);
-  if (remove(path) != 0 && errno != ENOENT) user_error("%s: cannot remove: %s", path, strerror(errno));
-  free(path);
 }
 
 static void run_case(const Program *program, const Case *c, const Options *options, Alignment *a, int done, int total)
@@ -77,28 +46,40 @@ static void run_case(const Program *program, const Case *c, const Options *optio
     fprintf(stderr, "case %d/%d %s median %.3f us, %d samples, %s\n", done, total, c->id, samples.median * 1e6,
             samples.nvalid, stop_name(samples.stop));
   }
-  free(samples.seconds);
-  free(samples.skew);
-  free(samples.counted);
-  free(samples.valid);
+  free_samples(&samples);
+}
+
+static void mpi_version(char text[static MPI_MAX_LIBRARY_VERSION_STRING])
+{
+  int length = 0;
+  text[0] = '\0';
+  MPI_TRY(MPI_Get_library_version(text, &length));
+  text[strcspn(text, "\r\n")] = '\0';
 }
 
 int harness_main(int argc, char **argv, const Program *program)
 {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
   if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
-    describe(program);
+    mpi_version(version);
+    describe(program, version);
     return 0;
   }
+  char *wrong = keep_cores(argv);
   MPI_TRY(MPI_Init(&argc, &argv));
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   Alignment a = {0};
   MPI_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &a.rank));
   MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &a.ranks));
   drop_shared_names();
+  mpi_version(version);
 
   /* One voice: the others enter the first collective only when rank 0 has found the command line right. */
   if (a.rank != 0) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
   Options options = read_options(argc, argv);
+  check_kept(wrong, options.cores, a.rank);
+  a.scheme = find_scheme(options.sync);
+  if (!a.scheme) user_error("--sync: found '%s', wanted %s", options.sync, scheme_names());
   if (a.rank == 0) {
     if (options.placement) check_world(options.placement, a.ranks);
     if (a.ranks < program->min_ranks)
@@ -106,12 +87,13 @@ int harness_main(int argc, char **argv, const Program *program)
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
     make_directory(options.out);
   }
-  a.scheme = find_scheme(options.sync);
-  char *hosts = gather_hosts(a.rank, a.ranks);
+  char *hosts = gather_hosts(a.rank, a.ranks), *cores = gather_cores(a.rank, a.ranks);
   if (a.rank == 0 && options.placement) check_placement(options.placement, hosts, a.ranks);
   CaseFile file = share_cases(program, &options, &a);
   align_clocks(&a);
-  if (a.rank == 0 && options.meta) write_meta(program, &options, &a, hosts);
+  const char *sync = program->timing == ROOT_ALONE ? "round-trip" : a.scheme->name;
+  if (a.rank == 0 && options.meta)
+    write_meta(program, &options, &(Setting){version, a.ranks, hosts, cores, sync, a.uncertainty});
 
   int *order = allocate((size_t)file.count, sizeof *order), done = 0;
   unsigned char *finished = find_finished(&file, options.out, a.rank);
@@ -126,6 +108,7 @@ int harness_main(int argc, char **argv, const Program *program)
   free(finished);
   free_cases(&file);
   free(hosts);
+  free(cores);
   MPI_TRY(MPI_Finalize());
   return 0;
 }

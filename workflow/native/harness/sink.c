@@ -2,9 +2,11 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void make_directory(const char *dir)
 {
@@ -22,18 +24,64 @@ char *sample_path(const char *dir, const char *id)
   return path;
 }
 
+bool is_finished(const char *dir, const char *id)
+{
+  char *path = sample_path(dir, id);
+  bool there = access(path, F_OK) == 0;
+  free(path);
+  return there;
+}
+
+static void write_known(FILE *file, double seconds)
+{
+  if (isnan(seconds))
+    fputc(',', file);
+  else
+    fprintf(file, ",%.9e", seconds);
+}
+
 void write_samples(const char *dir, const char *id, const Samples *samples)
 {
   char *path = sample_path(dir, id), *partial;
   FILE *file = open_partial(path, &partial);
-  fprintf(file, "id,sample,seconds,skew,valid,stop%s\n", samples->counted ? ",count" : "");
+  fprintf(file, "id,sample,seconds,skew,valid,stop%s%s%s%s\n", samples->counted ? ",count" : "",
+          samples->cpu ? ",cpu" : "", samples->computation ? ",computation" : "", samples->first ? ",first,last" : "");
   for (int i = 0; i < samples->count; i++) {
-    fprintf(file, "%s,%d,%.9e,", id, i, samples->seconds[i]);
-    if (samples->skew) fprintf(file, "%.9e", samples->skew[i]);
+    fprintf(file, "%s,%d,%.9e", id, i, samples->seconds[i]);
+    write_known(file, samples->skew ? samples->skew[i] : NAN);
     fprintf(file, ",%d,%s", samples->valid[i], stop_name(samples->stop));
     if (samples->counted) fprintf(file, ",%.0f", samples->counted[i]);
+    if (samples->cpu) write_known(file, samples->cpu[i]);
+    if (samples->computation) write_known(file, samples->computation[i]);
+    if (samples->first) write_known(file, samples->first[i]);
+    if (samples->last) write_known(file, samples->last[i]);
     fputc('\n', file);
   }
   commit_partial(file, partial, path);
+  free(path);
+}
+
+static char *case_path(const char *dir)
+{
+  size_t room = strlen(dir) + 6;
+  char *path = allocate(room, 1);
+  snprintf(path, room, "%s/.now", dir);
+  return path;
+}
+
+/* DIR/.now names the case that is being measured, so that whoever finds this program dead or stuck knows where. */
+void note_case(const char *dir, const char *id)
+{
+  char *path = case_path(dir), *partial;
+  FILE *file = open_partial(path, &partial);
+  fprintf(file, "%s\n", id);
+  commit_partial(file, partial, path);
+  free(path);
+}
+
+void forget_case(const char *dir)
+{
+  char *path = case_path(dir);
+  if (remove(path) != 0 && errno != ENOENT) user_error("%s: cannot remove: %s", path, strerror(errno));
   free(path);
 }

@@ -1,6 +1,7 @@
 /* text.c: whole files, cutting them into fields, strict numbers, JSON, files that appear only when complete. */
 #include "harness.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -109,4 +110,11 @@ void write_json_string(FILE *file, const char *text)
       fputc(*c, file);
   }
   fputc('"', file);
+}
+
+/* A name with its domain and one without are the same host. */
+bool same_host(const char *name, const char *host)
+{
+  while (*name && tolower((unsigned char)*name) == tolower((unsigned char)*host)) name++, host++;
+  return (!*name || *name == '.') && (!*host || *host == '.');
 }

@@ -8,7 +8,9 @@
  * Seconds run from the common start until the last rank is done, of gather and reduce until the root is. The first
  * warm-up pass fills what is sent with a pattern and checks what arrives; sums of it are exact.
  *
- *   mpiexec -n 16 library --cases cases.csv --out samples      cases.csv: id,operation,bytes
+ * Of several waves it is called as many times in a row, and seconds are the time between the ends of two.
+ *
+ *   mpiexec -n 16 library --cases cases.csv --out samples      cases.csv: id,operation,bytes[,waves]
  */
 #include "harness.h"
 
@@ -223,7 +225,6 @@ static void *prepare(const Case *c, Run *run)
   s->sent = allocate_buffer(s->sent_bytes, 1);
   s->received = allocate_buffer(s->received_bytes, 1);
   fill_sent(s);
-  memset(s->received, 0xa5, s->received_bytes);
   if (s->operation->ends_at_root) run->finish = 0;
   return s;
 }
@@ -236,8 +237,10 @@ static void pass(void *state)
 
 static void first_pass(void *state)
 {
+  State *s = state;
+  memset(s->received, 0xa5, s->received_bytes);
   pass(state);
-  check_received(state);
+  check_received(s);
 }
 
 static void cleanup(void *state)
@@ -253,7 +256,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "library", .title = "The MPI library's own collectives", .kind = "player",
-      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER,
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER, .streams = true,
       .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

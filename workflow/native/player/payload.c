@@ -14,6 +14,7 @@ enum { WORD_BYTES = 8 };
 
 struct Payload {
   const Part *part;
+  uint64_t salt;       /* what makes the data of one wave others than those of the next */
   unsigned char *data; /* this rank's vector; NULL where data are only moved */
 };
 
@@ -30,18 +31,18 @@ static unsigned char byte_of(uint64_t word, long long address)
 }
 
 /* The byte at an address of data that are only moved. */
-static unsigned char moved(long long address)
+static unsigned char moved(uint64_t salt, long long address)
 {
-  return byte_of(splitmix((uint64_t)(address / WORD_BYTES) * 0x9e3779b97f4a7c15u + 1), address);
+  return byte_of(splitmix((uint64_t)(address / WORD_BYTES) * 0x9e3779b97f4a7c15u + salt + 1), address);
 }
 
 /* The byte at an address of a rank's vector: a factor of the rank's, one for each of eight addresses in turn, times an
  * odd number of the address's. So the sum over ranks is the sum of their factors, times that number. */
-static unsigned char odd_number(long long address) { return moved(address) | 1; }
+static unsigned char odd_number(long long address) { return moved(0, address) | 1; }
 
-static void add_factors(int rank, unsigned char factors[WORD_BYTES])
+static void add_factors(const Payload *payload, int rank, unsigned char factors[WORD_BYTES])
 {
-  uint64_t word = splitmix(((uint64_t)rank + 1) * 0xd1b54a32d192ed03u);
+  uint64_t word = splitmix(((uint64_t)rank + 1) * 0xd1b54a32d192ed03u + payload->salt);
   for (int i = 0; i < WORD_BYTES; i++) factors[i] = (unsigned char)(factors[i] + byte_of(word, i));
 }
 
@@ -50,10 +51,11 @@ static void fill(unsigned char *data, long long bytes, const unsigned char facto
   for (long long a = 0; a < bytes; a++) data[a] = (unsigned char)(factors[a % WORD_BYTES] * odd_number(a));
 }
 
-Payload *open_payload(const Part *part, int rank, bool sums)
+Payload *open_payload(const Part *part, int rank, bool sums, int wave)
 {
   Payload *payload = allocate(1, sizeof *payload);
   payload->part = part;
+  payload->salt = splitmix((uint64_t)wave) - splitmix(0);
   if (!sums) return payload;
   long long bytes = 0;
   for (int i = 0; i < part->count + part->results; i++)
@@ -62,18 +64,18 @@ Payload *open_payload(const Part *part, int rank, bool sums)
       if (end > bytes) bytes = end;
     }
   unsigned char factors[WORD_BYTES] = {0};
-  add_factors(rank, factors);
+  add_factors(payload, rank, factors);
   payload->data = allocate((size_t)bytes + 1, 1);
   fill(payload->data, bytes, factors);
   return payload;
 }
 
 /* A message whose content is not told: word w of message (src, dst, row). */
-static uint64_t pattern(const Op *op, size_t w)
+static uint64_t pattern(const Payload *payload, const Op *op, size_t w)
 {
   int src = op->kind == SEND ? op->rank : op->peer, dst = op->kind == SEND ? op->peer : op->rank;
   uint64_t name = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->row;
-  return splitmix(splitmix(name) + w * 0x9e3779b97f4a7c15u);
+  return splitmix(splitmix(name) + w * 0x9e3779b97f4a7c15u + payload->salt);
 }
 
 void pack(const Payload *payload, const Op *op, char *message)
@@ -84,11 +86,11 @@ void pack(const Payload *payload, const Op *op, char *message)
     if (payload->data)
       memcpy(message + at, payload->data + run.first, (size_t)run.length);
     else
-      for (int i = 0; i < run.length; i++) message[at + (size_t)i] = (char)moved(run.first + i);
+      for (int i = 0; i < run.length; i++) message[at + (size_t)i] = (char)moved(payload->salt, run.first + i);
     at += (size_t)run.length;
   }
   for (; at < (size_t)op->bytes; at++)
-    message[at] = (char)byte_of(pattern(op, at / WORD_BYTES), (long long)at);
+    message[at] = (char)byte_of(pattern(payload, op, at / WORD_BYTES), (long long)at);
 }
 
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
@@ -101,13 +103,13 @@ bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
       if (payload->data) {
         unsigned char *own = &payload->data[run.first + i];
         *own = combines ? (unsigned char)(*own + arrived) : arrived;
-      } else if (arrived != moved(run.first + i)) {
+      } else if (arrived != moved(payload->salt, run.first + i)) {
         return false;
       }
     }
   }
   for (; at < (size_t)op->bytes; at++)
-    if ((unsigned char)message[at] != byte_of(pattern(op, at / WORD_BYTES), (long long)at)) return false;
+    if ((unsigned char)message[at] != byte_of(pattern(payload, op, at / WORD_BYTES), (long long)at)) return false;
   return true;
 }
 
@@ -116,7 +118,7 @@ bool results_are_exact(const Payload *payload)
   const Part *part = payload->part;
   unsigned char factors[WORD_BYTES] = {0};
   if (part->results == 0) return true;
-  for (int rank = 0; rank < part->ranks; rank++) add_factors(rank, factors);
+  for (int rank = 0; rank < part->ranks; rank++) add_factors(payload, rank, factors);
   for (int i = part->count; i < part->count + part->results; i++)
     for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++)
       for (long long a = part->runs[r].first; a < part->runs[r].first + part->runs[r].length; a++)

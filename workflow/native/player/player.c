@@ -4,9 +4,14 @@
  * then does its local work; it enters its next step when it has finished the last. There is no barrier between steps.
  * Seconds run from the common start until the last rank is done, or until rank R when finish is R.
  *
- * The first warm-up pass moves real data and checks them (payload.c); timed passes send what lies there.
+ * Of several waves each rank plays its part as many times in a row; seconds are the time between the ends of two waves.
+ * Messages of different waves cannot be taken for each other: a rank has posted and finished all of a wave before it
+ * posts anything of the next, and MPI keeps the messages of a pair of ranks with one tag in the order of posting.
  *
- *   mpiexec -n 16 player --cases cases.csv --out samples      cases.csv: id,schedule,finish
+ * The first warm-up pass moves real data, others in each wave, and checks them (payload.c); timed passes send what lies
+ * there.
+ *
+ *   mpiexec -n 16 player --cases cases.csv --out samples      cases.csv: id,schedule,finish[,waves]
  *   schedule file: step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs with kind send (rank to peer),
  *   reduce, copy, compute, and at the end result: where a sum must be in the end. A message is posted in step, or by its
  *   receiver in peer_step, and waited for in wait, or in peer_wait; empty: peer_step as step, waits as posts.
@@ -26,6 +31,7 @@ static const Column columns[] = {
 typedef struct {
   Part part;
   Op *ops; /* of the part */
+  const Run *run;
   int rank;
   bool sums; /* the operation adds up data of all ranks */
   char **buffers; /* of every op: where its message lies; NULL for local work */
@@ -126,6 +132,7 @@ static void *prepare(const Case *c, Run *run)
   if (run->rank == 0) free_schedule(&schedule);
   int count = s->part.count;
   s->ops = s->part.ops;
+  s->run = run;
   s->rank = run->rank;
   s->waits = allocate((size_t)count, sizeof *s->waits);
   s->steps = group_steps(s->ops, count, s->waits, &s->nsteps);
@@ -197,7 +204,7 @@ static bool combines(const State *s, const Step *step)
 static void first_pass(void *state)
 {
   State *s = state;
-  Payload *payload = open_payload(&s->part, s->rank, s->sums);
+  Payload *payload = open_payload(&s->part, s->rank, s->sums, s->run->wave);
   for (const Step *step = s->steps; step < s->steps + s->nsteps; step++) {
     for (int i = step->first; i < step->sends; i++) memset(s->buffers[i], 0, (size_t)s->ops[i].bytes);
     for (int i = step->sends; i < step->works; i++) pack(payload, &s->ops[i], s->buffers[i]);
@@ -207,8 +214,8 @@ static void first_pass(void *state)
     for (int d = step->due; d < step->due_end; d++) {
       const Op *op = &s->ops[s->waits[d]];
       if (op->kind == RECEIVE && !unpack(payload, op, s->buffers[s->waits[d]], combines(s, step)))
-        DIE("message from rank %d to rank %d in step %d (line %d of the schedule, %d bytes) arrived with wrong content",
-            op->peer, op->rank, op->step, op->row + 2, op->bytes);
+        DIE("message from rank %d to rank %d in step %d of wave %d (line %d of the schedule, %d bytes) arrived with "
+            "wrong content", op->peer, op->rank, op->step, s->run->wave, op->row + 2, op->bytes);
     }
     do_work(s, step);
   }
@@ -239,7 +246,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "player", .title = "Plays a schedule", .kind = "player",
-      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER,
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER, .streams = true,
       .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

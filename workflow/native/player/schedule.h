@@ -62,8 +62,9 @@ size_t close_room(Room *room); /* how large the buffer must be */
 
 /* ---- payload.c: what messages hold in the pass that is checked ---- */
 typedef struct Payload Payload;
-/* `sums`: the ranks' own data are added up on the way, and RESULTs tell where the sum must be in the end. */
-Payload *open_payload(const Part *part, int rank, bool sums);
+/* `sums`: the ranks' own data are added up on the way, and RESULTs tell where the sum must be in the end. Every wave
+ * has data of its own. */
+Payload *open_payload(const Part *part, int rank, bool sums, int wave);
 void pack(const Payload *payload, const Op *op, char *message);
 /* What has arrived takes the place of what was there or, where the rank combines, is added to it. False when wrong. */
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines);

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from commodel.errors import UserError, one_line, suggest
+from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
@@ -16,10 +17,12 @@ from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
-from commodel.parameters import Estimate, ParameterSet
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
-from commodel.units import parse_bytes, parse_number, parse_seconds
+from commodel.sources import ROOT
+
+PROJECT = ROOT
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Family:
     uses_bytes: bool = True
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
+    on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     decides: Mapping[str, str] | None = None  # what each setting is about, for people
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
@@ -67,6 +71,10 @@ class Family:
     # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
+
+    def asks(self, overlay: bool) -> tuple[str, ...]:
+        """The probes that it is fitted from on an overlay network, and elsewhere."""
+        return (self.on_overlay or self.probes) if overlay else self.probes
 
     @cached_property
     def by_name(self) -> dict[str, Parameter]:
@@ -138,62 +146,6 @@ def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
 
 
-def given(name: str, texts: Sequence[str]) -> ParameterSet:
-    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
-    setting's value is one of those that the family has for it."""
-    entry = family(name)
-    settings, rest = _settings(entry, texts)
-    texts: dict[str, str] = {}
-    for called, value in rest:
-        parameter = entry.by_name.get(parse(called).parameter)
-        if parameter is None:
-            raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
-        if parameter.argument and called == parameter.name:
-            called = key(called, "a")
-        if called in texts:
-            raise UserError(f"found {called} twice")
-        texts[called] = value
-    forms = forms_of(entry, texts)
-    values = {}
-    for called, value in texts.items():
-        wanted = unit(entry, called, forms)
-        try:
-            number = _number(value, wanted, entry.by_name[parse(called).parameter])
-        except UserError as error:
-            raise UserError(error.found, key=called) from None
-        values[called] = Estimate(number, wanted, number, number)
-    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
-    complete(entry, Values.of(parameters))
-    return parameters
-
-
-def choosing(parameters: ParameterSet, texts: Sequence[str]) -> ParameterSet:
-    """The same set read another way: `NAME=VALUE` texts of settings."""
-    entry = family(parameters.family)
-    settings, rest = _settings(entry, texts)
-    if rest:
-        known = entry.settings or {}
-        hint = suggest(rest[0][0], known) if known else "it has none"
-        raise UserError(f"--set {rest[0][0]} beside --params: wanted a setting of family {entry.name}; {hint}")
-    changed = replace(parameters, settings={**parameters.settings, **settings})
-    complete(entry, Values.of(changed))
-    return changed
-
-
-def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Of `NAME=VALUE` texts those that choose a variant of the family, and the others in their parts."""
-    pairs = []
-    for pair in texts:
-        called, equals, value = (part.strip() for part in pair.partition("="))
-        if not equals:
-            raise UserError(f"found '{pair}', wanted NAME=VALUE")
-        pairs.append((called, value))
-    known = entry.settings or {}
-    return {called: value for called, value in pairs if called in known}, [
-        (called, value) for called, value in pairs if called not in known
-    ]
-
-
 def read_set(path: AnyPath) -> ParameterSet:
     """A parameter set from a file, its values in the units that their family has: a number of another unit, or of one
     that is not named, is refused, not taken for seconds."""
@@ -214,6 +166,15 @@ def read_set(path: AnyPath) -> ParameterSet:
     return parameters
 
 
+def published_file(name: str) -> str:
+    """Of values printed in a paper, named FAMILY/SOURCE: their file, below the clone."""
+    return f"params/published/{name}.yaml"
+
+
+def published(name: str) -> ParameterSet:
+    return read_set(reached(published_file(name), PROJECT))
+
+
 def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:
     """The forms of functions of which only the coefficients' names are given, unless the family says."""
     parts: dict[str, set[str]] = {}
@@ -224,14 +185,6 @@ def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:
     signs = {"sample": TABLE, "x1": PIECEWISE, "c": "quadratic", "b": "linear"}  # what gives a form away, in this order
     chosen = {function: next((signs[sign] for sign in signs if sign in known), "") for function, known in parts.items()}
     return {function: form for function, form in chosen.items() if form}
-
-
-def _number(value: str, unit: str, parameter: Parameter) -> float:
-    """A coefficient of a function may be negative; nothing else may."""
-    sign = -1 if parameter.argument and value.startswith("-") else 1
-    value = value.removeprefix("-") if sign < 0 else value
-    parse = {"s": parse_seconds, "B": parse_bytes}.get(unit[0], parse_number)
-    return sign * parse(value)
 
 
 def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:

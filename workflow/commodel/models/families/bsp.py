@@ -14,6 +14,7 @@ from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import choose_form, least_squares, line, mean
 from commodel.models.fitting.sharednodes import sharing
 from commodel.models.pricing.functions import evaluate, text
+from commodel.models.pricing.repeating import condensed
 from commodel.models.pricing.supersteps import longest_work, most_rows
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
@@ -54,10 +55,11 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
-    ends = [step for step in schedule.steps if len(step.dst) or step.work.stop > step.work.start]
-    h = sum(max(most_rows(step.senders), most_rows(step.receives)) for step in ends)
-    w = longest_work(schedule, schedule.work_seconds(values["gamma"]))
-    total = h * values["g"] + len(ends) * wait + w[..., None]
+    schedule, times = condensed(schedule)
+    ends = [bool(len(step.dst) or step.work.stop > step.work.start) for step in schedule.steps]
+    h = times @ [max(most_rows(step.senders), most_rows(step.receives)) for step in schedule.steps]
+    w = longest_work(schedule, schedule.work_seconds(values["gamma"]), times)
+    total = h * values["g"] + (times @ ends) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
 
 

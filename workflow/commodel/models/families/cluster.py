@@ -26,8 +26,9 @@ from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
 from commodel.models.pricing.flying import flying
 from commodel.models.pricing.overflow import Overflow, departures, may_overflow, overflow
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, finish_times, replayed
 from commodel.parameters import Curve
+from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import KINDS
 from commodel.units import format_seconds
 
@@ -102,11 +103,15 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
 
 
 def price(schedule: Schedule, values: Values) -> Array:
+    if isinstance(schedule, Long):
+        if "B_L" not in values:
+            return replayed(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
+        schedule = schedule.whole  # what a buffer holds hangs on all messages
     costs, work = _costs(schedule, values), _work(schedule, values)
     if (dropped := _dropped(schedule, values, costs, work)) is not None:
-        rows, found = dropped
-        wire = np.array(np.broadcast_to(costs.wire, (*found.again.shape[:-1], len(schedule.src))))
-        wire[..., rows] += np.where(found.again, values["timeout"], 0)
+        rows, lost = dropped
+        wire = np.array(np.broadcast_to(costs.wire, (*lost.again.shape[:-1], len(schedule.src))))
+        wire[..., rows] += np.where(lost.again, values["timeout"], 0)
         costs = replace(costs, wire=wire)
     return finish_times(schedule, costs, work)
 
@@ -180,6 +185,7 @@ def through(schedule: Schedule, values: Values) -> Array | None:
     None where nobody knows the buffer."""
     if "B_L" not in values:
         return None
+    schedule = schedule.whole
     sizes = schedule.bytes.shape[:-2]
     dropped = _dropped(schedule, values, _costs(schedule, values), _work(schedule, values))
     if dropped is None:
@@ -199,7 +205,7 @@ def doubts(schedule: Schedule, values: Values) -> str | list[str]:
         f"loses packets: {100 * share:.0f} % get through where most come together, {later}" if share < 1 else ""
         for share in shares.ravel()
     ]
-    return texts if schedule.bytes.ndim > 1 else texts[0]
+    return texts if len(shares.shape) else texts[0]
 
 
 FAMILY = Family(

@@ -14,7 +14,7 @@ from commodel.models.families.loggp import costs
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import Network, RoundTrips, network, pair_trips
 from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.replay import finish_times
+from commodel.models.pricing.replay import Costs, replayed
 from commodel.parameters import Curve
 
 Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
@@ -58,10 +58,14 @@ def pair_network(pair: Pair, seen: RoundTrips, own: Overheads) -> tuple[Network,
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    pairs = Pairs(schedule, values.settings.get("types"))
-    own = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
-    between = {name: pairs.of_pair(values, name) for name in ("L", "g", "G")}
-    return finish_times(schedule, costs(schedule, **own, **between), schedule.work_seconds(values["gamma"]))
+    types = values.settings.get("types")
+
+    def of_part(part: Schedule) -> Costs:
+        pairs = Pairs(part, types)
+        own = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
+        return costs(part, **own, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
+
+    return replayed(schedule, of_part, lambda part: part.work_seconds(values["gamma"]), types)
 
 
 FAMILY = Family(

@@ -15,7 +15,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import piecewise
 from commodel.models.pricing.functions import evaluate
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
 
 
 def fit(observed: Observed) -> Fitted:
@@ -47,9 +47,11 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    message = values.at("alpha", schedule.bytes) + values.at("beta", schedule.bytes) * schedule.bytes
-    costs = Costs(wire=message, gap_out=message, gap_in=message)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    def costs(part: Schedule) -> Costs:
+        message = values.at("alpha", part.bytes) + values.at("beta", part.bytes) * part.bytes
+        return Costs(wire=message, gap_out=message, gap_in=message)
+
+    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

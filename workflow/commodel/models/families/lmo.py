@@ -17,7 +17,7 @@ from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.regression import line
 from commodel.models.fitting.roundtrips import half_trip, pair_probes
 from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
 
 
 def fit(observed: Observed) -> Fitted:
@@ -57,14 +57,17 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    pairs = Pairs(schedule, values.settings.get("types"))
-    m = schedule.bytes
-    costs = Costs(
-        send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
-        receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
-        wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
-    )
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    types = values.settings.get("types")
+
+    def costs(part: Schedule) -> Costs:
+        pairs, m = Pairs(part, types), part.bytes
+        return Costs(
+            send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
+            receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
+            wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
+        )
+
+    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]), types)
 
 
 FAMILY = Family(

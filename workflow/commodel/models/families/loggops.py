@@ -15,7 +15,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import line, mean
 from commodel.models.fitting.roundtrips import NEVER, last_before_jump, network, round_trips
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
 from commodel.units import format_bytes
 
 DROP = 0.8  # of the highest overhead so far: below, an overhead is another protocol's
@@ -68,13 +68,17 @@ def fit(observed: Observed) -> Fitted:
 def price(schedule: Schedule, values: Values) -> Array:
     L, o = values["L"], values["o"]
     S = values.numbers.get("S", NEVER)
-    body = np.maximum(schedule.bytes - 1, 0)
-    busy, travel = o + body * values["O"], body * values["G"]
-    gap = values["g"] + travel
-    costs = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
-    if np.any(schedule.bytes > S):
-        costs = replace(costs, request=np.where(schedule.bytes > S, L, np.nan), answer=o + L + o)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+    def costs(part: Schedule) -> Costs:
+        body = np.maximum(part.bytes - 1, 0)
+        busy, travel = o + body * values["O"], body * values["G"]
+        gap = values["g"] + travel
+        eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
+        if not np.any(part.bytes > S):
+            return eager
+        return replace(eager, request=np.where(part.bytes > S, L, np.nan), answer=o + L + o)
+
+    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

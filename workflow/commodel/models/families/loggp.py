@@ -10,7 +10,7 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import network, round_trips
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
 
 
 def fit(observed: Observed) -> Fitted:
@@ -36,7 +36,7 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     numbers = {name: values[name] for name in ("L", "o_s", "o_r", "g", "G")}
-    return finish_times(schedule, costs(schedule, **numbers), schedule.work_seconds(values["gamma"]))
+    return replayed(schedule, lambda part: costs(part, **numbers), lambda part: part.work_seconds(values["gamma"]))
 
 
 def costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:

@@ -14,7 +14,7 @@ from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.roundtrips import pair_trips
 from commodel.models.pricing.pairs import of_channel
-from commodel.models.pricing.replay import finish_times
+from commodel.models.pricing.replay import Costs, replayed
 
 
 def fit(observed: Observed) -> Fitted:
@@ -39,8 +39,10 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    numbers = {name: of_channel(schedule, values, name) for name in ("L", "o_s", "o_r", "g", "G")}
-    return finish_times(schedule, costs(schedule, **numbers), schedule.work_seconds(values["gamma"]))
+    def of_part(part: Schedule) -> Costs:
+        return costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
+
+    return replayed(schedule, of_part, lambda part: part.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

@@ -9,18 +9,26 @@ this is the median).
 LogP's network holds ⌈L/g⌉ messages to a processor, and a sender stalls that would exceed it. A set may ask for that
 (`capacity: finite`): the receiver of many loses nothing by it, its senders do. By default nobody stalls, as in most
 uses of LogP, and as networks with buffers behave.
+
+An overlay network has no probe that tells L and o apart: there a level of a chain takes L + 2·o, each further child of
+N-to-1 max(g, o), and nothing else is asked of a tree.
 """
 
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
+from commodel.models.fitting.regression import least_squares
 from commodel.models.fitting.roundtrips import NO_LATENCY, round_trips
 from commodel.models.pricing import capacity
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
+
+LEAVES = ("N, leaves", "time / s")
 
 
 def fit(observed: Observed) -> Fitted:
+    if not observed.probes.get("prtt") and observed.probes.get("chain"):
+        return fit_trees(observed)
     trips = round_trips(observed)
     o = trips.overheads[:, 0] / 2
     L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
@@ -37,12 +45,31 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
 
 
+def fit_trees(observed: Observed) -> Fitted:
+    """From half the round trips of chains and from N-to-1 together: h·(L + 2·o) and L + 2·o + (N − 1)·max(g, o)."""
+    chain = observed.cases("chain")
+    packet = int(chain["bytes"][0])
+    fan = observed.cases("fan", direction="in", bytes=packet)
+    height, leaves = chain["height"].astype(float), fan["n"].astype(float)
+    y = np.concatenate([chain.seconds / 2, fan.seconds], axis=-1)
+    levels = np.concatenate([height, np.ones(len(leaves))])
+    others = np.concatenate([np.zeros(len(height)), leaves - 1])
+    level, further = np.maximum(least_squares([levels, others], y, 1 / y[0] ** 2), 0).T
+    values = {"L": level, "o": np.zeros_like(level), "g": further}
+    unknown = {"o": "left at 0: chains tell L + 2·o, N-to-1 tells max(g, o)"}
+    curves = (
+        curve("chain", height, y[0, : len(height)], level[0] * height, "h·(L + 2·o)", 1, ("height", "time / s")),
+        curve("N-to-1", leaves, fan.seconds[0], level[0] + further[0] * (leaves - 1), "L + 2·o + (N − 1)·g", 2, LEAVES),
+    )
+    return Fitted(values, (0, packet), notes={"L": "2·o is in it"}, unknown=unknown, curves=curves)
+
+
 def price(schedule: Schedule, values: Values) -> Array:
     L, o, g = values["L"], values["o"], values["g"]
     if values.settings.get("capacity") == "finite":
         return capacity.finish_times(schedule, {"L": L, "o": o, "g": g}, schedule.work_seconds(values["gamma"]))
     costs = Costs(send=o, receive=o, wire=L, gap_out=g, gap_in=g)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    return replayed(schedule, lambda part: costs, lambda part: part.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(
@@ -57,6 +84,7 @@ FAMILY = Family(
         GAMMA,
     ),
     probes=("prtt", "work"),
+    on_overlay=("chain", "fan"),
     fit=fit,
     price=price,
     independent=True,

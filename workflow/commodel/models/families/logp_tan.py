@@ -40,6 +40,7 @@ FAMILY = Family(
     probes=("pingpong", "chain"),
     fit=fit,
     price=price,
-    ignores="the size of a message; how many children a node has",
+    doubts=lambda schedule, values: tan.unpriced(schedule),
+    ignores="the size of a message; how many children a node has; that a sender with many receivers is busy",
     uses_bytes=False,
 )

@@ -33,7 +33,12 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.pipelines import Pipeline, fit_pipeline
 from commodel.models.fitting.sharednodes import sharing
+from commodel.models.pricing import repeating
+from commodel.models.pricing.leaps import State
+from commodel.models.pricing.repeating import Course, courses
+from commodel.models.pricing.replay import add_work
 from commodel.models.pricing.supersteps import most_rows
+from commodel.patterns.repeated import Rounds
 from commodel.patterns.steps import Groups
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
@@ -76,8 +81,8 @@ def _beside_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
         return {}
     (o, counts), (rtt, _) = by_name["o_list"], by_name["rtt_list"]
     most = int(counts.max())
-    each, one, trip = (float(function.at([n])[0, 0]) for function, n in ((o, most), (o, 1), (rtt, most)))
-    here, paper = max((trip - one - each) / 2, 0.0), trip / 2 - one - most * each
+    most_each, one, trip = (float(function.at([n])[0, 0]) for function, n in ((o, most), (o, 1), (rtt, most)))
+    here, paper = max((trip - one - most_each) / 2, 0.0), trip / 2 - one - most * most_each
     said = f"L({most}) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
     return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), said)))}
 
@@ -130,14 +135,37 @@ def round_of(values: Values, n: np.ndarray) -> Round:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
+    done = np.zeros((*values.lead, schedule.ranks))
+    for part in schedule.parts:
+        if isinstance(part, Rounds):
+            done = _repeated(courses(schedule)[part], values, done)
+        else:
+            done = _after(part, values, done)
+    return done
+
+
+def _repeated(course: Course, values: Values, done: Array) -> Array:
+    """Rounds with one partner."""
+    rounds, work = round_of(values, np.ones(1, dtype=int)), course.sample.work_seconds(values["gamma"])
+
+    def play(state: State, turn: repeating.Round) -> State:
+        (entered,) = state
+        arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
+        done = np.maximum(entered + rounds.busy, arrival)
+        return (done + work[..., turn.taken] if work.shape[-1] else done,)
+
+    return course.run((done,), play)[0]
+
+
+def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
     counts = [(_counts(step.src), _counts(step.dst)) for step in schedule.steps]
     n = np.unique(np.concatenate([[1], *(column for both in counts for column in both)]))
-    each = round_of(values, n)
-    first, wire, busy = each.first, each.wire, each.busy
+    rounds = round_of(values, n)
+    first, wire, busy = rounds.first, rounds.wire, rounds.busy
     work = schedule.work_seconds(values["gamma"])
     lead = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*lead, len(schedule.work.step)))
-    done = np.zeros((*lead, schedule.ranks))
+    done = np.broadcast_to(begin, (*lead, schedule.ranks)).copy()
     slot = np.zeros(len(schedule.src), dtype=int)  # of a message in n, by what its sender sends with it
     left = np.empty((*lead, len(schedule.src)))
     for step, (out, back) in zip(schedule.steps, counts, strict=True):
@@ -153,7 +181,7 @@ def price(schedule: Schedule, values: Values) -> Array:
                 arrival = np.maximum.reduceat(arrival[..., groups.order], groups.first, axis=-1)
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], arrival)
         if step.work.stop > step.work.start:
-            np.add.at(done, (..., schedule.work.rank[step.work]), work[..., step.work])
+            add_work(step, done, work[..., step.work])
     return done
 
 
@@ -170,7 +198,8 @@ def _one_a_rank(groups: Groups, column: np.ndarray) -> np.ndarray:
 def doubts(schedule: Schedule, values: Values) -> str:
     """More partners than were probed; two messages to one partner, which the paper excludes (section 4.3)."""
     known = values.settings.get("partners")
-    for step in schedule.steps:
+    plain = (part for part in schedule.parts if not isinstance(part, Rounds))  # in rounds a rank has one partner
+    for step in (step for part in plain for step in part.steps):
         most = max(most_rows(step.sends), most_rows(step.receives))
         if known and most > int(known):
             return f"extrapolated: a rank with {most} messages in a step, probed up to {known}"

@@ -15,7 +15,8 @@ from commodel.keys import Pair, parse
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.regression import line
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.repeating import condensed
+from commodel.models.pricing.replay import Costs, replayed
 from commodel.patterns.schedule import MEMORY
 
 COPY = "ctm"
@@ -49,15 +50,18 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     """The transfers of a message follow one another, and so do the messages of a rank."""
-    apart = schedule.channel != MEMORY
-    network = values.at("o_net", schedule.bytes) + values["l_net"]
-    message = 2 * values.at("o_mem", schedule.bytes) + np.where(apart, network, 0)
-    costs = Costs(wire=message, gap_out=message, gap_in=message)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+
+    def costs(part: Schedule) -> Costs:
+        apart = part.channel != MEMORY
+        network = values.at("o_net", part.bytes) + values["l_net"]
+        message = 2 * values.at("o_mem", part.bytes) + np.where(apart, network, 0)
+        return Costs(wire=message, gap_out=message, gap_in=message)
+
+    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    within = np.any(schedule.channel == MEMORY)
+    within = np.any(condensed(schedule)[0].channel == MEMORY)
     free = not any(np.any(draws) for name, draws in values.numbers.items() if parse(name).parameter == "o_mem")
     return "messages within a node are free: no time of a copy is known" if within and free else ""
 

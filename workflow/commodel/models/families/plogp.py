@@ -16,7 +16,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve, sampled_curve
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.roundtrips import round_trips
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds
 
@@ -58,11 +58,13 @@ def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
-    gap = _gap(o_s, o_r, g)
-    wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes the first bytes while the last still leave
-    costs = Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    def costs(part: Schedule) -> Costs:
+        o_s, o_r, g = (values.at(name, part.bytes) for name in ("o_s", "o_r", "g"))
+        gap = _gap(o_s, o_r, g)
+        wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes first bytes while the last still leave
+        return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
+
+    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

@@ -47,7 +47,7 @@ def fit(observed: Observed) -> Fitted:
 def fit_points(schedules: Sequence[Schedule], seconds: Array) -> Fitted:
     """From measured collectives. One time of each is known: draws differ by the misfit alone."""
     ranks = np.array([pattern.ranks for pattern in schedules])
-    size = np.array([pattern.bytes.max(initial=0) for pattern in schedules])
+    size = np.array([pattern.largest for pattern in schedules])
     return _regressed(ranks, size, np.tile(seconds, (1 + DRAWS, 1)))
 
 
@@ -152,7 +152,7 @@ def _coefficients(columns: Array, y: Array) -> Array:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    size = np.asarray(schedule.bytes.max(axis=-1, initial=0), dtype=float)[..., None]
+    size = np.asarray(schedule.largest, dtype=float)[..., None]
     ranks = float(schedule.ranks)
     total = values["c0"] + 0.0 * size
     for number in range(1, MOST + 1):

@@ -12,7 +12,7 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import round_trips
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.pricing.replay import Costs, replayed
 
 
 def fit(observed: Observed) -> Fitted:
@@ -30,7 +30,7 @@ def fit(observed: Observed) -> Fitted:
 def price(schedule: Schedule, values: Values) -> Array:
     g = values["g"]
     costs = Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
-    return finish_times(schedule, costs, schedule.work_seconds(values["gamma"]))
+    return replayed(schedule, lambda part: costs, lambda part: part.work_seconds(values["gamma"]))
 
 
 def doubts(schedule: Schedule, values: Values) -> str:

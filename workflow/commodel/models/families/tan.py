@@ -14,7 +14,7 @@ forces the N-to-1 curve through the origin, halves round trips and reads o(x+1) 
 exactly in line with N, it finds a parabola.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,10 +27,16 @@ from commodel.models.fitting.regression import choose_form, line, mean, shape_co
 from commodel.models.fitting.sharednodes import sharing
 from commodel.models.fitting.trees import SHAPES, fit_trees
 from commodel.models.pricing.functions import FORMS, evaluate, text
+from commodel.models.pricing.leaps import State
+from commodel.models.pricing.repeating import Round, courses
 from commodel.parameters import Curve
+from commodel.patterns.repeated import Rounds
+from commodel.patterns.steps import Step
 
 SECONDS = "time / s"
 LEAVES = ("N, leaves", SECONDS)
+CHAIN, FAN = "chain", "N-to-1"  # titles of curves
+PAPERS_CHAIN, PAPERS_FAN = "chain, the paper's recipe", "N-to-1, the paper's recipe"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +99,8 @@ def fit(observed: Observed) -> Fitted:
         notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
     forms, count = {"o": trees.form}, len(letters) + 2
     curves = [
-        curve("chain", height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS)),
-        curve("N-to-1", leaves, fan.seconds[0], trees.fan, f"C + L + {text(trees.form)}, x = N + 1", count, LEAVES),
+        curve(CHAIN, height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS)),
+        curve(FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {text(trees.form)}, x = N + 1", count, LEAVES),
     ]
     if observed.probes.get("wave"):
         own = paper_recipe(observed, packet)
@@ -130,9 +136,9 @@ def paper_recipe(observed: Observed, packet: int) -> Fitted:
     own = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
     grown = evaluate(form, "o", {"o.a": 0.0, **own}, leaves)
     title = f"{text(form)} through the origin, x = N"
-    n_to_1 = curve("N-to-1, the paper's recipe", leaves, contention[0], grown, title, len(letters), LEAVES)
+    n_to_1 = curve(PAPERS_FAN, leaves, contention[0], grown, title, len(letters), LEAVES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
-    curves = replace(chain.evidence, title="chain, the paper's recipe"), n_to_1
+    curves = replace(chain.evidence, title=PAPERS_CHAIN), n_to_1
     return Fitted(values, (packet, packet), {"o_paper": form}, unknown=unknown, curves=curves)
 
 
@@ -149,20 +155,43 @@ def price(schedule: Schedule, values: Values) -> Array:
     """Walks the steps: when each rank is ready, its phases closing when it sends, and at the end."""
     o, C = _function(values)
     ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
-    latest = np.full_like(ready, -np.inf)  # of what came in since
-    sent = np.empty((*values.lead, len(schedule.src)))  # when each message was
-    for step, (ranks, count) in zip((*schedule.steps, None), _phases(schedule), strict=True):
+    state = ready, np.full_like(ready, -np.inf)  # and the latest of what came in since
+    phases = _phases(schedule)
+
+    def closed(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
+        ready, latest = state
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
         ready[..., ranks] = values["L"] + values.at(o, count + 1) + values["g"] + waited
         latest[..., ranks] = -np.inf
-        if step is None:
-            break
+        return state
+
+    def play(state: State, turn: Round) -> State:
+        """All have one message to close with."""
+        ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
+        return ready, ready[..., turn.source]
+
+    for part in schedule.parts:
+        first = part.one(0, schedule.node) if isinstance(part, Rounds) else part
+        state = _after(first, state, phases, closed)
+        if isinstance(part, Rounds) and part.count > 1:
+            next(phases)
+            state = tuple(map(np.array, courses(schedule)[part].run(state, play, first=1)))
+    return closed(state, *next(phases))[0]
+
+
+def _after(
+    schedule: Schedule, state: State, phases: Iterator[tuple[np.ndarray, np.ndarray]], closed: Callable[..., State]
+) -> State:
+    ready, latest = state
+    sent = np.empty((*ready.shape[:-1], len(schedule.src)))  # when each message was
+    for step in schedule.steps:
+        closed(state, *next(phases))
         sent[..., step.sent] = ready[..., step.src]
         groups, taken = step.receives, sent[..., step.taken]
         if groups.order is not None:
             taken = np.maximum.reduceat(taken[..., groups.order], groups.first, axis=-1)
         latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], taken)
-    return ready
+    return state
 
 
 def pipelined(schedule: Schedule, values: Values) -> Array:
@@ -181,11 +210,20 @@ def _phases(schedule: Schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         count[ranks] = 0
         return closed
 
-    for step in schedule.steps:
+    for step in _steps(schedule):
         yield close(step.sends.ranks)
         groups = step.receives
         count[groups.ranks] += 1 if groups.order is None else groups.last - groups.first + 1
     yield close(np.arange(schedule.ranks))
+
+
+def _steps(schedule: Schedule) -> Iterator[Step]:
+    """Those of a schedule; of rounds that repeat two, as all but the first find the same."""
+    for part in schedule.parts:
+        if isinstance(part, Rounds):
+            yield from part.one(0, schedule.node).steps * min(part.count, 2)
+        else:
+            yield from part.steps
 
 
 def _most(schedule: Schedule) -> int:
@@ -193,8 +231,23 @@ def _most(schedule: Schedule) -> int:
     return max(int(count.max(initial=0)) for _, count in _phases(schedule))
 
 
+def unpriced(schedule: Schedule) -> str:
+    """The paper's equation is of a wave up to the root: o is of what a node receives, and it names no cost for what one
+    sends. So of the messages that a rank sends in a row, as in a multicast, all but the first cost nothing."""
+    row, most = np.zeros(schedule.ranks), 0
+    for step in schedule.steps:
+        sends = step.sends
+        row[sends.ranks] += 1 if sends.order is None else sends.last - sends.first + 1
+        most = max(most, int(row.max()))
+        row[step.receives.ranks] = 0
+    return f"no reduction: a rank sends {most} messages in a row, of which one is priced" if most > 1 else ""
+
+
 def doubts(schedule: Schedule, values: Values) -> str:
-    """More messages in a combine phase than were probed: what o is there was never seen."""
+    """What it was not made for; and more messages in a combine phase than were probed: what o is there was never
+    seen."""
+    if missed := unpriced(schedule):
+        return missed
     known = values.settings.get("fan_in")
     if known and (most := _most(schedule)) > int(known):
         return f"extrapolated: {most} messages in a combine phase, probed up to {known}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.parameters import Curve, Estimate
+from commodel.parameters import Curve, Errors, Estimate
 from commodel.stats import resampled
 
 DRAWS = 200
@@ -62,11 +62,13 @@ class Observed:
     seed: int = 1
     types: Mapping[str, int] = field(default_factory=dict)  # nodes of each type, in order; empty: all are alike
     _resampled: dict[tuple[str, str], Array] = field(default_factory=dict)  # by probe and statistic
+    levels: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the groups that each node is in
 
     @property
     def placement(self) -> dict[str, object]:
         """What a set of parameters by type has to know: which nodes are of which."""
-        return {"types": dict(self.types)} if self.types else {}
+        levels = {name: list(column) for name, column in self.levels.items()}
+        return ({"types": dict(self.types)} if self.types else {}) | ({"levels": levels} if levels else {})
 
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
         """The cases of a probe whose settings equal `where`. A case has the same draws however it is asked for. The
@@ -89,7 +91,7 @@ class Observed:
             (name, statistic): (np.delete(draws, number, axis=0) if name == probe else draws)[:, :rows]
             for (name, statistic), draws in self._resampled.items()
         }
-        return Observed({**self.probes, probe: cases}, self.seed, self.types, kept)
+        return Observed({**self.probes, probe: cases}, self.seed, self.types, kept, self.levels)
 
     def _all(self, probe: str, statistic: str) -> Array:
         if (probe, statistic) not in self._resampled:
@@ -114,6 +116,7 @@ class Fitted:
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
+    errors: Mapping[str, Errors] = field(default_factory=dict)  # at points that no fit has seen
     reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that hold more than the draws do
 
 

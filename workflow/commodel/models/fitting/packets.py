@@ -45,9 +45,9 @@ def taking(observed: Observed) -> Array:
     """What taking a message that has come costs a process. Sizes at which receives complete by themselves, so that
     nothing is left to be taken, say nothing about that."""
     user = observed.cases("overlap", what="user")
-    each = user.seconds / user["messages"]
-    left = each[0] > SEEN * each[0].max()
-    return np.maximum(mean(each[:, left]), 0) if left.any() else np.zeros(len(each))
+    a_message = user.seconds / user["messages"]
+    left = a_message[0] > SEEN * a_message[0].max()
+    return np.maximum(mean(a_message[:, left]), 0) if left.any() else np.zeros(len(a_message))
 
 
 def buffer(observed: Observed) -> tuple[Array, str, str]:

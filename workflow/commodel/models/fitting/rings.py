@@ -1,12 +1,15 @@
 """What rings and round trips say of a channel: times by how many transfers go on at once, and the overhead in them."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from commodel.keys import Pair, key
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.roundtrips import half_trip, jump, last_before_jump, pair_probes
+from commodel.models.fitting.roundtrips import SHORT, half_trip, jump, last_before_jump, pair_probes
 from commodel.models.pricing.functions import PIECEWISE
+from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds
 
 
@@ -27,6 +30,20 @@ def _alone(observed: Observed, pair: Pair) -> Cases | None:
     if sizes[0] > 0:
         sizes, half = np.concatenate([[0], sizes]), np.concatenate([half[:, :1], half], axis=1)
     return Cases({"bytes": sizes}, half)
+
+
+def processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
+    """p_c: half of what both ends are busy with a short message that is there when its receiver asks for it, and at
+    most half of what an empty one takes."""
+    parts = {}
+    for pair, probe in pair_probes(observed).items():
+        channel, place = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
+        where = place if observed.types else ""
+        late = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
+        busy = late.seconds[:, late["bytes"] <= max(SHORT, late["bytes"].min())].mean(axis=1) / 2
+        empty = values.get(key(f"o_{channel}", where, "a"), np.inf)  # none where no ring was measured
+        parts[key(f"p_{channel}", where)] = np.minimum(busy, empty / 2)
+    return parts
 
 
 def overhead_by_size(name: str, sizes: Array, alone: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:

@@ -148,5 +148,5 @@ def jump(size: Array, time: Array, last: float) -> Array:
     lines = [line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
     (a, b), (a_next, b_next) = lines
     edges = size[below][-1], size[above][0]
-    found = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
-    return np.clip(found, 0, np.maximum(time[:, above][:, 0] - time[:, below][:, -1], 0))
+    longer = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
+    return np.clip(longer, 0, np.maximum(time[:, above][:, 0] - time[:, below][:, -1], 0))

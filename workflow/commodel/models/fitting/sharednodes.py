@@ -5,14 +5,14 @@ from commodel.models.fitting.observed import Cases
 
 def sharing(cases: Cases) -> str:
     """In words for a note; empty where every rank had a node of its own."""
-    found = set()
+    shared = set()
     for layout, ranks in zip(cases["layout"], cases["ranks"], strict=True):
-        _, _, each = str(layout).partition(":")
-        if each.isdigit() and int(each) > 1:
-            found.add((min(int(each), int(ranks)), int(ranks)))
-    if not found:
+        _, _, per_node = str(layout).partition(":")
+        if per_node.isdigit() and int(per_node) > 1:
+            shared.add((min(int(per_node), int(ranks)), int(ranks)))
+    if not shared:
         return ""
-    each, ranks = max(found)
-    if each >= ranks:
+    most, ranks = max(shared)
+    if most >= ranks:
         return f"all {ranks} ranks on one node: of messages within it"
-    return f"up to {each} ranks on a node: of messages between nodes and within them"
+    return f"up to {most} ranks on a node: of messages between nodes and within them"

@@ -84,33 +84,40 @@ class _Form:
 
         most = self.leaves.max() + 1.0
         self.bounds = FLATTEST / most, STEEPEST / most
-        found = minimize_scalar(
+        best = minimize_scalar(
             lambda power: self._loss(float(np.exp(power)), self.y[:1])[0],
             bounds=tuple(np.log(self.bounds)),
             method="bounded",
             options={"xatol": 1e-9},
         )
-        return float(np.exp(found.x))
+        return float(np.exp(best.x))
 
     def fitted(self) -> Trees:
         y = with_misfit(self.y, self.misfit, self.weights, self.terms)
         c = np.full(len(y), self.c)
         if self.form == "exponential":  # of the draws on a grid around it
             grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID), *self.bounds)
-            c = grid[np.argmin([self._loss(each, y) for each in grid], axis=0)]
+            c = grid[np.argmin([self._loss(value, y) for value in grid], axis=0)]
             c[0] = self.c
-        found = np.empty((len(y), self.columns(self.c).shape[1]))
+        coefficients = np.empty((len(y), self.columns(self.c).shape[1]))
         for value in np.unique(c):
             rows = c == value
-            found[rows] = _nonnegative(self.columns(value), y[rows], self.weights)
-        shape = found[:, 2:]
+            coefficients[rows] = _nonnegative(self.columns(value), y[rows], self.weights)
+        shape = coefficients[:, 2:]
         below = sum((part * at for part, at in zip(shape.T, self._at_two(c), strict=True)), np.zeros(len(y)))
         if self.form == "exponential":
             shape = np.stack([shape[:, 0], c], axis=-1)
-        priced = self.columns(self.c) @ found[0]
+        priced = self.columns(self.c) @ coefficients[0]
         count = len(self.height)
         return Trees(
-            self.form, found[:, 0], found[:, 1], shape, below, priced[:count], priced[count:], self.form != "constant"
+            self.form,
+            coefficients[:, 0],
+            coefficients[:, 1],
+            shape,
+            below,
+            priced[:count],
+            priced[count:],
+            self.form != "constant",
         )
 
     def _at_two(self, c: Array) -> list[Array]:
@@ -134,10 +141,10 @@ def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
         if not chosen.any():
             continue
         part = scaled[:, chosen]
-        found = target @ np.linalg.pinv(part).T
-        loss = np.sum((target - found @ part.T) ** 2, axis=-1)
-        better = (found >= 0).all(axis=-1) & (loss < least * (1 - SAME) - rounding)
+        solved = target @ np.linalg.pinv(part).T
+        loss = np.sum((target - solved @ part.T) ** 2, axis=-1)
+        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - SAME) - rounding)
         least = np.where(better, loss, least)
         best[better] = 0.0
-        best[np.ix_(better, chosen)] = found[better]
+        best[np.ix_(better, chosen)] = solved[better]
     return best / scale

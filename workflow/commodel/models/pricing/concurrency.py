@@ -21,6 +21,8 @@ import numpy as np
 
 from commodel.models import Array
 
+EQUAL = 1e-12  # times that differ by less, relatively, are equal
+
 
 @dataclass(frozen=True, eq=False)
 class Terms:
@@ -47,17 +49,12 @@ def in_turn(src: np.ndarray) -> np.ndarray:
 
 
 def one_a_channel(src: np.ndarray, channel: np.ndarray, bytes: np.ndarray) -> tuple[np.ndarray, ...]:
-    """A1 for each sender: its messages over a channel become one, where the first of them stands in its order. Position
-    and size of each, and the row of its first message."""
-    joined: dict[tuple[int, int], list] = {}
-    turn: dict[int, int] = defaultdict(int)
-    for row in np.argsort(src, kind="stable"):
-        key = int(src[row]), int(channel[row])
-        if key not in joined:
-            joined[key] = [turn[key[0]], 0, row]
-            turn[key[0]] += 1
-        joined[key][1] += bytes[row]
-    return tuple(np.array(column) for column in zip(*joined.values(), strict=True))
+    """A1 for each sender: its messages over a channel become one, channel after channel as in equation 8. Position and
+    size of each, the row of its first message, and of every message which of them it is in."""
+    _, first, of = np.unique(2 * src + channel, return_index=True, return_inverse=True)
+    size = np.zeros(len(first), dtype=bytes.dtype)
+    np.add.at(size, of, bytes)
+    return in_turn(src[first]), size, first, of
 
 
 def terms(
@@ -67,36 +64,47 @@ def terms(
     bytes: np.ndarray,
     label: np.ndarray,
     anew: bool = False,
+    turn: np.ndarray | int = 0,
 ) -> Terms:
     """The terms of transmissions: those of one position go on at the same time, concurrency counted by channel and
-    target (A2 within, A3 between). `anew`: the rest of a longer message is a message of its own."""
-    order = np.lexsort((bytes, target, channel, position))
-    position, channel, target, size, label = (column[order] for column in (position, channel, target, bytes, label))
+    target (A2 within, A3 between); of a target those of another `turn` follow. `anew`: the rest of a longer message is
+    a message of its own."""
+    turn = np.broadcast_to(turn, position.shape)
+    order = np.lexsort((bytes, turn, target, channel, position))
+    columns = (column[order] for column in (position, channel, target, turn, bytes, label))
+    position, channel, target, turn, size, label = columns
     new_stage = _changes(position)
     new_group = new_stage | _changes(channel) | _changes(target)
-    first = np.flatnonzero(new_group)
+    new_turn = new_group | _changes(turn)
+    first = np.flatnonzero(new_turn)
     lengths = np.diff(first, append=len(size))
-    before = np.where(new_group, 0, np.concatenate([[0], size[:-1]]))
-    left = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the group are still going on
+    before = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
+    left = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the turn are still going on
     rest = size - before
-    kept = new_group | (rest > 0)
+    kept = new_turn | (rest > 0)
     starts = np.cumsum(kept) - 1  # where a kept term stands among the kept
     label, labels = _going_on(label, first, lengths)
-    message = np.where(new_group, np.repeat(size[first + lengths - 1], lengths), -1)
+    message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
     if anew:
         before, message = np.zeros_like(size), rest
     columns = left[kept], channel[kept], rest[kept], before[kept], message[kept], label[kept]
-    return Terms(*columns, labels, starts[first], np.flatnonzero(new_stage[first]))
+    groups = np.flatnonzero(new_group)
+    return Terms(*columns, labels, starts[groups], np.flatnonzero(new_stage[groups]))
 
 
-def across_stages(several: Iterable[Terms], chosen: Iterable[np.ndarray], anew: bool = False) -> Terms:
-    """A1 from stage to stage: of each, the terms of its `chosen` groups, joined where channel and count are the same.
+def across_stages(
+    several: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], anew: bool = False
+) -> Terms:
+    """A1 from stage to stage: of each, so many times, the terms of its `chosen` groups, joined where channel and count
+    are the same.
     One group a channel, each a stage of its own, so that channels add up: what follows one another is not at once."""
     sizes: dict[tuple, int] = defaultdict(int)
-    for part, groups in zip(several, chosen, strict=True):
+    for part, groups, occurs in zip(several, chosen, times, strict=True):
         ends = np.append(part.group[1:], len(part.bytes))
         for row in (row for group in groups for row in range(part.group[group], ends[group])):
-            sizes[int(part.channel[row]), -int(part.count[row]), part.labels[part.label[row]]] += int(part.bytes[row])
+            sizes[int(part.channel[row]), -int(part.count[row]), part.labels[part.label[row]]] += occurs * int(
+                part.bytes[row]
+            )
     labels = sorted({going_on for _, _, going_on in sizes})
     columns = [(-most, channel, size, labels.index(on)) for (channel, most, on), size in sorted(sizes.items())]
     count, channel, size, label = np.array(columns, dtype=int).T
@@ -137,8 +145,25 @@ def total(terms: Terms, seconds: Array) -> Array:
 
 
 def longest(terms: Terms, seconds: Array) -> np.ndarray:
-    """The group of every stage that lasts longest, for every draw: (draws, stages)."""
+    """The group of every stage that lasts longest, for every draw: (draws, stages). Of those that last as long it is
+    the one of the most bytes, and then that of the largest terms: whichever nodes they are on."""
     groups = np.add.reduceat(seconds, terms.group, axis=-1)
     ends = np.append(terms.stage[1:], len(terms.group))
-    several = [first + groups[..., first:end].argmax(axis=-1) for first, end in zip(terms.stage, ends, strict=True)]
+    several = []
+    for first, end in zip(terms.stage, ends, strict=True):
+        lasting = groups[..., first:end]
+        as_long = lasting >= (1 - EQUAL) * lasting.max(axis=-1, keepdims=True)
+        equals = np.flatnonzero(as_long.any(axis=tuple(range(as_long.ndim - 1))))
+        largest_first = sorted(equals.tolist(), key=lambda group: _contents(terms, first + group), reverse=True)
+        order = np.array(largest_first)
+        several.append(first + order[as_long[..., order].argmax(axis=-1)])
     return np.stack(several, axis=-1)
+
+
+def _contents(terms: Terms, group: int) -> tuple:
+    """All that a group's terms are, its bytes first."""
+    end = terms.group[group + 1] if group + 1 < len(terms.group) else len(terms.bytes)
+    rows = slice(terms.group[group], end)
+    columns = terms.bytes[rows], terms.count[rows], terms.channel[rows], terms.done[rows], terms.message[rows]
+    going_on = tuple(terms.labels[label] for label in terms.label[rows])
+    return (terms.count[rows] * terms.bytes[rows]).sum(), *(tuple(column.tolist()) for column in columns), going_on

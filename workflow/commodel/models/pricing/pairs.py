@@ -19,10 +19,7 @@ class Pairs:
 
     def __init__(self, schedule: Schedule, types: Mapping[str, int] | None) -> None:
         self.types = list(types or ("node",))
-        bounds = np.cumsum(list(types.values())) if types else np.array([np.iinfo(int).max])
-        rank_type = np.searchsorted(bounds, schedule.node, side="right")
-        if rank_type.size and rank_type.max() >= len(self.types):
-            raise UserError(f"the parameters know {bounds[-1]} nodes, this placement has more")
+        rank_type = rank_types(schedule.node, types)
         self.sender, self.receiver = rank_type[schedule.src], rank_type[schedule.dst]
         self.within = schedule.channel == MEMORY
         count = len(self.types)
@@ -40,6 +37,15 @@ class Pairs:
 
     def of_receiver(self, values: Values, name: str) -> Array:
         return _spread(values, name, self.types, self.receiver)
+
+
+def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
+    """The number of the type of each rank's node; of each type there are so many nodes."""
+    bounds = np.cumsum(list(types.values())) if types else np.array([np.iinfo(int).max])
+    rank_type = np.searchsorted(bounds, node, side="right")
+    if rank_type.size and rank_type.max() >= len(bounds):
+        raise UserError(f"the parameters know {bounds[-1]} nodes, this placement has more")
+    return rank_type
 
 
 def of_channel(schedule: Schedule, values: Values, name: str) -> Array:

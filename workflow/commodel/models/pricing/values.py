@@ -62,7 +62,7 @@ class Values:
         part = {name: rows if len(rows) == 1 else rows[start:stop] for name, rows in self.numbers.items()}
         return replace(self, numbers=part)
 
-    @property
+    @cached_property
     def lead(self) -> tuple[int, ...]:
         """The shape of the draws."""
         return np.broadcast_shapes((1,), *(np.shape(draws)[:-1] for draws in self.numbers.values()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from commodel.hierarchy import Hierarchy
 from commodel.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
@@ -26,6 +27,9 @@ class Site:
     cores: int
     types: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
+    overlay: bool = False  # an overlay network carries messages there
+    fewer_cores: Mapping[str, int] = field(default_factory=dict)  # of the nodes of types that have fewer
+    levels: Hierarchy = field(default_factory=Hierarchy)  # which of its nodes are near each other
 
     @property
     def ranks(self) -> int:
@@ -38,6 +42,9 @@ class Site:
             members[name] = range(first, first + count)
             first += count
         return members
+
+    def cores_of(self, type: str) -> int:
+        return self.fewer_cores.get(type, self.cores)
 
     def type_of(self, node: int) -> str:
         return next(name for name, nodes in self.members().items() if node in nodes)
@@ -74,23 +81,30 @@ def apart(site: Site, most: int) -> Place:
 
 
 def together(site: Site, ranks: int) -> list[Place]:
-    """All on one node, once for each type of node."""
-    if ranks > site.cores:
-        return []
+    """All on one node, once for each type of node that has room for them."""
     return [
-        Place(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME))) for name, nodes in site.members().items()
+        Place(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
+        for name, nodes in site.members().items()
+        if ranks <= site.cores_of(name)
     ]
 
 
 def across(site: Site, each: int = 1) -> list[Place]:
     """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
     one's nodes end and the other's begin."""
-    members = site.members()
-    if each > site.cores:
-        return []
+    members = {name: nodes for name, nodes in site.members().items() if each <= site.cores_of(name)}
     pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
     return [Place(2 * each, f"cyclic:{each}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
+
+
+@dataclass(frozen=True)
+class OnOverlay:
+    """What an overlay network does for a case of a probe."""
+
+    topology: str
+    operation: str = "reduce"
+    mode: str = "round-trip"  # the root asks, and the whole round trip counts
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,7 @@ class Probe:
     program: str = ""  # where another probe's program measures it, or the player
     optional: bool = False  # some platforms have no case for it
     pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
+    on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # what an overlay network does for it
 
     @property
     def runs(self) -> str:
@@ -111,6 +126,8 @@ class Probe:
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
         for place, settings in self.plan(site, sizes):
+            if site.overlay and self.on_overlay(settings) is None:
+                continue
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
 
 

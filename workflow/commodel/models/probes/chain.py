@@ -3,7 +3,7 @@ are dealt in turn over the nodes, so that every hop crosses the network, even wh
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, dealt
+from commodel.models.probes import PACKET, OnOverlay, Plan, Probe, Schedule, Settings, Site, dealt
 
 HIGHEST = 32
 
@@ -20,4 +20,10 @@ def pattern(case: Settings) -> Schedule:
     return Schedule.of(height + 1, np.arange(2 * height), src, dst, case["bytes"], root=0)
 
 
-PROBE = Probe("chain", "round trip down a row of ranks", ("height", "bytes"), plan, pattern=pattern)
+def on_overlay(case: Settings) -> OnOverlay:
+    return OnOverlay(f"chain:{case['height']}")
+
+
+PROBE = Probe(
+    "chain", "round trip down a row of ranks", ("height", "bytes"), plan, pattern=pattern, on_overlay=on_overlay
+)

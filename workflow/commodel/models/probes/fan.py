@@ -3,7 +3,7 @@ one rank a node where there are some."""
 
 import numpy as np
 
-from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, apart, up_to
+from commodel.models.probes import PACKET, OnOverlay, Plan, Probe, Schedule, Settings, Site, apart, up_to
 
 COLUMNS = ("direction", "how", "n", "bytes", "answer")
 MOST = 129  # ranks
@@ -29,4 +29,10 @@ def pattern(case: Settings) -> Schedule | None:
     return Schedule.of(n + 1, step, np.concatenate([there, others]), np.concatenate([others, there]), sizes, root=0)
 
 
-PROBE = Probe("fan", "N-to-1 and 1-to-N", COLUMNS, plan, pattern=pattern)
+def on_overlay(case: Settings) -> OnOverlay | None:
+    """As its points are measured, and as in the TAN paper: half of the round trip that the root asks for. Its multicast
+    is one packet by reference, which is another thing than as many messages."""
+    return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
+
+
+PROBE = Probe("fan", "N-to-1 and 1-to-N", COLUMNS, plan, pattern=pattern, on_overlay=on_overlay)

@@ -1,6 +1,6 @@
 """Full round trip of one message between two ranks on different nodes. Not halved here: families halve it."""
 
-from commodel.models.probes import PACKET, Plan, Probe, Schedule, Settings, Site, round_trip, spread
+from commodel.models.probes import PACKET, OnOverlay, Plan, Probe, Schedule, Settings, Site, round_trip, spread
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
@@ -11,4 +11,9 @@ def pattern(case: Settings) -> Schedule:
     return round_trip(case["bytes"], case["bytes"])
 
 
-PROBE = Probe("pingpong", "round trip of one message", ("bytes",), plan, pattern=pattern)
+def on_overlay(case: Settings) -> OnOverlay:
+    """The layer below: one connection, without the tree."""
+    return OnOverlay("flat:1", "pingpong")
+
+
+PROBE = Probe("pingpong", "round trip of one message", ("bytes",), plan, pattern=pattern, on_overlay=on_overlay)

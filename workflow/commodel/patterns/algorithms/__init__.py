@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from commodel.errors import UserError, suggest
 from commodel.patterns.libraries import Routine, routines
+from commodel.patterns.operations import base
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
@@ -21,12 +22,13 @@ ELSEWHERE = {  # what MPI libraries call some of them
 
 @dataclass(frozen=True)
 class Algorithm:
-    """`build(ranks, bytes, argument)`; `argument` is what stands after the colon of `chain:4KiB`, often nothing."""
+    """`build(ranks, bytes, argument)`, with its operation's parameters by name where there are any; `argument` is what
+    stands after the colon of `chain:4KiB`, often nothing."""
 
     operation: str
     choice: str
     title: str
-    build: Callable[[int, int, str], Schedule]
+    build: Callable[..., Schedule]
     argument: str = ""  # how the argument is written; empty where there is none
     order: str = ""  # of a reduction: RANK_ORDER or ANY_ORDER
 
@@ -60,8 +62,8 @@ class TreeAlgorithm:
 
 def choices(operation: str) -> dict[str, Algorithm]:
     """The algorithms for an operation, by the name a user gives."""
-    entries = discover("patterns.algorithms", "ALGORITHM").values()
-    return {entry.choice: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == operation}
+    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base(operation)
+    return {entry.choice: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
 
 def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
@@ -69,15 +71,15 @@ def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     name, _, argument = spec.partition(":")
     name = name.strip().replace("_", "-")
     known = choices(operation)
-    entry = known.get(ELSEWHERE.get((operation, name), name))
+    entry = known.get(ELSEWHERE.get((base(operation), name), name))
     if entry is None:
-        elsewhere = [other for owner, other in ELSEWHERE if owner == operation]
+        elsewhere = [other for owner, other in ELSEWHERE if owner == base(operation)]
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*known, *elsewhere])}")
     if argument and not entry.argument:
-        raise UserError(f"algorithm {operation} {entry.choice}: found argument '{argument}', it takes none")
+        raise UserError(f"algorithm {entry.operation} {entry.choice}: found argument '{argument}', it takes none")
     if entry.needs_argument and not argument:
         wanted = f"wanted {entry.choice}:{entry.argument}"
-        raise UserError(f"algorithm {operation} {entry.choice}: found no argument, {wanted}")
+        raise UserError(f"algorithm {entry.operation} {entry.choice}: found no argument, {wanted}")
     return entry, argument.strip()
 
 
@@ -89,7 +91,7 @@ def own_spelling(operation: str, spec: str) -> str:
 
 def over_tree(operation: str) -> TreeAlgorithm:
     """How an operation runs over a topology."""
-    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{operation}-tree")
+    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base(operation)}-tree")
     if entry is None:
         raise UserError(f"{operation} does not run over a topology; give an algorithm: {', '.join(choices(operation))}")
     return entry

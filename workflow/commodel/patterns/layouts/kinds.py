@@ -12,10 +12,10 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.patterns.arguments import whole_number
-from commodel.patterns.layouts import Defaults, Layout
+from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 
 FORM = "kinds:TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
-KINDS = ("core", "accelerator")
+KINDS = (CORE, ACCELERATOR)
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 

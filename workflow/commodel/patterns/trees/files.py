@@ -3,11 +3,11 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.files.paths import AnyPath
 from commodel.files.text import MIB, read_lines
 from commodel.patterns.trees.tree import Tree, check_size
 
@@ -20,7 +20,7 @@ MAX_BYTES = 256 * MIB
 class Nodes:
     """The nodes of a file in order, each with its line; and the parent of each that has one, with the line of that."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self.path = path
         self.seen: dict[str, int] = {}
         self.parent_of: dict[str, tuple[str, int]] = {}
@@ -33,7 +33,7 @@ class Nodes:
         self.parent_of[child] = (parent, line)
 
 
-def read_tree(path: Path) -> Tree:
+def read_tree(path: AnyPath) -> Tree:
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
     table = bool(lines) and _cells(lines[0]) == HEADER
     nodes = _table(path, lines) if table else _mrnet(path, lines)
@@ -41,7 +41,7 @@ def read_tree(path: Path) -> Tree:
     return _as_written(nodes) or _numbered(nodes)
 
 
-def _table(path: Path, lines: list[str]) -> Nodes:
+def _table(path: AnyPath, lines: list[str]) -> Nodes:
     """Whole numbers as names are put in their order, and so are a node's children; other names keep the file's."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
@@ -70,7 +70,7 @@ def _cells(line: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(",")]
 
 
-def _mrnet(path: Path, lines: list[str]) -> Nodes:
+def _mrnet(path: AnyPath, lines: list[str]) -> Nodes:
     nodes = Nodes(path)
     for number, parent, children in _statements(path, lines):
         nodes.seen.setdefault(parent, number)
@@ -80,7 +80,7 @@ def _mrnet(path: Path, lines: list[str]) -> Nodes:
     return nodes
 
 
-def _statements(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
+def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
     """(line, parent, children) of every statement; a statement ends at its ';' and may span lines."""
     words: list[str] = []
     start = 0

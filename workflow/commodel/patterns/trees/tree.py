@@ -1,6 +1,8 @@
 """A rooted tree as an array of parents, and what the papers ask of one: depth, fan-out, leaves."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +44,16 @@ class Tree:
     @property
     def leaves(self) -> int:
         return int(np.count_nonzero(self.fanout == 0)) if self.nodes > 1 else 0
+
+
+def on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
+    """Node i on host i; a host that comes again gets a further process, `host:1`, `host:2`, …"""
+    seen: Counter[str] = Counter()
+    names = []
+    for host in hosts:
+        names.append(f"{host}:{seen[host]}")
+        seen[host] += 1
+    return replace(tree, names=tuple(names[: tree.nodes]))
 
 
 def by_levels(fanouts: list[int]) -> Tree:

@@ -6,23 +6,25 @@ from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.text import open_file
+from commodel.files.kept import reached
+from commodel.files.paths import AnyPath
+from commodel.files.text import unpacked
+from commodel.patterns.operations import FILE
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import goal, goal_binary, steps, table
 from commodel.patterns.written.tasks import Tasks
 
-PREFIX = "file:"
 AS_WRITTEN = "as-written"  # the one way to do what a file says
 
 
 def is_written(operation: str) -> bool:
-    return operation.startswith(PREFIX)
+    return operation.startswith(FILE)
 
 
-def written(operation: str) -> Schedule:
+def written(operation: str, root: Path = Path()) -> Schedule:
     """The Schedule that `file:PATH` names. A file is read again only when it has changed."""
-    path = Path(operation.removeprefix(PREFIX).strip())
-    with open_file(path) as stream:
+    path = reached(operation.removeprefix(FILE).strip(), root)
+    with unpacked(path) as stream:
         state = path.stat()
         beginning = stream.read(4096)
     return _read(path, beginning, (state.st_mtime_ns, state.st_size))
@@ -30,7 +32,7 @@ def written(operation: str) -> Schedule:
 
 def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
     """What a GOAL file says, and the Schedule of it; `unit` of calc in place of what the text says."""
-    with open_file(path) as stream:
+    with unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
     tasks = (goal_binary if binary else goal).tasks(path)
     tasks = replace(tasks, per_second=goal.UNITS[unit]) if unit else tasks
@@ -38,7 +40,7 @@ def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, beginning: bytes, state: tuple[int, int]) -> Schedule:
+def _read(path: AnyPath, beginning: bytes, state: tuple[int, int]) -> Schedule:
     formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
     schedule = next(formats, table).read(path)
     if len(schedule.src) == 0:

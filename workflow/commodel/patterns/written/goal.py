@@ -18,11 +18,11 @@ one of each all the same.
 
 import re
 from array import array
-from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.files.paths import AnyPath
 from commodel.files.text import MIB, read_lines
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written.steps import schedule
@@ -51,11 +51,11 @@ def is_goal(beginning: bytes) -> bool:
     return bool(BEGINNING.match(beginning.removeprefix(b"\xef\xbb\xbf")))
 
 
-def read(path: Path) -> Schedule:
+def read(path: AnyPath) -> Schedule:
     return schedule(tasks(path))
 
 
-def tasks(path: Path) -> Tasks:
+def tasks(path: AnyPath) -> Tasks:
     reader = _Reader(path)
     in_comment = False
     for number, line in read_lines(path, MAX_FILE, "GOAL", most=MOST_LINES):
@@ -80,7 +80,7 @@ def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
 class _Reader:
     """What has been read so far."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: AnyPath) -> None:
         self.path, self.line, self.unit = path, 0, ""
         self.ranks, self.rank = 0, -1  # -1: outside of every rank
         self.seen: set[int] = set()

@@ -11,13 +11,11 @@ over and where among the followers these begin, and the same of those that follo
 the text are gone, and with them the unit of calc.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.text import MIB, bounded
+from commodel.files.paths import AnyPath
+from commodel.files.text import MIB, read_unpacked
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written.steps import schedule
 from commodel.patterns.written.tasks import Needs, Tasks
@@ -38,13 +36,12 @@ def is_goal(beginning: bytes) -> bool:
     return int.from_bytes(beginning[:8], "little") in (MAGIC, USED_UP)
 
 
-def read(path: Path) -> Schedule:
+def read(path: AnyPath) -> Schedule:
     return schedule(tasks(path))
 
 
-def tasks(path: Path) -> Tasks:
-    with bounded(path, MAX_FILE, "GOAL") as stream:
-        content = stream.read(os.fstat(stream.fileno()).st_size)
+def tasks(path: AnyPath) -> Tasks:
+    content = read_unpacked(path, MAX_FILE, "GOAL")
     rows, followers = _blocks(path, content)
     counts = np.array([len(own) for own in rows])
     rank, followers_of = np.repeat(np.arange(len(rows)), counts), np.array([len(own) for own in followers])
@@ -56,7 +53,7 @@ def tasks(path: Path) -> Tasks:
     return Tasks(path, len(counts), rank, kind, size, peer, tag, needs, elsewhere=elsewhere)
 
 
-def _blocks(path: Path, content: bytes) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The tasks and the followers of every rank. Blocks fill the file one after the other, so that what is read is no
     more than what is there."""
     if len(content) < HEAD.itemsize:
@@ -80,7 +77,7 @@ def _blocks(path: Path, content: bytes) -> tuple[list[np.ndarray], list[np.ndarr
     return [rows for rows, _ in blocks], [followers for _, followers in blocks]
 
 
-def _block(path: Path, content: bytes, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def _block(path: AnyPath, content: bytearray, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     count, idle = np.frombuffer(content, WORD, 2, first).tolist() if last - first >= 8 else (0, 1)
     beginning = first + 8 + 4 * idle
     followers = last - beginning - TASK.itemsize * count
@@ -93,7 +90,12 @@ def _block(path: Path, content: bytes, rank: int, first: int, last: int) -> tupl
 
 
 def _needs(
-    path: Path, rows: np.ndarray, followers: np.ndarray, rank: np.ndarray, counts: np.ndarray, followers_of: np.ndarray
+    path: AnyPath,
+    rows: np.ndarray,
+    followers: np.ndarray,
+    rank: np.ndarray,
+    counts: np.ndarray,
+    followers_of: np.ndarray,
 ) -> Needs:
     """Followers are named by their number in the rank."""
     first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(followers_of) - followers_of

@@ -3,11 +3,11 @@ order; messages that a rank posts in one step are posted in theirs."""
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError, suggest
+from commodel.files.paths import AnyPath
 from commodel.files.text import MIB, read_lines
 from commodel.patterns.levels import rank_local
 from commodel.patterns.playfile import COLUMNS
@@ -24,7 +24,7 @@ MESSAGE, WORK = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wai
 class Row:
     """One line: its cells by column, and what is wrong with them said with the line."""
 
-    def __init__(self, path: Path, line: int, cells: dict[str, str]) -> None:
+    def __init__(self, path: AnyPath, line: int, cells: dict[str, str]) -> None:
         self.path, self.line, self.cells = path, line, cells
 
     def error(self, column: str, wanted: str) -> UserError:
@@ -72,7 +72,7 @@ class Row:
         return seconds
 
 
-def read(path: Path) -> Schedule:
+def read(path: AnyPath) -> Schedule:
     messages, works = [], []
     for row in _rows(path):
         kind = row.cells["kind"]
@@ -99,7 +99,7 @@ def _work(rows: list[tuple]) -> Work:
     return Work(step.astype(int), rank.astype(int), kind.astype(int), bytes, seconds)
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: AnyPath) -> Iterator[Row]:
     """A line has no cell of several lines, so the lines of the file are those of the table."""
     header: list[str] = []
     for number, line in read_lines(path, MAX_FILE, "a table of messages"):
@@ -116,14 +116,14 @@ def _rows(path: Path) -> Iterator[Row]:
             yield Row(path, number, dict(zip(header, cells, strict=True)))
 
 
-def _cells(path: Path, number: int, line: str) -> list[str]:
+def _cells(path: AnyPath, number: int, line: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True), [])]
     except csv.Error as error:
         raise UserError(f"not a line of a table: {error}", file=path, line=number) from None
 
 
-def _header(path: Path, line: int, cells: list[str]) -> list[str]:
+def _header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
             raise UserError(f"found column {shown(name)}; {suggest(name, COLUMNS)}", file=path, line=line)

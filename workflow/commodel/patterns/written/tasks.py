@@ -3,11 +3,11 @@ begun (`irequires`) before which. Text and binary files become this, and this be
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.files.paths import AnyPath
 from commodel.patterns.longest import circle, told
 from commodel.patterns.schedule import check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
@@ -31,7 +31,7 @@ class Tasks:
     """Columns with a row a task, those of a rank together and in the order of the file. `size` is of bytes, or of
     units of time. `line` is where a task stands; None: the file has no lines, and it is named by its number."""
 
-    path: Path
+    path: AnyPath
     ranks: int
     rank: np.ndarray
     kind: np.ndarray
@@ -87,9 +87,9 @@ class Tasks:
         for wrong, text in checks:
             if wrong.any():
                 task = int(wrong.argmax())
-                found = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
+                says = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
                 where = "" if self.line is not None else f"{self.named(task)}: "
-                raise self.error(task, where + text.format(**found))
+                raise self.error(task, where + text.format(**says))
         check_rows(int((self.kind == SEND).sum()))
 
 

@@ -14,6 +14,7 @@ from commodel.platforms.platform import Platform
 from commodel.units import shown
 
 KINDS = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by the words of platform files
+PLAIN = r"[\w./+][\w./+-]*"  # of a path that means nothing to a shell
 # Inside a Slurm job an MPI hands the name of the job's own node on to ranks elsewhere, who would believe it.
 CLEAN = ("env", "-uSLURMD_NODENAME")
 
@@ -30,10 +31,19 @@ def argv(job: Job) -> list[str]:
     return [*CLEAN, job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
 
 
+def reach(job: Job, host: str) -> list[str]:
+    """In the folder that this program works in: a shell elsewhere starts at home, and cuts at blanks."""
+    if not re.fullmatch(PLAIN, folder := str(job.folder)):
+        raise UserError(
+            f"found the folder {shown(folder)}, wanted a path of A-Z, a-z, 0-9 and _ . / + - for other hosts"
+        )
+    return [_agent(job.agent) or "ssh", host, *CLEAN, f"--chdir={folder}"]
+
+
 def _agent(named: str) -> str:
     """A word, because MPIs cut it at blanks and take what follows a colon or a comma for another program. Programs
     start in another folder, so a path is made whole."""
-    if not re.fullmatch(r"([\w./+][\w./+-]*)?", named):
+    if named and not re.fullmatch(PLAIN, named):
         raise UserError(f"COMMODEL_AGENT: found {shown(named)}, wanted a program or its path, without arguments")
     if named and shutil.which(named) is None:
         raise UserError(f"COMMODEL_AGENT: found no program {shown(named)}")
@@ -42,6 +52,8 @@ def _agent(named: str) -> str:
 
 def names(platform: Platform, starter: str, nodes: int) -> tuple[str, ...]:
     """Known beforehand; but what its mpirun understands has to be what the platform file says."""
+    if platform.overlay:
+        return platform.node_names
     wanted = next((word for word, kind in KINDS.items() if kind == kind_of_starter(starter)), platform.hosts.mpi)
     if platform.hosts.mpi != wanted:
         raise platform.error(
@@ -56,6 +68,8 @@ LAUNCHER = Launcher(
     starters=("mpirun", "mpiexec"),
     toolchain="mpi",
     argv=argv,
+    reach=reach,
+    remote_shell=True,
     hostfile=True,
     names=names,
     settings=as_root,

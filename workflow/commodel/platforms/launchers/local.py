@@ -14,11 +14,16 @@ def argv(job: Job) -> list[str]:
     return [job.starter, "-n", str(job.ranks), *job.command]
 
 
+def reach(job: Job, host: str) -> list[str]:
+    return []
+
+
 LAUNCHER = Launcher(
     name="local",
     title="this machine, shared memory",
     starters=("mpiexec",),
     toolchain="mpi",
     argv=argv,
+    reach=reach,
     settings=lambda user: as_root(user) | EVERY_PROCESSOR,
 )

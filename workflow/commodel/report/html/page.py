@@ -5,7 +5,9 @@ from pathlib import Path
 
 from commodel.files.atomic import write_text
 from commodel.report.html import charts as html_charts
+from commodel.report.html.matrix import matrix_html
 from commodel.report.html.tables import shades, table_html
+from commodel.report.matrix import Matrix
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
 
 STYLE, SCRIPT = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -41,12 +43,14 @@ def section_html(section: Section, places: dict[int, str], results: str) -> str:
         parts.append(f'<p class="note">{escape(section.note)}</p>\n')
     drawing = False
     for block in section.blocks:
-        if isinstance(block, Chart) != drawing:
+        if isinstance(block, Chart | Matrix) != drawing:
             drawing = not drawing
             parts.append('<div class="charts">\n' if drawing else "</div>\n")
         match block:
             case Chart():
                 parts.append(chart_html(block, places[id(block)]))
+            case Matrix():
+                parts.append(matrix_html(block))
             case Answer():
                 parts.append(answer_html(block))
             case Table():

@@ -2,13 +2,15 @@
 
 import pandas as pd
 
-from commodel.compare.ranking import FAIR, best_family, distinct, grade, ranked, tied_families, twins
-from commodel.compare.table import is_library, selection
+from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
+from commodel.compare.table import is_library, is_said, selection
+from commodel.price.bands import LEAST, PARAMETERS
 from commodel.report.sections import following, gaps, library
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span, tally
 from commodel.units import format_seconds
 
+GOOD_SHARE = 0.9  # of medians inside
 MOST = 8  # sentences to one question; the tables have the rest
 
 
@@ -19,21 +21,24 @@ def answers(
     picked: pd.DataFrame,
     simulated: set[str],
     probes: list[str],
+    crowds: list[str],
 ) -> list[Answer]:
     """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`, `picked` from
-    `following.picks`, `probes` from `gaps.probes`. Families are judged by points that their own fit has not seen."""
+    `following.picks`, `probes` from `gaps.probes`, `crowds` from `crowding.sentences`. Families are judged by points
+    that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
                 "What is missing", ("The comparison holds no points: nothing was planned, or nothing was compared.",)
             )
         ]
-    judged = comparison[comparison["held_out"] & ~is_library(comparison)]
+    judged = comparison[comparison["held_out"] & is_said(comparison)]
     trusted = {
         platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
     }
     sections = {
-        "Which model to trust": [
+        "Which model to trust": crowds
+        + [
             line
             for platform, part in judged.groupby("platform")
             for line in trust(
@@ -75,7 +80,7 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
         everyone = ", ".join(f"{row.family} {ratio(row.mu_mean)}" for row in rows.itertuples())
         lines.append(f"{where}, all by mean μ: {everyone}.")
     operations = []
-    for operation, some_rows in part.groupby("operation"):
+    for operation, some_rows in by_operation(part):
         first = best_family(some_rows)
         if first is None:
             operations.append(f"{operation}: no comparable point")
@@ -133,8 +138,19 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
     if best is None:
         return lines
     family, inside = best["family"], best["inside_share"]
-    verdict = "as it should" if inside >= 0.9 else "95 % expected: its intervals are too narrow"
-    lines.append(f"{where}: the 95 % interval of {family} holds {percent(inside)} of the measured medians ({verdict}).")
+    words = part.loc[(part["family"] == family) & part["held_out"] & part["mu"].notna(), "interval"]
+    alone, of = (words == PARAMETERS).mean() > 0.5, f"{percent(inside)} of the measured medians"
+    if alone:
+        line = f"the interval of {family} holds {of}: it is of its parameters only, not of how far off the model is"
+    else:
+        verdict = "as it should" if inside >= GOOD_SHARE else "95 % expected: it is too narrow"
+        line = f"the interval of {family}, by its errors at other jobs, holds {of} ({verdict})"
+        line += (
+            ", and is at least so wide: it rests on fewer than five allocations"
+            if words.str.startswith(LEAST).any()
+            else ""
+        )
+    lines.append(f"{where}: {line}.")
     return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *following.sentence(picked)]]
 
 
@@ -175,7 +191,7 @@ def missing(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) ->
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
-    comparison = comparison[~is_library(comparison)]  # from here on prices
+    comparison = comparison[is_said(comparison)]  # from here on prices
     seen = comparison[~comparison["held_out"]]
     if len(seen):
         said = f"{len(seen)} of {count(len(comparison), 'price')} not held out: the family's own fit has seen the point"

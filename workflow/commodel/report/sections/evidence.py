@@ -81,6 +81,12 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
     return Section("Fits", "Fits see probes only, unless the comparison says that a point was not held out.", blocks)
 
 
+BESIDE = (  # a sample's time, where somebody knows it
+    Column("cpu", "processor time of a wave [µs]", "number", "of all processes of an overlay network, median"),
+    Column("computation", "computation [µs]", "number", "of a kernel, beside its communication: median"),
+)
+
+
 def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     columns = [
         *PLATFORM,
@@ -88,13 +94,14 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
         *(Column(key, key, "count") for key in ("passes", "samples", "invalid")),
         Column("stop", "stopped by"),
         *(Column(key, f"{key} [µs]", "number") for key in ("min", "median", "mean", "p95", "max", "skew")),
+        *(column for column in BESIDE if raw is not None and column.key in raw),
         Column("id", "id"),
         *SAMPLES,
     ]
     keys = [column.key for column in columns]
     frame = raw if raw is not None else pd.DataFrame(columns=keys)
     frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
-    for key in ("min", "median", "mean", "p95", "max", "skew"):
+    for key in {"min", "median", "mean", "p95", "max", "skew", "cpu", "computation"} & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
     frame["simulated"] = [simulation(plain(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")

@@ -44,9 +44,10 @@ def overview(picked: pd.DataFrame) -> Table:
     """By platform and operation; where a platform has several, all of them together first."""
     parts = []
     for _, here in picked.groupby("platform", sort=False):
-        if here["operation"].nunique() > 1:
+        by_operation = scoring.summary(here.sort_values("operation", kind="stable"))
+        if len(by_operation) > 1:
             parts.append(scoring.summary(here.assign(operation=ALL)))
-        parts.append(scoring.summary(here.sort_values("operation", kind="stable")))
+        parts.append(by_operation)
     shown = scaled(pd.concat(parts, ignore_index=True))
     columns = [
         *PLATFORM,

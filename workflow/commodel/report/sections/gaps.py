@@ -31,6 +31,7 @@ def sections(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
     """Nothing where everything was measured."""
     if frame.empty:
         return []
+    shown_counts = [key for key in COUNTS if key != "waves" or frame[key].notna().any()]
     columns = [
         *PLATFORM,
         Column("status", "status"),
@@ -38,7 +39,7 @@ def sections(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         Column("name", "operation or probe"),
         Column("choice", "choice"),
         Column("layout", "layout"),
-        *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in COUNTS),
+        *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
         Column("batch", "batch"),
         Column("id", "id"),
         Column("reason", "reason"),

@@ -48,9 +48,9 @@ def section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simula
         Column("spread", "spread"),
     ]
     frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
-    found = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
+    times = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
     reading = Answer("How to read it", (KINDS, MODES, *singles(rows)))
-    return Section("Latency", note, (found, reading, *charts) if rows else (found,))
+    return Section("Latency", note, (times, reading, *charts) if rows else (times,))
 
 
 def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from commodel.files.kept import MOST, PLAIN
+from commodel.files.text import MIB
+from commodel.records import KeptFile
 from commodel.report.sections.evidence import flat, rows
 from commodel.report.shape import Column, Section, Table, Text, plain, table
 from commodel.report.words import simulation
@@ -23,6 +26,13 @@ FILES = (
 )
 
 
+RESTS_ON = (
+    "What the matrix names by file:PATH, and the published sets that a paper is compared with: prices and measurements "
+    "rest on these. Copies lie in inputs/files of the results, of more than {0} MiB none does; those of more than "
+    "{1} MiB are packed by gzip, and the digest is of what is packed."
+)
+
+
 def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]) -> list[Section]:
     blocks = [*common(batches, simulated)]
     if traces.attempts:
@@ -31,6 +41,8 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
         columns = [Column("file", FILE), Column("digest", SHA256)]
         entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
         blocks.append(table("Files", "What this report was made from", columns, rows(entries, columns), note=FILES))
+    if traces.rests_on:
+        blocks.append(rests_on(traces.rests_on))
     if traces.tools:
         columns = [Column("program", PROGRAM), Column("version", VERSION)]
         entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
@@ -39,10 +51,31 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
     pages = [Section(SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
+        note += " Short patterns and published sets too." if traces.rests_on else ""
         pages.append(
             Section(INPUTS, note, tuple(Text(plain(name), lines(text)) for name, text in traces.texts.items()))
         )
     return pages
+
+
+def rests_on(files: Mapping[str, KeptFile]) -> Table:
+    columns = [
+        Column("name", "named"),
+        Column("kind", "kind"),
+        Column("bytes", "bytes [B]", "count"),
+        Column("digest", SHA256),
+        Column("copy", "copy"),
+        Column("source", "source"),
+    ]
+    entries = [
+        {"name": plain(name), "source": plain(file.source), "copy": file.copy or "none: too large"}
+        | {key: getattr(file, key) for key in ("kind", "bytes", "digest")}
+        for name, file in files.items()
+    ]
+    note = RESTS_ON.format(MOST // MIB, PLAIN // MIB)
+    return table(
+        "Rests on", "Patterns, trees, rank files and published sets", columns, rows(entries, columns), note=note
+    )
 
 
 def attempts(traces: Traces, simulated: set[str]) -> Table:

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from commodel.compare.table import geometric
 from commodel.report.frames import LEAVES, PLATFORM, leaves
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
 from commodel.report.words import count, origin, simulation, size
 
-SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes"]  # only a topology has leaves
+SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "not told from 1")
 METHOD = (
     "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' own "
@@ -87,6 +86,8 @@ def mean_interval(ratios: pd.Series) -> str:
     """Of the geometric mean, from how the points differ; of one point there is none."""
     if len(ratios) < 2:
         return ""
+    from scipy.special import stdtrit  # here, because it is slow to load and few reports ask
+
     logs = np.log(ratios.to_numpy())
     half = stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs))
     return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"

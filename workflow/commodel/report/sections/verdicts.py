@@ -12,10 +12,12 @@ from commodel.units import format_bytes
 
 
 def errors(frame: pd.DataFrame) -> Section:
-    """Family × operation, choice and size: a matrix of mean μ and one of the median |error| for each."""
+    """Family × operation, choice, size, and fan-in of an operation: matrices of mean μ and of the median |error|."""
     blocks = []
+    by = {"operation": "operation", "choice": "algorithm or topology", "bytes": "message size"}
+    by |= {"fan_in": "operation and fan-in"}
     if not frame.empty:
-        for key, name in (("operation", "operation"), ("choice", "algorithm or topology"), ("bytes", "message size")):
+        for key, name in by.items():
             rows = summarize(frame, [*names_of(key), "family"])
             blocks.append(matrix(frame, rows, key, name, "mu_mean", "Mean μ", "ratio", MU, 1))
             blocks.append(
@@ -27,18 +29,23 @@ def errors(frame: pd.DataFrame) -> Section:
 
 def names_of(key: str) -> list[str]:
     """The columns that tell the rows of a matrix apart: an algorithm and a topology may have one name."""
-    return ["platform", "kind", key] if key == "choice" else ["platform", key]
+    return ["platform", *{"choice": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
+
+
+COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
 
 
 def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
     families, names = families_of(frame), names_of(key)
-    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["platform", key])
+    order = names if key == "fan_in" else ["platform", key]
+    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(order)
     wide = rows.pivot_table(index=names, columns="family", values=value).reindex(columns=families)
     wide = (wide * factor).rename(columns={family: f"= {family}" for family in families})
     points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
     shown = scaled(every.merge(points, "left", on=names).merge(wide, "left", on=names))
     shown["points"] = shown["points"].fillna(0)
-    columns = [*PLATFORM, Column(key, "bytes [B]", "count") if key == "bytes" else Column(key, name)]
+    columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
+    columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
     columns += [Column("kind", "kind")] if "kind" in names else []
     if key == "bytes":
         shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
@@ -51,9 +58,12 @@ def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
 
 
 def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
-    """Per job: the fastest alternative measured, what each family would have picked, and at which regret."""
+    """Per job: the fastest alternative measured, what each family would have picked, and at which regret. Where no
+    family had anything to choose, nothing is said of families."""
     families = families_of(frame)
     rows, alone = jobs(frame, families)
+    if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
+        families = []
     return selection(rows, alone, families), picks(rows, families)
 
 
@@ -75,6 +85,8 @@ def selection(rows: list[dict], alone: int, families: list[str]) -> Section:
     )
     if alone:
         note += f" Left out: {count(alone, 'job')} with fewer."
+    if not families and not any(pd.notna(row[column.key]) for row in rows for column in library.COLUMNS):
+        return Section("Selection", NOTHING, ())
     regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
     return Section("Selection", note, (regrets,))
 
@@ -82,6 +94,8 @@ def selection(rows: list[dict], alone: int, families: list[str]) -> Section:
 def picks(rows: list[dict], families: list[str]) -> Section:
     """Only picks that differ from the fastest one are named: those are what a reader looks for."""
     columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
+    if not families:
+        return Section("Picks", NOTHING, ())
     differing = [
         row | {key: "" for key in (f"pick {family}" for family in families) if row[key] == row["best"]} for row in rows
     ]
@@ -90,6 +104,7 @@ def picks(rows: list[dict], families: list[str]) -> Section:
     return Section("Picks", note, (made,))
 
 
+NOTHING = "Nothing was to be chosen: no family prices two schedules of one job."
 JOB = [
     *PLATFORM,
     Column("operation", "operation"),
@@ -129,7 +144,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": clearly_faster(first, others[0])}
         row |= library.beside(own.loc[group] if group in own.index else None)
-        chosen = {each["family"]: each for each in part if each["chosen"]}
+        chosen = {way["family"]: way for way in part if way["chosen"]}
         for family in families:
             pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives
             row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}

@@ -1,50 +1,35 @@
-"""Writes a report as a workbook: native tables and charts, values only, byte-identical for equal reports."""
+"""Writes a report as a workbook: native tables and charts, and calculators, byte-identical for equal reports."""
 
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import IO
 
-import xlsxwriter
-
 from commodel.files.atomic import whole
-from commodel.report.rawlinks import raw_link
-from commodel.report.shape import (
-    COLOURS,
-    WORDS,
-    Answer,
-    Chart,
-    Column,
-    Report,
-    Table,
-    Text,
-    comparable,
-    finite,
-    number_format,
-    origin,
-    show,
-)
+from commodel.report import editedsets
+from commodel.report.matrix import Matrix
+from commodel.report.shape import Answer, Chart, Report, Table, Text, plain
 from commodel.report.xlsx import charts as xlsx_charts
-from commodel.report.xlsx.layout import (
-    WIDEST,
-    ampersand,
-    colour_scale,
-    column_widths,
-    created,
-    header_lines,
-    legal,
-    legal_table,
-    set_widths,
-    unique,
-    wrapped_lines,
-)
+from commodel.report.xlsx import matrix as xlsx_matrix
+from commodel.report.xlsx.book import A3, BROAD, LINK, Book
+from commodel.report.xlsx.calculator import sheet as calculator
+from commodel.report.xlsx.calculator.workings import calculable
+from commodel.report.xlsx.layout import column_widths, set_widths
 
 MAX_ROWS = 1_048_576
-MAX_LINKS = 65_530  # Excel's limit for a sheet
+QUESTIONS = {
+    "Calculator": "a size, a tree or a number of ranks that was not measured; what if L doubles",
+    "Comparison": "every price beside its measurement, and a link to the file of its samples",
+    "Errors": "which family errs least, by operation, message size and fan-in; where the worst prices are",
+    "Selection": "which family picks the fastest alternative, and what its picks cost",
+    "Not measured": "what was planned and is not in these numbers, and why",
+    "Parameters": "latency, bandwidth and all else that was fitted, with intervals",
+    "Provenance": "which MPI, compiler, container, machines and commit; whether a file is the one that was measured",
+}
+LONG = 20_000  # rows of a table
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
-BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
 TEXT_WIDTH = 150  # characters of a sentence across columns
-INK, RULE = "#1F3A4D", "#D5DBE0"
-LINK = "#0B5A8A"
-TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
+whose = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> None:
@@ -52,60 +37,28 @@ def write_xlsx(report: Report, path: str | Path) -> None:
         book = Workbook(report, stream)
         for section in report.sections:
             book.add(section)
+            if section.name == "Summary":
+                book.calculators()
         book.close()
 
 
-class Workbook:
-    """An open file and the formats and names already used in it."""
+class Workbook(Book):
+    """A report's sections as sheets."""
 
     def __init__(self, report: Report, stream: IO[bytes]):
-        options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-        self.report = report
-        self.book = xlsxwriter.Workbook(stream, options | {"nan_inf_to_errors": False})
-        self.book.set_properties({"title": report.title[:250], "created": created(report), "author": "commodel"})
-        self.formats: dict[tuple, object] = {}
-        self.looks: dict[tuple, object] = {}
-        self.names: set[str] = set()
-        self.links: dict[str, int] = {}  # how many a sheet has
+        super().__init__(report, stream)
+        by_platform = groupby(sorted(report.sets, key=whose), key=whose)
+        known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
+        self.calculable = [entry for entry in known if entry[1]]
         self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
     def close(self) -> None:
+        self.sets()
         if self.report.charts:
             sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
             self.chart_data.write(sheet, self.form(bold=True))
-            sheet.print_area(0, 0, 2, 9)  # its numbers are for the charts, not for paper
+            sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
         self.book.close()
-
-    def form(self, **properties) -> object:
-        key = tuple(sorted(properties.items()))
-        if key not in self.formats:
-            self.formats[key] = self.book.add_format(
-                {"font_name": "Calibri", "font_size": 10, "valign": "vcenter"} | properties
-            )
-        return self.formats[key]
-
-    def sheet(self, name: str, note: str):
-        """A sheet with title, banner (where anything is simulated) and note. Returns it and the next free row."""
-        sheet = self.book.add_worksheet(legal(name, self.names))
-        sheet.hide_gridlines(2)
-        sheet.set_landscape()
-        sheet.set_paper(9)
-        sheet.fit_to_pages(1, 0)
-        sheet.set_margins(0.4, 0.4, 0.6, 0.6)
-        sheet.set_footer(f"&L{ampersand(self.report.experiment)[:100]}&C&A&R&P of &N")
-        title = self.report.title if name == "Summary" else f"{name}: {self.report.title}"
-        sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
-        sheet.set_row(0, 22)
-        row = 1
-        if self.report.banner:
-            sheet.set_header("&C&B SIMULATED measurements")
-            sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
-            sheet.set_tab_color("#E8935F")
-            row += 1
-        if note := note or (origin(self.report) if name == "Summary" else ""):
-            sheet.write_string(row, 0, note, self.form(italic=True, font_color="#555555"))
-            row += 1
-        return sheet, row + 1
 
     def text(self, sheet, row: int, text: Text) -> int:
         """A line a row, over the empty cells beside it."""
@@ -116,14 +69,34 @@ class Workbook:
             row += 1
         return row + 1
 
+    def calculators(self) -> None:
+        """A sheet for each platform of which there are values with known formulas."""
+        for platform, several, refused in self.calculable:
+            note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
+            sheet, row = self.sheet(calculator.SHEET, note)
+            calculator.Sheet(self, sheet, row, several, refused).write()
+
+    def sets(self) -> None:
+        """The parameter sets as text, from which they can be read back."""
+        if self.report.sets:
+            note = "commodel predict --params reads these, and what a calculator changes."
+            sheet, first = self.sheet(editedsets.SETS, note)
+            for row, (number, line) in enumerate(editedsets.lines(self.report.sets), first):
+                sheet.write_number(row, 0, number)
+                sheet.write_string(row, 1, line[:LONGEST_CELL])
+            sheet.hide()
+
     def add(self, section) -> None:
         tables = section.tables
         if len(section.blocks) == 1 and tables:
             self.big_table(section, tables[0])
             return
         sheet, row = self.sheet(section.name, section.note)
+        if section.name == "Summary":
+            row = self.ways_on(sheet, row)
         filters = section.name not in ("Summary", "Errors")
-        widths = column_widths(tables, False, filters)
+        matrices = [block for block in section.blocks if isinstance(block, Matrix)]
+        widths = xlsx_matrix.widths(matrices) if matrices else column_widths(tables, False, filters)
         set_widths(sheet, widths)
         if max((len(table.columns) for table in tables), default=0) > BROAD:
             sheet.set_paper(A3)
@@ -135,6 +108,8 @@ class Workbook:
             match block:
                 case Chart():
                     pending.append(block)
+                case Matrix():
+                    row = xlsx_matrix.write(self, sheet, row, block)
                 case Text():
                     row = self.text(sheet, row, block)
                 case Answer():
@@ -143,9 +118,25 @@ class Workbook:
                     row = self.heading(sheet, row, block.title, block.note)
                     row = self.table(sheet, row, block, block.rows, 0, widths, filters) + 2
 
+    def ways_on(self, sheet, row: int) -> int:
+        """A line for each question whose answer stands on another sheet, and a link to that."""
+        names = {section.name for section in self.report.sections}
+        names |= {calculator.SHEET} if self.calculable else set()
+        if not names & set(QUESTIONS):
+            return row
+        row = self.heading(sheet, row, "Where to look", "")
+        for name, question in QUESTIONS.items():
+            if name in names:
+                look = self.form(font_color=LINK, underline=1)
+                sheet.write_url(row, 0, f"internal:'{name}'!A1", look, string=f"{name}: {question}")
+                row += 1
+        return row + 1
+
     def big_table(self, section, table: Table) -> None:
         """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
         room, widths = MAX_ROWS - 8, column_widths((table,))
+        # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
+        self.book.constant_memory = len(table.rows) > LONG
         for start in range(0, max(1, len(table.rows)), room):
             name = section.name if start == 0 else f"{section.name} {start // room + 1}"
             sheet, row = self.sheet(name, section.note)
@@ -155,12 +146,7 @@ class Workbook:
             self.table(sheet, row, table, table.rows[start : start + room], start, widths)
             sheet.freeze_panes(row + 1, table.fixed)
             sheet.repeat_rows(row)
-
-    def heading(self, sheet, row: int, title: str, note: str) -> int:
-        sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
-        if note:
-            sheet.write_string(row + 1, 0, note, self.form(italic=True, font_color="#555555"))
-        return row + 1 + bool(note)
+        self.book.constant_memory = False
 
     def answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:
         """Sentences over as many columns as make a readable line."""
@@ -176,91 +162,3 @@ class Workbook:
             sheet.set_row(row, 15 * (1 + int(len(sentence) * 0.9) // total) + 2)
             row += 1
         return row + 1
-
-    def table(
-        self, sheet, row: int, table: Table, rows: tuple, start: int, widths: list[int], filters: bool = True
-    ) -> int:
-        """Header and rows as an Excel table. Returns the next free row."""
-        head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
-        header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
-        if not rows:
-            for place, column in enumerate(table.columns):
-                sheet.write_string(row, place, column.header, header)
-            sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
-            return row + 2
-        titles = unique([column.header for column in table.columns])
-        last, dense = row + len(rows), len(table.columns) > BROAD  # a line a row: long texts are cut off
-        sheet.add_table(
-            row,
-            0,
-            last,
-            len(titles) - 1,
-            {
-                "name": legal_table(table.name, self.names),
-                "style": "Table Style Light 1",
-                "autofilter": filters,
-                "columns": [
-                    {"header": title, "header_format": number if column.kind not in WORDS else header}
-                    for title, column in zip(titles, table.columns, strict=True)
-                ],
-            },
-        )
-        sheet.set_row(row, 15 * header_lines(table, widths) + 3)
-        for at, values in enumerate(rows):
-            if not dense and (lines := wrapped_lines(values, widths)) > 1:
-                sheet.set_row(row + 1 + at, 13.5 * lines)
-            for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
-                marked = (start + at, place) in table.marks
-                runs_on = dense or place + 1 == len(table.columns)
-                ground = table.grounds.get((start + at, place), "")
-                self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on, ground)
-        for place, column in enumerate(table.columns):
-            if column.scale is not None:
-                sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
-        return last + 1
-
-    def cell(
-        self, sheet, row: int, place: int, column: Column, value: object, marked: bool, runs_on: bool, ground: str = ""
-    ) -> None:
-        kind = column.kind
-        if finite(value):
-            sheet.write_number(row, place, value, self.look(number_format(kind, value), marked, ground=ground))
-            return
-        text, wordy = show(kind, value), kind in WORDS
-        if kind == "file" and (target := self.link(sheet, text)):
-            look = self.look("", marked, wordy, LINK, ground=ground)
-            sheet.write_url(row, place, f"external:{target}", look, string=text)
-            return
-        endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
-        tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
-        ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
-        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
-        if text:
-            sheet.write_string(row, place, text, look)
-        else:
-            sheet.write_blank(row, place, None, look)
-
-    def link(self, sheet, text: str) -> str:
-        """Where the file is, if the sheet has room for one more link."""
-        target, links = raw_link(self.report.results, text), self.links.get(sheet.name, 0)
-        if not target or links >= MAX_LINKS:
-            return ""
-        self.links[sheet.name] = links + 1
-        return target
-
-    def look(
-        self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
-    ):
-        """The format of a cell. Asked for every cell of large tables, so what was built once is found fast."""
-        key = (numbers, marked, wordy, tone, wrap, ground)
-        if key not in self.looks:
-            look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
-            look |= {"num_format": numbers} if numbers else {}
-            look |= {"bg_color": ground} if ground else {}
-            look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
-            look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
-            look |= {"font_color": tone} if tone else {}
-            look |= {"underline": 1} if tone == LINK else {}
-            look |= {"text_wrap": True} if wrap else {}
-            self.looks[key] = self.form(**look)
-        return self.looks[key]

@@ -1,7 +1,6 @@
 """A tree from a file, in MRNet's format or as a CSV table of parents: what stands in it says which."""
 
-from pathlib import Path
-
+from commodel.files.kept import reached
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.topologies import Topology
 
@@ -9,5 +8,5 @@ TOPOLOGY = Topology(
     name="file",
     form="file:PATH",
     title="a tree from a file: MRNet's format, or a CSV of node,parent",
-    build=lambda text: read_tree(Path(text)),
+    build=lambda text: read_tree(reached(text)),
 )

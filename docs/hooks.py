@@ -1,0 +1,36 @@
+"""What the built site needs beside plain Markdown: two files from the project's root, links to files that are no pages,
+and formulas as MathML, so that no script is loaded for them."""
+
+import re
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
+
+
+def on_files(files, config):
+    for name in PAGES:
+        files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    depth = page.file.src_uri.count("/")
+    markdown = FORMULA.sub(lambda match: f"<p>{convert(match[1], display='block')}</p>", markdown)
+    return OUTSIDE.sub(lambda match: _link(match, depth), markdown)
+
+
+def _link(match, depth):
+    """A link that leaves docs/ leads to a page of the site, or is the name of a file of the project."""
+    text, target = match[1], match[2]
+    if target.partition("#")[0] in PAGES:
+        return f"[{text}]({'../' * depth}{target})"
+    if (ROOT / "docs" / target).exists():
+        return match[0]
+    name = text.strip("`")
+    return f"`{target}`" if target.endswith(name) else f"{text} (`{target}`)"

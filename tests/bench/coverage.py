@@ -1,0 +1,149 @@
+"""How many measured medians lie in the intervals of prices, and how wide these are beside an oracle's: the narrowest
+band that holds 95 % of the very same residuals (taken as 1 % wide where it is narrower). Arguments: folders of results,
+and tables as `commodel import` writes them, which families of `TABLE_FAMILIES` are fitted to with parts held out.
+
+A part is held out whole (a job, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
+Prices of families that are blind to the size, and say so, are left out. `before` is the interval that the parameters
+alone leave open.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from commodel.cli._output import table
+from commodel.compare.bands import residuals
+from commodel.compare.heldout import judged, split
+from commodel.files.columns import COMPARISON
+from commodel.files.tables import read_table
+from commodel.fit.collectives import fit_measured
+from commodel.fit.pointtable import read_points
+from commodel.price.bands import SHARE, Residuals, between, errors
+from commodel.price.status import PriceStatus
+
+NARROWEST = 0.01  # of an oracle: what is less is no matter
+TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
+TABLE_SPLITS = {"other sizes": "log2(bytes) // 3 % 2 == 0", "more ranks": "ranks > 32"}
+MOST_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
+Part = Callable[[Residuals], Iterator[np.ndarray]]
+
+
+def each(labels: Callable[[Residuals], np.ndarray]) -> Part:
+    """Every value of something is held out in turn."""
+
+    def parts(known: Residuals) -> Iterator[np.ndarray]:
+        values = np.unique(labels(known))
+        yield from (labels(known) == value for value in values)
+
+    return parts
+
+
+def largest(axis: str) -> Part:
+    def parts(known: Residuals) -> Iterator[np.ndarray]:
+        yield known.axes[axis] == known.axes[axis].max()
+
+    return parts
+
+
+PARTS: dict[str, Part] = {
+    "a job": each(lambda known: known.group),
+    "a size": each(lambda known: known.axes["bytes"]),
+    "a number of ranks": each(lambda known: known.axes["ranks"]),
+    "an operation": each(lambda known: known.operation),
+    "the largest size": largest("bytes"),
+    "the most ranks": largest("ranks"),
+}
+
+
+def oracle(logs: np.ndarray) -> float:
+    ordered = np.sort(logs)
+    held = int(np.ceil(SHARE * len(ordered)))
+    return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
+
+
+def tried(known: Residuals, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the points held out whether they are in their bands, and how wide these are."""
+    bands = errors(known.only(~held))
+    inside, width = [], []
+    for place in np.flatnonzero(held):
+        size = known.axes["bytes"][place : place + 1]
+        low, high, _ = between(bands, str(known.operation[place]), float(known.axes["ranks"][place]), size)
+        inside.append(low[0] - 1e-9 <= known.logs[place] <= high[0] + 1e-9)
+        width.append(high[0] - low[0])
+    return np.array(inside), np.array(width)
+
+
+def campaign(folder: Path) -> Iterator[dict]:
+    rows = read_table(folder / "comparison.csv", COMPARISON)
+    rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["family"] != "")]
+    rows = rows[rows["status"].map(PriceStatus.votes).astype(bool)]
+    ends = ("parameters_low", "parameters_high") if "parameters_low" in rows else ("predicted_low", "predicted_high")
+    before = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
+    for platform, here in rows.groupby("platform", sort=False):
+        families = {family: residuals(part) for family, part in here.groupby("family", sort=False)}
+        for title, parts in PARTS.items():
+            figures = [row for known in families.values() if (row := _figures(known, parts))]
+            if figures:
+                about = {"experiment": folder.name, "platform": platform, "held out": title}
+                yield about | _row(figures, before[here.index].mean())
+
+
+def _figures(known: Residuals, parts: Part) -> tuple[float, int, float] | None:
+    """Of one family the share inside, of how many, and how many times as wide as the oracle's the bands are."""
+    several = [(held, *tried(known, held)) for held in parts(known) if held.mean() <= 0.5]  # enough is left to know
+    if not several:
+        return None
+    logs, inside, width = (
+        np.concatenate(rows) for rows in zip(*((known.logs[h], i, w) for h, i, w in several), strict=True)
+    )
+    return float(inside.mean()), len(inside), float(width.mean() / oracle(logs))
+
+
+def _row(figures: list[tuple[float, int, float]], before: float) -> dict:
+    share, count, width = (np.array(column) for column in zip(*figures, strict=True))
+    return {
+        "families": len(figures),
+        "prices": int(count.sum()),
+        "before": f"{100 * before:.1f} %",
+        "inside": f"{100 * np.average(share, weights=count):.1f} %",
+        "least of a family": f"{100 * share.min():.1f} %",
+        "width / oracle": float(np.median(width)),
+        "widest": float(width.max()),
+    }
+
+
+def measured_table(path: Path) -> Iterator[dict]:
+    """A table has no probes: each family is fitted to what is not held out, and its set carries the errors of fits that
+    leave out parts of that."""
+    whole = read_points(path)
+    small = [number for number, point in enumerate(whole.points) if point.ranks <= MOST_RANKS]
+    points, seconds = ([column[number] for number in small] for column in (whole.points, whole.seconds))
+    measured = replace(whole, points=points, seconds=seconds)
+    for title, where in TABLE_SPLITS.items():
+        parts = split(measured, where)
+        figures, before = [], []
+        for family in TABLE_FAMILIES:
+            fitted = fit_measured(parts.seen.points, parts.seen.seconds, family, path.name)
+            rows = judged(fitted, parts.unseen)
+            logs = np.log(rows["measured"] / rows["predicted"]).to_numpy()
+            width = np.log(rows["predicted_high"] / rows["predicted_low"]).to_numpy()
+            figures.append((float(rows["inside"].mean()), len(rows), float(width.mean() / oracle(logs))))
+            before.append(rows["measured"].between(rows["parameters_low"], rows["parameters_high"]).mean())
+            print(family, title, figures[-1], before[-1], file=sys.stderr, flush=True)
+        yield {"experiment": path.name, "platform": "-", "held out": title} | _row(figures, float(np.mean(before)))
+
+
+def main(paths: list[Path]) -> None:
+    folders = [path for path in paths if path.is_dir()] or [
+        path.parent for path in Path("results").glob("*/comparison.csv")
+    ]
+    rows = [row for folder in sorted(folders) for row in campaign(folder)]
+    rows += [row for path in paths if path.is_file() for row in measured_table(path)]
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main([Path(path) for path in sys.argv[1:]])

@@ -1,0 +1,83 @@
+"""Which families are right on simulated networks of several levels, and what choosing by them costs: `make
+bench-networks`, which measures in build/networks what it has not measured yet. Minutes; arguments: platforms.
+
+μ is max(price, time) / min(price, time); regret what the algorithm of the lowest price takes longer than the fastest
+one, of those that do the same on the same nodes in one layout. SimGrid shares links between flows by itself.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import pandas as pd
+
+from commodel.cli._output import table
+from commodel.files.paths import SafePath
+from commodel.fit.probes import fit
+from commodel.measure.batch import measure
+from commodel.plan.make import make_plan
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT
+from commodel.price.predict import predict
+from commodel.records import Plan
+from commodel.results.collect import collect
+
+EXPERIMENT = "networks"
+KEPT = ROOT / "build" / EXPERIMENT
+
+
+def rows_of(plan: Plan, platform: str) -> Iterator[dict]:
+    """A row for each point and family."""
+    raw = SafePath.given(KEPT, ROOT)
+    for batch in plan.batches:
+        measure(plan, batch, raw / batch.name, lambda text: None)
+    observations, _ = collect(plan, raw, unfinished=True)
+    times = observations[observations["valid"]].groupby("id")["seconds"].median()
+    points = [point for point in plan.points if point.priced and point.id in times]
+    for name in plan.families:
+        for price in predict(fit(plan, observations, name, platform), points, strict=False, draws=0):
+            point, measured = price.point, times[price.point.id]
+            yield {
+                "platform": platform,
+                "family": name,
+                "job": f"{point.group} {point.layout}",
+                "measured": measured,
+                "predicted": price.seconds,
+                "mu": max(price.seconds / measured, measured / price.seconds),
+                "ok": price.status == "ok",
+            }
+
+
+def judged(rows: pd.DataFrame) -> Iterator[dict]:
+    for (platform, name), own in rows.groupby(["platform", "family"], sort=False):
+        jobs = own.groupby("job").filter(lambda job: len(job) > 1).groupby("job")
+        chosen = jobs.apply(lambda job: job.loc[job["predicted"].idxmin(), "measured"], include_groups=False)
+        regret = 100 * (chosen / jobs["measured"].min() - 1)
+        mu, several = own["mu"], len(own)
+        yield {
+            "platform": platform,
+            "family": name,
+            "points": several,
+            "μ": f"{mu.mean():.2f}",
+            "90 %": f"{mu.quantile(0.9):.2f}",
+            "worst": f"{mu.max():.1f}",
+            "status ok": f"{own['ok'].sum()}",
+            "jobs": len(chosen),
+            "regret": f"{regret.mean():.1f} %",
+            "worst regret": f"{regret.max():.0f} %",
+        }
+
+
+def main(only: list[str]) -> None:
+    build(ROOT, "smpi")
+    with chdir(ROOT):  # where a plan's platforms are looked for
+        platforms = only or list(make_plan(EXPERIMENT, ROOT).platforms)
+        rows = [row for name in platforms for row in rows_of(make_plan(EXPERIMENT, ROOT, name), name)]
+    print(table(list(judged(pd.DataFrame(rows)))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

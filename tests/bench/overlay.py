@@ -1,0 +1,42 @@
+"""The overlay network beside bare sockets, both in turn in one run, and waves a minute, pipelined: `make bench`."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.bench.pricing import show
+from tests.overlay.building import build
+
+REPEATS = 5
+
+
+def measured(program: Path, *arguments) -> dict:
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        build(Path(folder), "-O2", ["speed"])
+        program = Path(folder) / "speed"
+        for leaves in (16, 64):
+            runs = [measured(program, leaves, 2000) for _ in range(REPEATS)]
+            own, bare, ratio = (median(run[key] for run in runs) for key in ("overlay_us", "bare_us", "ratio"))
+            show(
+                f"overlay, flat, {leaves} back-ends: round trip",
+                f"{own:.0f} µs: {ratio:.2f} × bare sockets' {bare:.0f} µs",
+            )
+        waves = measured(program, 64, 100_000, "pipelined")["waves_a_minute"]
+        show("overlay, flat, 64 back-ends: pipelined", f"{waves:,.0f} reduced waves a minute")
+        for leaves in (128, 512):
+            seconds = median(measured(program, leaves, 1)["start"] for _ in range(REPEATS))
+            show(f"overlay, flat, {leaves} back-ends: start-up", f"{seconds:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

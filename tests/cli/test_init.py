@@ -1,0 +1,65 @@
+"""A project of one's own: made once, never over another, and the installed workflow runs in it."""
+
+import re
+import subprocess
+import sys
+from contextlib import chdir
+
+import pytest
+
+from commodel.cli.init import COPIED
+from commodel.plan.config import load_experiment, load_platform
+from commodel.platforms.tools import ROOT
+from tests.cli.running import run
+
+
+@pytest.fixture
+def own(tmp_path):
+    run("init", tmp_path / "own")
+    return tmp_path / "own"
+
+
+def test_what_is_there_can_be_planned_and_run(own):
+    for path in own.glob("params/experiments/*.yaml"):
+        load_experiment(path)
+    for path in own.glob("params/platforms/*.yaml"):
+        load_platform(path)
+    with chdir(own):
+        assert "node-hours" in run("plan", "demo").stdout
+
+
+def test_editors_find_the_schemas(own):
+    for path in own.glob("params/*/*.yaml"):
+        schema = re.search(r"\$schema=(\S+)", path.read_text(encoding="utf-8"))
+        assert (path.parent / schema[1]).is_file()
+
+
+def test_nothing_is_written_over(own):
+    (own / "params/platforms/cluster.yaml").write_text("mine")
+    (own / "Snakefile").unlink()
+    assert "nothing was written" in run("init", own, code=2).stderr
+    assert (own / "params/platforms/cluster.yaml").read_text() == "mine"
+    assert not (own / "Snakefile").exists()
+
+
+def test_the_files_are_the_project_s_own(own):
+    for name in COPIED:
+        assert (own / name).read_text().splitlines()[1:] == (ROOT / name).read_text().splitlines()[1:]
+
+
+def test_plain_snakemake_plans_there(own):
+    """By the names that people try: no other file than the Snakefile is named."""
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        "1",
+        "--dry-run",
+        "--quiet",
+        "--config",
+        "experiment=sample",
+    ]
+    done = subprocess.run(command, cwd=own, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (own / "results/sample/plan.json").exists()

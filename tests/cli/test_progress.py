@@ -1,0 +1,67 @@
+"""Progress: a line on a terminal once something takes long, nothing elsewhere, and nothing left behind."""
+
+import io
+import sys
+import time
+
+import pytest
+
+from commodel.cli import _progress
+from commodel.cli._progress import counted, waiting
+
+CLEARED = "\r\x1b[K"
+
+
+class Screen(io.StringIO):
+    def __init__(self, terminal):
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self):
+        return self.terminal
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """Takes what is printed, as a terminal or not, with so much patience."""
+
+    def make(terminal, patience=0.0):
+        monkeypatch.setattr(_progress, "PATIENCE", patience)
+        monkeypatch.setattr(_progress, "REFRESH", 0.001)
+        monkeypatch.setattr(sys, "stderr", Screen(terminal))
+        return sys.stderr
+
+    return make
+
+
+def test_items_are_counted_on_a_terminal(screen):
+    shown = screen(terminal=True)
+    for letter in counted("abc", "letters"):
+        time.sleep(0.01)
+        assert letter in "abc"
+    assert "letters: 1 of 3" in shown.getvalue()
+    assert shown.getvalue().endswith(CLEARED)
+
+
+def test_who_waits_is_told_what_for(screen):
+    shown, ends = screen(terminal=True), time.monotonic() + 60
+    with waiting("pricing"):
+        while "pricing: 0 s" not in shown.getvalue():
+            assert time.monotonic() < ends
+    assert shown.getvalue().endswith(CLEARED)
+
+
+def test_an_error_comes_through(screen):
+    screen(terminal=True)
+    with pytest.raises(ValueError, match="no"), waiting("pricing"):
+        raise ValueError("no")
+    assert list(counted([], "letters")) == []
+
+
+@pytest.mark.parametrize(("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"])
+def test_nothing_is_said(screen, terminal, patience):
+    shown = screen(terminal, patience)
+    with waiting("pricing"):
+        assert list(counted([1, 2], "numbers")) == [1, 2]
+        time.sleep(0.05)
+    assert shown.getvalue() == ""

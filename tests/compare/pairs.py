@@ -1,0 +1,30 @@
+"""Summaries of times between pairs of nodes, as `nodepairs` leaves them, of networks that are what is wanted."""
+
+import numpy as np
+import pandas as pd
+
+from commodel.hierarchy import Hierarchy
+from commodel.models.probes import Site, probe
+
+TIMES = ((1.5e-6, 2.5e-5), (3e-6, 5e-5))  # of a small and a large message, by class
+
+
+def summary(
+    hierarchy: Hierarchy, nodes: int, slow: dict[int, float] | None = None, platform: str = "p"
+) -> pd.DataFrame:
+    """`slow`: how many times as long all takes that a node has a part in."""
+    rows = []
+    for case in probe("nodepairs").cases(platform, Site(nodes, 1), [1024]):
+        about = case.settings
+        times = TIMES[int(hierarchy.distance(about["one"], about["two"])) - 1]
+        seconds = times[about["bytes"] > 8] * 2 * about["trips"]
+        seconds *= np.prod([factor for node, factor in (slow or {}).items() if node in (about["one"], about["two"])])
+        settings = " ".join(f"{name}={value}" for name, value in about.items())
+        times = {"min": seconds, "median": seconds, "low": 0.99 * seconds, "high": 1.01 * seconds, "mean": seconds}
+        rows.append(
+            {"kind": "probe", "platform": platform, "simulated": False, "name": "nodepairs", "id": case.id}
+            | {"settings": f"layout={case.layout} ranks={case.ranks} {settings}", **times, "p95": seconds}
+            | {"max": seconds, "skew": 0.0, "passes": 1, "samples": 10, "invalid": 0, "stop": "precision"}
+            | {"batch": "b", "raw": ""}
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,105 @@
+"""Intervals of a comparison: from other jobs only, beside those of the parameters; older tables have none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commodel.compare.bands import errors_of, voted, weighed
+from commodel.compare.table import compare
+from commodel.files.columns import COMPARISON
+from commodel.files.tables import read_table, write_table
+from commodel.price.bands import PARAMETERS, errors
+from commodel.records import Batch, Point
+from commodel.report.frames import prepare
+from tests.planning import planned
+
+RNG = np.random.default_rng(5)
+POINTS = [
+    Point("p", "bcast", choice, "", "block:1", ranks, size)
+    for ranks in (4, 8, 16)
+    for size in (8, 64, 512, 4096)
+    for choice in ("linear", "binomial")
+]
+LAST = Point("p", "bcast", "chain", "", "block:1", 8, 512)
+TIMES = {point.id: point.ranks * (1 + point.bytes / 100) for point in POINTS}
+OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in POINTS}
+
+
+def made(off=OFF, held_out=True, times=TIMES) -> pd.DataFrame:
+    """Measured in one allocation, but for the last point; the family's own interval is 1 % wide."""
+    plan = planned(Batch("b", "p", 16, (*POINTS, LAST)), families=("f",), passes=1)
+    rows = [
+        {"kind": "point", "id": key, "seconds": time, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
+        for key, time in times.items()
+    ]
+    prices = {key: time / off[key] for key, time in TIMES.items()} | {LAST.id: 40.0}
+    table = [(key, "f", price, 0.99 * price, 1.01 * price, "ok", held_out) for key, price in prices.items()]
+    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status", "held_out"]
+    return compare(plan, pd.DataFrame(rows), pd.DataFrame(table, columns=columns))
+
+
+def test_bands_stand_beside_what_the_parameters_leave_open():
+    table = made()
+    rows = table[table["measured"].notna()]
+    assert rows["inside"].mean() >= 0.9
+    np.testing.assert_allclose(rows["parameters_low"], 0.99 * rows["predicted"])
+    np.testing.assert_allclose(rows["parameters_high"], 1.01 * rows["predicted"])
+    assert (rows["interval"] == "at least: 1 allocation, 11 groups of bcast").all()
+
+
+def test_what_a_point_took_does_not_move_its_own_interval():
+    point = POINTS[3]
+    moved = made(times=TIMES | {point.id: 50 * TIMES[point.id]}).set_index("point").loc[point.id]
+    before = made().set_index("point").loc[point.id]
+    assert tuple(moved[["predicted_low", "predicted_high"]]) == tuple(before[["predicted_low", "predicted_high"]])
+    assert not moved["inside"]
+
+
+def test_what_was_not_measured_has_the_band_of_all_that_was():
+    table = made()
+    row = table.set_index("point").loc[LAST.id]
+    band = errors_of(table, "p", "f")["bcast"]
+    assert row["interval"].endswith("12 groups of bcast")
+    assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
+    assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
+
+
+def test_what_a_fit_has_seen_tells_nothing_about_its_errors():
+    table = made(held_out=False)
+    assert set(table["interval"]) == {PARAMETERS}
+    assert (table["predicted_low"] == table["parameters_low"]).all()
+    assert errors_of(table, "p", "f") == {}
+
+
+def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_path):
+    table = made()
+    write_table(tmp_path / "new.csv", table)
+    assert set(read_table(tmp_path / "new.csv", COMPARISON)["interval"]) == set(table["interval"])
+    older = table.drop(columns=["interval", "parameters_low", "parameters_high"])
+    write_table(tmp_path / "old.csv", older)
+    shown = prepare(read_table(tmp_path / "old.csv", COMPARISON))
+    assert set(shown["interval"]) == {PARAMETERS}
+    assert (shown["parameters_low"] == shown["predicted_low"]).all()
+
+
+def test_a_vote_errs_by_the_weighted_mean_of_what_its_families_err():
+    first = made().assign(family="f")
+    second = made({key: 1 / value for key, value in OFF.items()}).assign(family="g")
+    common = voted(pd.concat([first, second]), {"f": 0.5, "g": 0.5})
+    np.testing.assert_allclose(common.logs, 0, atol=1e-12)
+    alone = voted(pd.concat([first, second]), {"f": 1.0, "g": 0.0})
+    np.testing.assert_allclose(np.sort(alone.logs), np.sort(np.log(list(OFF.values()))))
+    assert voted(first[first["measured"].isna()], {"f": 1.0}) is None
+
+
+def test_without_measurements_the_errors_that_sets_carry_add_up():
+    bands = errors_of(made(), "p", "f")
+    low, high, words = weighed({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, "bcast", 8.0, np.array([8.0]))
+    assert (low[0], high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
+    assert "bcast" in words[0]
+    *_, words = weighed({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, "bcast", 8.0, np.array([8.0]))
+    assert words == [PARAMETERS]
+
+
+def test_errors_of_many_families_are_their_own():
+    assert errors(voted(made(), {"f": 1.0})) == errors_of(made(), "p", "f")

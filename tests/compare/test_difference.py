@@ -1,0 +1,74 @@
+"""What changed between two times: ratios with intervals by hand, and which of them count."""
+
+import math
+
+import pytest
+
+from commodel.compare.difference import GONE, NEW, OTHER, SAME, SLOWER, UNKNOWN, changes, provenance
+from commodel.compare.snapshot import PARAMETER, POINT, Quantity, Snapshot
+from commodel.errors import UserError
+
+
+def snapshot(values, platform="net", name="s", about=None, kind=POINT):
+    quantities = {(kind, platform, what): quantity for what, quantity in values.items()}
+    return Snapshot(name, quantities, about or {})
+
+
+def time(value, low=None, high=None, **about):
+    return Quantity(value, low or value, high or value, "s", **about)
+
+
+def test_a_ratio_has_the_interval_of_two_independent_measurements():
+    old, new = snapshot({"a": time(1.0, 0.9, 1.2)}), snapshot({"a": time(2.0, 1.6, 2.2)})
+    (change,) = changes(old, new)
+    assert change.ratio == 2.0
+    assert math.log(2 / change.low) == pytest.approx(math.hypot(math.log(2 / 1.6), math.log(1.2 / 1.0)))
+    assert math.log(change.high / 2) == pytest.approx(math.hypot(math.log(2.2 / 2), math.log(1.0 / 0.9)))
+    assert change.verdict == SLOWER
+
+
+@pytest.mark.parametrize(
+    ("new", "verdict", "beyond"),
+    [
+        (time(1.3, 1.25, 1.35), SLOWER, True),
+        (time(1.3, 0.9, 1.6), SAME, False),  # its interval explains it
+        (time(1.05, 1.04, 1.06), SLOWER, False),  # told apart, and small
+        (time(0.8, 0.79, 0.81), "faster", True),
+        (time(1.3, identity="x"), OTHER, False),
+        (time(1.3, known=False), UNKNOWN, False),
+    ],
+)
+def test_what_its_interval_does_not_explain_and_exceeds_the_share_counts(new, verdict, beyond):
+    (change,) = changes(snapshot({"a": time(1.0, 0.99, 1.01)}), snapshot({"a": new}))
+    assert (change.verdict, change.exceeds(0.1)) == (verdict, beyond)
+
+
+def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():
+    zero, apart = time(0.0), time(1e-6, 9e-7, 2e-6)
+    (change,) = changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": apart}, kind=PARAMETER))
+    assert change.verdict == "larger"
+    assert change.exceeds(1.0)
+    (change,) = changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": zero}, kind=PARAMETER))
+    assert change.verdict == SAME
+
+
+def test_what_only_one_has_is_told_and_fails_nothing():
+    several = changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
+    assert [change.verdict for change in several] == [SAME, GONE, NEW]
+    assert not any(change.exceeds(0.1) for change in several)
+
+
+def test_one_platform_each_is_the_same_one_by_another_name():
+    (change,) = changes(snapshot({"a": time(1.0)}, "old"), snapshot({"a": time(1.0)}, "new"))
+    assert (change.platform, change.verdict) == ("old", SAME)
+
+
+def test_nothing_in_common_is_refused():
+    with pytest.raises(UserError, match="no point and no parameter in common"):
+        changes(snapshot({"a": time(1.0)}), snapshot({"b": time(1.0)}))
+
+
+def test_provenance_tells_what_differs_only():
+    old = snapshot({}, about={("net", "mpi"): "MPICH 4", ("net", "cpu"): "x"})
+    new = snapshot({}, about={("net", "mpi"): "MPICH 5", ("net", "cpu"): "x", ("net", "kernel"): "6"})
+    assert provenance(old, new) == [("net", "mpi", "MPICH 4", "MPICH 5"), ("net", "kernel", "", "6")]

@@ -1,0 +1,66 @@
+"""The commands that stand in README and docs: where, and as the words that a shell would make of them."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NAMES = ("README.md", "CONTRIBUTING.md", "config/README.md", "profiles/README.md")
+PAGES = (*(ROOT / name for name in NAMES), *sorted(ROOT.glob("docs/**/*.md")))
+PROGRAMS = ("commodel", "make", "snakemake")
+FENCE = re.compile(r"^```(\w*)$")
+INLINE = re.compile(r"`((?:commodel|make|snakemake) [^`]+)`")
+
+
+@dataclass(frozen=True)
+class Command:
+    place: str  # README.md:12
+    text: str  # on one line
+
+    @property
+    def words(self) -> list[str]:
+        """Of its first program: a shell's comment, pipe or redirection ends it."""
+        lexer = shlex.shlex(self.text, posix=True, punctuation_chars="|>&;")
+        lexer.whitespace_split = True
+        words = []
+        for word in lexer:
+            if set(word) <= set("|>&;"):
+                break
+            words.append(word)
+        return [words[0].removeprefix(".venv/bin/"), *words[1:]]
+
+
+def blocks(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of code blocks that a shell could run, with their numbers: indented ones, and fences without a language
+    or with `sh`."""
+    fence = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := FENCE.match(line):
+            fence = match[1] if fence is None else None
+        elif (fence in ("", "sh") and line.strip()) or (fence is None and line.startswith("    ")):
+            yield number, line.strip()
+
+
+def commands() -> list[Command]:
+    """Every line of a block that calls one of the programs, continued lines joined."""
+    every = []
+    for page in PAGES:
+        begun = ""
+        for number, line in blocks(page.read_text(encoding="utf-8")):
+            begun = f"{begun} {line}".strip()
+            if begun.endswith("\\"):
+                begun = begun[:-1].strip()
+                continue
+            for part in begun.split(" && "):
+                if part.removeprefix(".venv/bin/").split(" ")[0] in PROGRAMS:
+                    every.append(Command(f"{page.relative_to(ROOT)}:{number}", part))
+            begun = ""
+    return every
+
+
+def inline() -> list[Command]:
+    """Commands within sentences, which may be shortened: `commodel fit --points`."""
+    texts = [(page, " ".join(page.read_text(encoding="utf-8").split())) for page in PAGES]
+    return [Command(str(page.relative_to(ROOT)), text) for page, flat in texts for text in INLINE.findall(flat)]

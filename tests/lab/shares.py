@@ -1,0 +1,89 @@
+"""What each host may take of this machine's processors: a cgroup with a CPU quota each, of whichever version there is.
+
+Hosts are dealt out to processors, so that none depends on where another one runs; and what does not run on a host
+hardly takes anything from them, if the machine is busy.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PERIOD = 20_000  # microseconds; a quota below 1000 is refused by the kernel
+WEIGHTS = {1: ("cpu.shares", 1 << 18), 2: ("cpu.weight", 10_000)}  # the most that there is
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Where the kernel takes quotas of processors."""
+
+    folder: Path
+    version: int
+
+    def limit(self, group: Path, share: float) -> None:
+        quota = round(share * PERIOD)
+        if self.version == 2:
+            (group / "cpu.max").write_text(f"{quota} {PERIOD}")
+        else:
+            (group / "cpu.cfs_period_us").write_text(str(PERIOD))
+            (group / "cpu.cfs_quota_us").write_text(str(quota))
+
+
+def controller() -> Controller | None:
+    """None where this machine lets nobody limit processors."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, folder, kind, options, *_ = line.split()
+        at = Path(folder)
+        if not os.access(at, os.W_OK):
+            continue
+        if kind == "cgroup" and "cpu" in options.split(","):
+            return Controller(at, 1)
+        if kind == "cgroup2" and "cpu" in (at / "cgroup.subtree_control").read_text().split():
+            return Controller(at, 2)
+    return None
+
+
+@contextmanager
+def shares(folder: Path, of: Mapping[str, float]) -> Iterator[dict[str, str]]:
+    """Settings of the agent with which each host has its share of one processor, whatever it starts."""
+    limits = controller()
+    if limits is None:
+        raise RuntimeError("no cgroup of this machine lets us limit processors")
+    whole = limits.folder / f"commodel-lab-{os.getpid()}"
+    processors = sorted(os.sched_getaffinity(0))
+    groups = [whole / host for host in of]
+    whole.mkdir()
+    try:
+        if limits.version == 2:
+            (whole / "cgroup.subtree_control").write_text("+cpu")
+        name, weight = WEIGHTS[limits.version]
+        (whole / name).write_text(str(weight))
+        for group, share in zip(groups, of.values(), strict=True):
+            group.mkdir()
+            limits.limit(group, share)
+        cases = "".join(f"{host}) cpu={processors[n % len(processors)]} ;;\n" for n, host in enumerate(of))
+        join = folder / "join"
+        join.write_text(
+            f'#!/bin/sh\nhost=$(hostname)\ncase $host in\n{cases}esac\necho $$ >"{whole}/$host/cgroup.procs"\n'
+            'exec taskset -c "$cpu" "$@"\n'
+        )
+        join.chmod(0o755)
+        yield {"LAB_PRIORITY": str(join)}
+    finally:
+        for group in (*groups, whole):
+            _remove(group)
+
+
+def _remove(group: Path) -> None:
+    """What ran there may take a moment to end."""
+    for _ in range(200):
+        try:
+            group.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"{group}: something still runs there")

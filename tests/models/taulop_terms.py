@@ -1,0 +1,39 @@
+"""Values of τ–Lop whose transfers are linear, and sums of its terms."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from commodel.models.pricing.concurrency import Terms
+from commodel.models.pricing.values import Values
+from commodel.parameters import Estimate, ParameterSet
+
+
+def parameters(settings=None, **values) -> ParameterSet:
+    forms = {name.partition(".")[0]: "table" for name in values}
+    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    return ParameterSet("taulop", "", "", numbers, forms=forms, settings=settings or {})
+
+
+def table(o_0, o_1, memory, network, latency=0.0) -> dict[str, float]:
+    """Transfers linear in the size, and in how many there are from 1 to 8, beside the same latency for all."""
+    numbers = {"o_0.0": o_0, "o_1.0": o_1}
+    for level in (1, 8):
+        numbers |= {f"L_0.{size}x{level}": latency + memory * size * level for size in (0, 1000)}
+        numbers |= {f"L_1.{size}x{level}": latency + network * size * level for size in (0, 1000)}
+    return numbers
+
+
+def collected(several: list[Terms]) -> dict[tuple[int, int], int]:
+    """Bytes by (count, channel) of a sum of terms: `3‖T¹(35) + 2‖T¹(166) + …`."""
+    collection: dict[tuple[int, int], int] = defaultdict(int)
+    for terms in several:
+        for count, channel, size in zip(terms.count, terms.channel, terms.bytes, strict=True):
+            collection[int(count), int(channel)] += int(size)
+    return dict(collection)
+
+
+def transmission(values: Values, channel: int, size: int, count: int) -> float:
+    """n‖T^c(m) by equations 1 and 3."""
+    o, L = (values.at(f"o_{channel}", np.array([size])), values.at(f"L_{channel}", np.array([size]), count))
+    return float((o + (2 - channel) * L)[0, 0])

@@ -1,0 +1,196 @@
+"""Rounds that repeat, priced as few of them, against the same messages written out and priced one by one."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.models.families import family, family_names
+from commodel.models.pricing import leaps, repeating
+from commodel.models.pricing.transmissions import SETTINGS
+from commodel.models.pricing.values import Values
+from commodel.patterns import build
+from commodel.patterns.repeated import Long, Rounds
+from commodel.price.model import Model
+from commodel.price.waves import repeated
+from tests.models.test_contract import fitted_set
+from tests.patterns.catalogue import ALGORITHMS, point
+
+NODES = 18  # that the families with types of nodes know
+
+
+def long(operation, choice, ranks, size, node=None):
+    """A schedule whose rounds are not written out, however few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "WRITTEN", 0)
+        pattern = build.schedule(point(operation, choice, ranks=ranks, bytes=size))
+    return pattern if node is None else pattern.placed(node)
+
+
+REPEATING = [way for way in ALGORITHMS if isinstance(long(*way, 6, 100), Long)]
+
+
+def rounds_of(pattern):
+    return [part for part in pattern.parts if isinstance(part, Rounds)]
+
+
+@st.composite
+def places(draw, ranks):
+    nodes = draw(st.integers(1, min(ranks, NODES)))
+    each = -(-ranks // nodes)
+    how = draw(st.sampled_from(["block", "cyclic", "pairs", "random"]))
+    rank = np.arange(ranks)
+    if how == "random":
+        return np.array(draw(st.lists(st.integers(0, nodes - 1), min_size=ranks, max_size=ranks)))
+    return {"block": rank // each, "cyclic": rank % nodes, "pairs": rank // 2 % nodes}[how]
+
+
+@st.composite
+def machines(draw, name):
+    """Values of a family, three draws of them, far from what fits anywhere; some are 0."""
+    values = Values.of(fitted_set(name, noise=0.05), 2)
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 20)))
+    factors = {
+        key: np.exp(rng.uniform(-3, 3, (3, 1))) * (rng.random() > 0.15 or (not key.islower() and name == "loggops"))
+        for key in values.numbers
+    }
+    if name == "cluster" and draw(st.booleans()):
+        factors.pop("B_L", None)
+    kept = ("packet", "S", "capacity", "B_L", "timeout", *(f"{letter}{number}" for letter in "ijk" for number in "123"))
+    numbers = {
+        key: column * (1 if key in kept or ".x" in key else factors.get(key, 1))
+        for key, column in values.numbers.items()
+        if key in factors
+    }
+    return Model.of(family(name), Values(numbers, values.forms, values.settings))
+
+
+@pytest.mark.parametrize("name", family_names())
+@settings(max_examples=30)
+@given(st.data())
+def test_as_written_out(name, data):
+    operation, choice = data.draw(st.sampled_from(REPEATING))
+    ranks = data.draw(st.integers(3, 48))
+    size = data.draw(st.sampled_from([0, 1, 7, ranks, 100, 1000, 5000, 64 * ranks]))
+    pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))
+    model = data.draw(machines(name))
+    if not isinstance(pattern, Long):
+        return
+    try:
+        plain = model.entry.price(pattern.whole, model.values)
+    except UserError as error:  # it knows no values for ranks that share a node
+        with pytest.raises(UserError, match=re.escape(error.message)):
+            model.entry.price(pattern, model.values)
+        return
+    quick, plain = np.broadcast_arrays(model.entry.price(pattern, model.values), plain)
+    np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
+    doubts = model.entry.doubts or (lambda *_: "")
+    assert doubts(pattern, model.values) == doubts(pattern.whole, model.values)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_every_reading_of_taulop_as_written_out(data):
+    operation, choice = data.draw(st.sampled_from(REPEATING))
+    ranks, size = data.draw(st.integers(3, 24)), data.draw(st.sampled_from([0, 7, 1000, 5000]))
+    pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))
+    model = data.draw(machines("taulop"))
+    reading = {name: data.draw(st.sampled_from(choices)) for name, choices in SETTINGS.items()}
+    if reading["shared"] == "port":
+        reading["join"] = "no"  # another is refused
+    values = Values(model.values.numbers, model.values.forms, model.values.settings | reading)
+    quick, plain = (model.entry.price(each, values) for each in (pattern, pattern.whole))
+    np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
+    assert model.entry.doubts(pattern, values) == model.entry.doubts(pattern.whole, values)
+
+
+@pytest.mark.parametrize(("operation", "choice"), REPEATING)
+def test_what_is_said_of_rounds_is_so(operation, choice):
+    for ranks in range(3, 17):
+        for rounds in rounds_of(long(operation, choice, ranks, 1000)):
+            rank = np.arange(ranks)
+            for number in range(rounds.count):
+                to = rounds.to(number, rank)
+                assert sorted(to) == list(rank)
+                assert (to != rank).all()
+                assert (rounds.to(number, (rank + rounds.turn) % ranks) == (to + rounds.turn) % ranks).all()
+                if rounds.repeats:
+                    assert (rounds.to(number + rounds.turn, rank) == to).all()
+                if rounds.follows:
+                    block = rounds.block(number, rank)
+                    assert sorted(block) == list(rank)
+                    assert (rounds.block(number + 1, (rank + 1) % ranks) == block).all()
+                if not rounds.even and not rounds.follows:  # each gets its own
+                    assert (rounds.block(number, rank) == to).all()
+
+
+@pytest.mark.parametrize(("operation", "choice"), REPEATING)
+@pytest.mark.parametrize("waves", [2, 3])
+def test_waves_of_them(operation, choice, waves):
+    pattern = long(operation, choice, 9, 1000, np.arange(9) // 2)
+    model = Model.of_set(fitted_set("loggp"))
+    several = repeated(pattern, waves)
+    assert isinstance(several, Long)
+    np.testing.assert_allclose(model.cost(several), model.cost(several.whole), rtol=1e-12)
+    assert several.last_step == several.whole.last_step
+
+
+@given(st.integers(2, 40), st.data())
+@example(12, None)
+def test_symmetry_is_the_least_there_is(ranks, data):
+    """Against the definition: ranks that share a node still do, and no other."""
+    node = np.arange(ranks) // 2 if data is None else data.draw(places(ranks))
+    node = np.unique(node, return_inverse=True)[1]
+    types = np.zeros(ranks, dtype=int) if data is None or data.draw(st.booleans()) else node % 2
+    same, alike = node[:, None] == node, types[:, None] == types[None]
+
+    def looks_alike(apart):
+        turned = np.roll(np.arange(ranks), -apart)
+        return (same[np.ix_(turned, turned)] == same).all() and (types[turned] == types).all()
+
+    least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
+    assert repeating.symmetry(ranks, 1, node, types) == least
+    assert alike.shape == same.shape
+
+
+@given(st.integers(0, 1 << 20), st.integers(1, 9), st.integers(0, 3000))
+def test_leaps_over_what_repeats(seed, ranks, times):
+    """Any function that takes maxima of clocks and constants, the closed form of which is a power in (max, +)."""
+    rng = np.random.default_rng(seed)
+    costs = np.where(rng.random((2, ranks, ranks)) < 0.6, rng.integers(0, 9, (2, ranks, ranks)), -np.inf)
+    costs[:, np.arange(ranks), np.arange(ranks)] = rng.integers(0, 9, (2, ranks))  # a clock never runs back
+    start = rng.integers(0, 50, (2, ranks)).astype(float)
+    calls = 0
+
+    def f(state):
+        nonlocal calls
+        calls += 1
+        return ((state[0][:, None, :] + costs).max(axis=-1),)
+
+    (ends,) = leaps.repeated(f, (start,), times)
+    expected = start
+    for _ in range(times):
+        expected = (expected[:, None, :] + costs).max(axis=-1)
+    np.testing.assert_allclose(ends, expected, rtol=1e-12)
+
+
+def test_few_rounds_are_gone_through():
+    pattern = long("allreduce", "ring", 4096, 1 << 16)
+    model = Model.of_set(fitted_set("loggp"))
+    calls = 0
+    course = next(iter(repeating.courses(pattern).values()))
+
+    def counted(state, turn):
+        nonlocal calls
+        calls += 1
+        assert turn.source.shape == (1,)
+        return (state[0] + 1,)
+
+    (ends,) = course.run((np.zeros(4096),), counted)
+    assert (ends == 4095).all()
+    assert calls < 10
+    assert model.cost(pattern) > 0
+    assert "whole" not in vars(pattern)  # nor written out

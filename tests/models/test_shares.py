@@ -1,0 +1,141 @@
+"""Shares: lines that messages share against a slow fluid simulation, capacities, and closed forms."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
+from commodel.models.families import family, shares
+from commodel.models.pricing.lines import bursts
+from commodel.models.pricing.shares import Busy
+from commodel.models.pricing.values import Values
+from commodel.patterns import build
+from commodel.patterns.build import schedule
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import Schedule
+from commodel.price.model import Model
+from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L
+from tests.patterns.catalogue import point
+
+LEVELS = Hierarchy.written({"leaf": 4}, 24)
+
+
+def model(**numbers):
+    values = {"o_s": O_S, "o_r": O_R, "gamma.64": 0.0, "c_out.node": G["leaf"]} | numbers
+    values |= {f"{name}.{apart}.a": number for name, column in (("L", L), ("G", G)) for apart, number in column.items()}
+    stacked = {name: np.array([[number]]) for name, number in values.items()}
+    return Model.of(family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.settings}))
+
+
+def fluid(start, last):
+    """When each is through a line that all on it share, event by event."""
+    left, end, time = dict(enumerate(last)), np.zeros(len(start)), min(start)
+    while left:
+        here = [number for number in left if start[number] <= time]
+        coming = min((start[number] for number in left if start[number] > time), default=np.inf)
+        if not here:
+            time = coming
+            continue
+        stop = min(coming, time + min(left[number] for number in here) * len(here))
+        for number in here:
+            left[number] -= (stop - time) / len(here)
+            if left[number] < 1e-9:
+                end[number] = stop
+                del left[number]
+        time = stop
+    return end
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.floats(0, 50))
+def test_messages_that_begin_together_get_equal_shares(sizes, begin):
+    sizes = np.array(sizes, dtype=float)
+    ends = Busy(1).through(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
+    np.testing.assert_allclose(ends[sizes > 0], fluid([begin] * len(sizes), sizes)[sizes > 0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=1, max_size=12))
+def test_a_line_works_as_long_as_there_is_work_and_nobody_is_faster_than_alone(messages):
+    start, last = np.array(messages, dtype=float).T
+    ends = Busy(1).through(np.zeros(len(start), dtype=int), start, last)
+    slow = fluid(start, last)
+    assert ends.max() == pytest.approx(slow.max())
+    assert np.all(ends >= start + last - 1e-9)
+    assert np.all(ends >= slow - 1e-9) or len(set(last)) > 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=2, max_size=8), st.integers(1, 7))
+def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
+    """Step after step, in the order of time, a line is free when it would be in one step."""
+    start, last = np.array(sorted(messages), dtype=float).T
+    line, cut = Busy(1), min(cut, len(start) - 1)
+    ends = [
+        line.through(np.zeros(len(part), dtype=int), start[part], last[part])
+        for part in (np.arange(cut), np.arange(cut, len(start)))
+    ]
+    assert float(line.until[0]) == pytest.approx(fluid(start, last).max())
+    assert np.concatenate(ends).max() <= fluid(start, last).max() + 1e-9
+
+
+def across(flows, size, first=0, second=4):
+    return Schedule.of(24, 0, first + np.arange(flows), second + np.arange(flows), size)
+
+
+@pytest.mark.parametrize("flows", [1, 2, 4])
+def test_messages_between_two_leaves_share_the_narrower_line(flows):
+    size = 1_000_000
+    alone = O_S + O_R + L["beyond"]
+    out = model(**{"c_out.leaf": C_OUT}).cost(across(flows, size))[0]
+    assert out == pytest.approx(alone + size * max(G["beyond"], flows * C_OUT))
+    pair = model(**{"c_out.leaf": C_OUT, "c_pair.leaf": C_PAIR}).cost(across(flows, size))[0]
+    assert pair == pytest.approx(alone + size * max(G["beyond"], flows * C_PAIR))
+
+
+def joined(one, other):
+    ends = (np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("src", "dst"))
+    return Schedule.of(24, 0, *ends, 10**6)
+
+
+def test_groups_that_nothing_joins_do_not_disturb_each_other():
+    one, priced, joining = across(4, 10**6), model(**{"c_out.leaf": C_OUT}), model(**{"c_all.leaf": C_OUT})
+    both = joined(one, across(4, 10**6, 8, 12))
+    assert priced.cost(both) == pytest.approx(priced.cost(one))
+    assert joining.cost(both)[0] > 1.9 * joining.cost(one)[0]
+
+
+def test_both_ways_of_a_half_duplex_line_share_it():
+    there = across(4, 10**6)
+    both = joined(there, across(4, 10**6, 4, 0))
+    full = model(**{"c_out.leaf": C_OUT})
+    settings = {**full.values.settings, "half": ["leaf"]}
+    half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
+    assert full.cost(both) == pytest.approx(full.cost(there), rel=1e-3)
+    assert half.cost(both)[0] > 1.9 * half.cost(there)[0]
+
+
+def test_a_sender_that_waits_for_nothing_sends_its_messages_at_once():
+    tree = schedule(point("bcast", "binomial", ranks=8, bytes=1000))
+    early = bursts(tree, np.zeros(len(tree.src), dtype=bool))
+    pairs, moved = ({*zip(part.src.tolist(), part.dst.tolist(), strict=True)} for part in (tree, early))
+    assert pairs == moved
+    assert set(early.step[early.src == 0].tolist()) == {0}
+    assert bursts(tree, np.ones(len(tree.src), dtype=bool)) is tree
+
+
+@pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("alltoall", "pairwise")])
+def test_rounds_gone_through_one_by_one_cost_what_they_cost_written_out(operation, choice, monkeypatch):
+    monkeypatch.setattr(build, "WRITTEN", 0)
+    rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
+    assert isinstance(rounds, Long)
+    priced = model(**{"c_out.leaf": C_OUT})
+    written = priced.cost(rounds)
+    monkeypatch.setattr(shares, "WRITTEN", 0)
+    assert priced.cost(rounds) == pytest.approx(written, rel=1e-6)
+
+
+def test_a_class_without_values_is_not_priced():
+    priced = model()
+    lacking = {name: number for name, number in priced.values.numbers.items() if ".beyond" not in name}
+    with pytest.raises(UserError, match="not probed: ranks in different leaf"):
+        Model(priced.entry, Values(lacking, priced.values.forms, priced.values.settings)).cost(across(1, 8))

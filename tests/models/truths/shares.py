@@ -1,0 +1,46 @@
+"""A machine of six leaf switches whose messages share what the family says."""
+
+from commodel.hierarchy import Hierarchy
+from commodel.models.probes import Site
+from tests.models.synthetic import Truth, loggp_times
+
+O_S, O_R = 1e-6, 1.5e-6
+L = {"node": 5e-7, "leaf": 5e-6, "beyond": 2e-5}
+G = {"node": 1e-10, "leaf": 1e-9, "beyond": 1.2e-9}
+C_INSIDE, C_PORT, C_OUT, C_PAIR, C_ALL = 8e-11, 1e-9, 6e-10, 8e-10, 4e-10
+
+
+def one_way(apart, size, per_byte=0.0):
+    return O_S + L[apart] + size * max(G[apart], per_byte) + O_R
+
+
+def capacity(case):
+    flows = case["flows"]
+    if case["level"] == "node":
+        inside = case["how"] == "inside"
+        return one_way("node" if inside else "leaf", case["bytes"], flows * (C_INSIDE if inside else C_PORT))
+    loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
+    loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)
+    return one_way("beyond", case["bytes"], loads[case["how"]])
+
+
+TRUTH = Truth(
+    times={
+        "prtt": loggp_times(L=L["leaf"], o_s=O_S, o_r=O_R, g=0.0, G=G["leaf"])["prtt"],
+        "distance": lambda case: 2 * one_way(case["apart"], case["bytes"]),
+        "capacity": capacity,
+        "work": lambda case: 1e-10 * case["bytes"],
+    },
+    covered={
+        "o_s": O_S,
+        "L.leaf.a": L["leaf"],
+        "L.beyond.a": L["beyond"],
+        "c_inside.node": C_INSIDE,
+        "c_out.node": C_PORT,
+        "c_out.leaf": C_OUT,
+        "c_pair.leaf": C_PAIR,
+        "c_all.leaf": C_ALL,
+        "gamma.65536": 1e-10 * 65536,
+    },
+    site=Site(24, 2, levels=Hierarchy.written({"leaf": 4}, 24)),
+)

@@ -1,0 +1,31 @@
+"""A back-end in Python for tests: what it answers is said by the tag of the question."""
+
+import os
+import sys
+import time
+
+import numpy as np
+
+from commodel.overlay import attach
+
+ECHO, OWN, DIE, MANY, SLOW = range(5)
+
+
+def main(connection_file=None, number=-1):
+    with attach(connection_file, number) as network:
+        for question, stream in network:
+            if question.tag == ECHO:
+                stream.send(question)
+            elif question.tag == OWN:
+                stream.send("%ald %lf", np.arange(network.number, network.number + 5), 1.5)
+            elif question.tag == DIE and network.number == question.values[0]:
+                os._exit(9)
+            elif question.tag == MANY:
+                for wave in range(question.values[0]):
+                    stream.send("%d", wave)
+            elif question.tag == SLOW:
+                time.sleep(question.values[0])
+
+
+if __name__ == "__main__":
+    main(*([sys.argv[1], int(sys.argv[2])] if len(sys.argv) > 2 else []))

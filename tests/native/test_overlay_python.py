@@ -1,0 +1,245 @@
+"""Overlay networks in Python: packets keep what they hold, streams reduce, ends are clean."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, SLOW
+from tests.processes import family, still_there
+from tests.waiting import until
+
+from commodel.errors import UserError
+from commodel.overlay import Network, OverlayError, OverlayTimeoutError, Packet
+from commodel.overlay.library import CLOSED, LOST, _library
+from commodel.overlay.packets import DTYPES
+
+ROOT = Path(__file__).parents[2]
+WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
+TREE = "l:0 => l:1 l:2 ; l:1 => l:3 l:4 l:5 ; l:2 => l:6 ;"  # four back-ends, three of them behind one child
+
+pytestmark = pytest.mark.usefixtures("overlay_programs")
+INTEGERS = {name: dtype for name, dtype in DTYPES.items() if dtype.kind != "f"}
+
+
+@pytest.fixture
+def network():
+    with Network(TREE, backend=WORKER) as made:
+        others = family(os.getpid())[1:]
+        yield made
+    assert len(others) >= 6
+    assert not still_there(others)
+
+
+@given(st.data())
+def test_packets_hold_what_they_were_given(data):
+    names = data.draw(st.lists(st.sampled_from([*INTEGERS, "s", "lf"]), max_size=6))
+    many = [data.draw(st.booleans()) for _ in names]
+
+    def one(name):
+        if name == "s":
+            return data.draw(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9))
+        if name == "lf":
+            return data.draw(st.floats(allow_nan=False))
+        limits = np.iinfo(INTEGERS[name])
+        return data.draw(st.integers(int(limits.min), int(limits.max)))
+
+    values = [
+        [one(name) for _ in range(data.draw(st.integers(0, 5)))] if array else one(name)
+        for name, array in zip(names, many, strict=True)
+    ]
+    text = " ".join(f"%{'a' if array else ''}{name}" for name, array in zip(names, many, strict=True))
+    packet = Packet.of(text, *values, tag=7)
+    assert (packet.tag, packet.source) == (7, -1)
+    back = packet.values
+    assert [list(value) if array else value for value, array in zip(back, many, strict=True)] == values
+
+
+def test_arrays_are_views_that_keep_their_packet():
+    given_array = np.arange(1000, dtype="f8")
+    packet = Packet.of("%alf %auc", given_array, b"abc")
+    numbers, letters = packet.values
+    again, _ = packet.values
+    assert np.shares_memory(numbers, again)
+    assert not numbers.flags.writeable
+    del packet, again
+    gc.collect()
+    other = [Packet.of("%alf", np.full(1000, 7.0)) for _ in range(20)]
+    assert np.array_equal(numbers, given_array)
+    assert bytes(letters) == b"abc"
+    assert len(other) == 20
+
+
+@pytest.mark.parametrize(
+    ("format", "values", "complaint"),
+    [
+        ("%d", (), "found 0 values, wanted 1"),
+        ("%d", (2**31,), "out of bounds|does not hold"),
+        ("%uc", (-1,), "out of bounds|does not hold"),
+        ("%d", (1.5,), "found a number that int32 does not hold"),
+        ("%ad", (np.zeros(3),), "found 1 dimensions of float64, wanted one of int32"),
+        ("%alf", (np.zeros((2, 2)),), "found 2 dimensions"),
+        ("%alf", (3.0,), "found a float, wanted a sequence"),
+        ("%s", ("a\0b",), "zero byte"),
+        ("%x", (), "%x"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(format, values, complaint):
+    with pytest.raises(OverlayError, match=complaint) as refused:
+        Packet.of(format, *values)
+    assert "\n" not in refused.value.message
+
+
+def test_back_ends_in_python_are_reduced_on_several_streams(network):
+    assert len(network) == 4
+    assert [network.name(backend) for backend in range(4)] == ["l:3", "l:4", "l:5", "l:6"]
+    streams = {name: network.stream(filter=name) for name in ("sum", "max", "concat")}
+    some = network.stream([1, 3], filter="sum")
+    assert len({stream.id for stream in [*streams.values(), some]}) == 4
+    for stream in (*streams.values(), some):
+        stream.send("", tag=OWN)
+    own = np.arange(5) + np.arange(4)[:, None]
+    wanted = {"sum": own.sum(0), "max": own.max(0), "concat": own.ravel()}
+    for name, stream in streams.items():
+        packet = stream.receive(seconds=60)
+        assert packet.leaves == 4
+        assert packet.values[0].tolist() == wanted[name].tolist()
+    packet = some.receive(seconds=60)
+    assert (packet.leaves, packet.source, packet.values[1]) == (2, 1, 3.0)
+    assert packet.values[0].tolist() == own[[1, 3]].sum(0).tolist()
+
+
+def test_the_same_packet_goes_down_and_comes_back(network):
+    image = np.random.default_rng(1).integers(0, 255, 3_000_000, dtype="u1")
+    packet = Packet.of("%auc %s", image, "an image", tag=ECHO)
+    with network.stream(sync="none") as stream:
+        stream.send(packet)
+        back = [stream.receive(seconds=60) for _ in range(4)]
+    assert sorted(packet.source for packet in back) == [0, 1, 2, 3]
+    assert all(np.array_equal(packet.values[0], image) for packet in back)
+    with pytest.raises(OverlayError, match="this Stream is closed"):
+        stream.send("")
+
+
+def test_waves_come_in_order_and_any_stream_is_heard(network):
+    stream = network.stream(filter="max")
+    stream.send("%d", 500, tag=MANY)
+    heard = [network.receive(seconds=60) for _ in range(500)]
+    assert [packet.values[0] for packet, _ in heard] == list(range(500))
+    assert {other.id for _, other in heard} == {stream.id}
+
+
+def test_nothing_in_time_is_an_error_of_its_own(network):
+    with network.stream(filter="sum") as stream, pytest.raises(OverlayTimeoutError, match="nothing came"):
+        stream.receive(seconds=0.3)
+    assert set(network.phases) == {"launch", "tree", "backends"}
+    assert 0 < network.phases["backends"] < 60
+    assert np.abs(network.skew()).max() < 0.1
+
+
+def test_a_lost_back_end_is_named_and_the_rest_goes_on_or_stops(network):
+    goes_on, stops = network.stream(filter="sum"), network.stream(filter="sum", on_loss="stop")
+    goes_on.send("%d", 2, tag=DIE)
+    until(lambda: heard(network) and network.lost, 60)
+    assert network.lost == goes_on.missing == [2]
+    goes_on.send("", tag=OWN)
+    assert goes_on.receive(seconds=60).leaves == 3
+    with pytest.raises(OverlayError) as lost:
+        stops.receive(seconds=60)
+    assert lost.value.code == LOST
+
+
+def heard(network):
+    """Lets the network turn."""
+    try:
+        network.receive(seconds=0.05)
+    except OverlayTimeoutError:
+        return True
+    except OverlayError as error:
+        return error.code == LOST
+    return True
+
+
+def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
+    """The other process still has their sockets."""
+    with Network("l:0 => l:1 l:2 ;", backend=WORKER) as network:
+        stream = network.stream(filter="sum")
+        if (other := os.fork()) == 0:
+            time.sleep(60)
+            os._exit(0)
+        stream.send("%d", 0, tag=DIE)
+        until(lambda: heard(network) and network.lost, 60)
+        before = time.process_time()
+        with pytest.raises(OverlayTimeoutError):
+            stream.receive(seconds=2)
+        assert time.process_time() - before < 0.2
+        os.kill(other, signal.SIGKILL)
+        os.waitpid(other, 0)
+
+
+def test_a_back_end_that_is_slow_does_not_outlive_its_front_end():
+    with Network(TREE, backend=WORKER) as network:
+        others = family(os.getpid())[1:]
+        network.stream().send("%d", 60, tag=SLOW)
+    assert not still_there(others)
+    network.close()
+    with pytest.raises(OverlayError) as closed:
+        len(network)
+    assert closed.value.code == CLOSED
+
+
+def test_back_ends_that_others_start_attach_by_a_connection_file(tmp_path):
+    path = tmp_path / "connection"
+    with Network("l:0 => l:1 l:2 ;", connection_file=path) as network:
+        assert path.stat().st_mode & 0o777 == 0o600
+        others = [subprocess.Popen([*WORKER, str(path), str(number)]) for number in range(2)]
+        network.wait(60)
+        stream = network.stream(filter="sum")
+        stream.send("", tag=OWN)
+        assert stream.receive(seconds=60).values[0].tolist() == [1, 3, 5, 7, 9]
+    assert [other.wait(60) for other in others] == [0, 0]
+
+
+def test_mistakes_are_told_in_one_line(monkeypatch, tmp_path):
+    with pytest.raises(OverlayError, match=r"absent.top"):
+        Network(tmp_path / "absent.top", backend=WORKER)
+    with pytest.raises(OverlayError, match="wanted the command of the back-ends"):
+        Network(TREE)
+    with Network("l:0 => l:1 ;", backend=WORKER) as network:
+        with pytest.raises(OverlayError, match="found 'never', wanted wait, timeout or none"):
+            network.stream(sync="never")
+        with pytest.raises(OverlayError, match="nonsense"):
+            network.stream(filter="nonsense").receive(seconds=10)
+    monkeypatch.setenv("COMMODEL_OVERLAY", str(tmp_path))
+    _library.cache_clear()
+    with pytest.raises(UserError, match=r"no .*liboverlay.so; commodel build overlay builds it"):
+        Packet.of("")
+    monkeypatch.delenv("COMMODEL_OVERLAY")
+    _library.cache_clear()
+
+
+def test_the_example_is_short_and_runs(tmp_path):
+    script = ROOT / "examples" / "overlay" / "uptime.py"
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 60
+    (tmp_path / "tree.top").write_text(TREE)
+    done = subprocess.run(
+        [sys.executable, script, "tree.top"], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("4 hosts, load average: ")
+    assert len(lines) == 5
+    assert {line.split()[1] for line in lines[1:]} == {os.uname().nodename}
+    wrong = subprocess.run(
+        [sys.executable, script, "absent"], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("uptime: ")
+    assert len(wrong.stderr.splitlines()) == 1

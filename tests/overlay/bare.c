@@ -1,0 +1,110 @@
+/* bare.c: what the overlay network is held against: the same round trip over a flat tree with nothing but sockets and
+ * one epoll loop in each process. The same number of bytes goes down and up, and the answers are summed. Its leaves are
+ * started as back-ends are, as programs: forks that share the pages of their parent would be faster than any tool. */
+#include "bare.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 1024 };
+static int sockets[MOST], leaves, loop;
+static pid_t processes[MOST];
+
+static void check(int good, const char *what)
+{
+  if (good) return;
+  perror(what);
+  exit(3);
+}
+
+static void prepare(int fd)
+{
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  check(fcntl(fd, F_SETFL, O_NONBLOCK) == 0, "fcntl");
+}
+
+static void watch(int epoll, int fd, int number)
+{
+  struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)number};
+  check(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0, "epoll_ctl");
+}
+
+_Noreturn void bare_leaf(int port, int number)
+{
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  int fd = socket(AF_INET, SOCK_STREAM, 0), epoll = epoll_create1(0);
+  struct epoll_event event;
+  BareMessage message;
+  check(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "connect");
+  prepare(fd);
+  watch(epoll, fd, 0);
+  for (;;) {
+    if (epoll_wait(epoll, &event, 1, -1) < 1) continue;
+    ssize_t count = recv(fd, &message, sizeof message, 0);
+    if (count <= 0) _exit(0);
+    message.value = number;
+    check(send(fd, &message, sizeof message, MSG_NOSIGNAL) == sizeof message, "send");
+  }
+}
+
+void bare_start(char *program, int count)
+{
+  char port[16], number[16], *command[] = {program, "bare-leaf", port, number, NULL};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  leaves = count;
+  loop = epoll_create1(EPOLL_CLOEXEC);
+  check(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, MOST) == 0, "listen");
+  check(getsockname(listener, (struct sockaddr *)&address, &size) == 0, "getsockname");
+  for (int i = 0; i < leaves; i++) {
+    processes[i] = fork();
+    check(processes[i] >= 0, "fork");
+    if (!processes[i]) {
+      snprintf(port, sizeof port, "%d", ntohs(address.sin_port));
+      snprintf(number, sizeof number, "%d", i);
+      execv(program, command);
+      _exit(127);
+    }
+    sockets[i] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    check(sockets[i] >= 0, "accept");
+    prepare(sockets[i]);
+    watch(loop, sockets[i], i);
+  }
+  close(listener);
+}
+
+double bare_round(void)
+{
+  struct epoll_event events[256];
+  BareMessage message = {.value = 1};
+  double sum = 0;
+  for (int i = 0; i < leaves; i++)
+    check(send(sockets[i], &message, sizeof message, MSG_NOSIGNAL) == sizeof message, "send");
+  for (int left = leaves; left;) {
+    int count = epoll_wait(loop, events, 256, -1);
+    for (int i = 0; i < count; i++) {
+      check(recv(sockets[events[i].data.u32], &message, sizeof message, 0) == sizeof message, "recv");
+      sum += message.value;
+      left--;
+    }
+  }
+  return sum;
+}
+
+void bare_end(void)
+{
+  for (int i = 0; i < leaves; i++) close(sockets[i]);
+  for (int i = 0; i < leaves; i++) waitpid(processes[i], NULL, 0);
+  close(loop);
+}

@@ -1,0 +1,142 @@
+"""Drives trees of the overlay network, plain and with sanitizers."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.once import made_once
+from tests.overlay.building import link
+from tests.processes import family, still_there
+from tests.waiting import until
+
+
+@pytest.fixture(scope="session")
+def overlay_programs(overlay_programs, tmp_path_factory):
+    """What is built for users, and the test programs beside it."""
+
+    def build(folder: Path) -> None:
+        for path in overlay_programs.iterdir():
+            if path.is_file():
+                shutil.copy(path, folder)
+        link(folder, "-O2", ("drive", "parts", "speed"))
+
+    return made_once(tmp_path_factory, "overlay", build)
+
+
+class Tool:
+    """A front-end that obeys line by line."""
+
+    def __init__(self, command: list[object], errors: Path, environment: Mapping[str, str]) -> None:
+        self.errors = errors
+        with errors.open("w") as file:
+            self.process = subprocess.Popen(
+                list(map(str, command)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
+                env=environment,
+            )
+
+    def answer(self) -> dict:
+        line = self.process.stdout.readline()
+        assert line, f"no answer; it said: {self.said()}"
+        return json.loads(line)
+
+    def do(self, command: str) -> dict:
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def good(self, command: str) -> dict:
+        answer = self.do(command)
+        assert answer["code"] == "ok", (command, answer, self.said())
+        return answer
+
+    def said(self) -> str:
+        return self.errors.read_text(errors="replace")
+
+    def lost(self, count: int) -> list[int]:
+        """Once so many back-ends are."""
+
+        def has_lost() -> bool:
+            self.do("any 0")
+            return len(self.good("lost 0")["lost"]) >= count
+
+        until(has_lost, 60)
+        return self.good("lost 0")["lost"]
+
+    def processes(self) -> list[int]:
+        return family(self.process.pid)
+
+    def drop(self) -> None:
+        """As by kill -9; the rest is to end by itself."""
+        everybody = self.processes()
+        self.process.kill()
+        self.process.wait()
+        assert not still_there(everybody)
+
+    def end(self) -> int:
+        """Asks it to end; nothing of it may be left then."""
+        everybody = self.processes()
+        if self.process.poll() is None:
+            self.process.stdin.write("quit\n")
+            self.process.stdin.close()
+        code = self.process.wait(timeout=120)
+        assert not still_there(everybody)
+        return code
+
+
+@pytest.fixture
+def start(tmp_path, request) -> Callable[..., Tool]:
+    """start(topology, checked=False, **settings): a tool over a tree from a text, which has come up; ended well after
+    the test, unless the test has ended it."""
+    tools: list[Tool] = []
+
+    def begin(topology: str, checked: bool = False, up: bool = True, **settings: str) -> Tool:
+        folder = request.getfixturevalue("checked_programs" if checked else "overlay_programs")
+        file = tmp_path / f"topology-{len(tools)}"
+        file.write_text(topology)
+        tool = Tool([folder / "drive", file], tmp_path / f"errors-{len(tools)}", os.environ | settings)
+        tools.append(tool)
+        if up:
+            tool.up = tool.answer()
+            assert tool.up["code"] == "ok", tool.up
+        return tool
+
+    yield begin
+    for tool in tools:
+        if tool.process.returncode is None:
+            try:
+                assert tool.end() in (0, 2), tool.said()
+            finally:
+                tool.process.kill()
+        assert "ERROR:" not in tool.said(), tool.said()
+        assert "runtime error" not in tool.said(), tool.said()
+
+
+def flat(leaves: int) -> str:
+    return "h:0 => " + " ".join(f"h:{i}" for i in range(1, leaves + 1)) + " ;\n"
+
+
+def kary(fanout: int, height: int) -> str:
+    lines, level, known = [], [0], 1
+    for _ in range(height):
+        below = []
+        for parent in level:
+            children = list(range(known, known + fanout))
+            known += fanout
+            below += children
+            lines.append(f"h:{parent} => " + " ".join(f"h:{i}" for i in children) + " ;\n")
+        level = below
+    return "".join(lines)
+
+
+def kill(process: int) -> None:
+    os.kill(process, signal.SIGKILL)

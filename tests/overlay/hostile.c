@@ -1,0 +1,215 @@
+/* hostile.c: inputs of an enemy for all that reads what comes over a socket or from a file: `hostile SEED COUNT`.
+ *
+ * Good packets of every kind, streams of them and topologies are edited at random and fed to a process in each role, as
+ * if from its parent or from a child. Whatever comes of it but a crash, a leak or a hang is fine; sanitizers see the
+ * rest. start_child() is replaced: nothing is started, however well a packet asks for it.
+ */
+#include "errors.h"
+#include "network.h"
+#include "streams.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MOST = 1 << 16 };
+static uint64_t state;
+
+static uint64_t draw(uint64_t below)
+{
+  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+  return below ? (state * 0x9e3779b97f4a7c15u >> 20) % below : 0;
+}
+
+int start_child(Neighbour *child) { return child ? OVERLAY_OK : OVERLAY_FAILED; }
+
+/* ---- good inputs ---- */
+static OverlayPacket *control(Kind kind, uint32_t stream, OverlayPacket *packet)
+{
+  packet->frame->kind = (uint16_t)kind, packet->frame->stream = stream;
+  packet->frame->source = (int32_t)draw(4), packet->frame->leaves = 1 + (uint32_t)draw(2);
+  return packet;
+}
+
+static OverlayPacket *good_packet(void)
+{
+  static const int32_t parents[] = {-1, 0, 1, 1, 0};
+  static const uint32_t ranges[] = {0, 2, 3, 1};
+  static const double numbers[] = {1, 2, 3, 4};
+  const char *names[] = {"a:0", "b:1", "c:2", "d:3", "e:4"};
+  uint32_t stream = (uint32_t)draw(3);
+  switch (draw(17)) {
+  case 0:
+    return control(CONFIG, 0,
+                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", 3, 0, 4, 1, parents, 5, names, 5,
+                                names, 2, names, 0, "p", "/", 20.0, 1 << 16));
+  case 1:
+    return control(WELCOME, 0, overlay_pack(0, "%ud %ud %d %lf %ud", 1, 4, 1, 20.0, 1 << 16));
+  case 2:
+    return control(ADDRESS, 0, overlay_pack(0, "%ud %s", 1, "127.0.0.1 1"));
+  case 3:
+    return control(draw(2) ? TREE_UP : READY, 0, overlay_pack(0, ""));
+  case 4:
+    return control(FAILED, 0, overlay_pack(0, "%s", "so"));
+  case 5:
+    return control(OPEN, stream,
+                   overlay_pack(0, "%s %d %lf %aud", draw(2) ? "sum" : "concat", (int)draw(3), 0.001, ranges, 4));
+  case 6:
+    return control(SHUT, stream, overlay_pack(0, ""));
+  case 7:
+    return control(CREDIT, stream, overlay_pack(0, "%ud", 1 << 15));
+  case 8:
+    return control(LOST, 0, overlay_pack(0, "%aud %s", ranges, 2, "gone"));
+  case 9:
+    return draw(2) ? control(DRAINED, stream, overlay_pack(0, ""))
+                   : control(STREAM_FAILED, stream, overlay_pack(0, "%s", "so"));
+  case 10:
+    return control(draw(20) ? PING : SHUTDOWN, 0, overlay_pack(0, ""));
+  case 11:
+    return control(PROBE, (uint32_t)draw(6), overlay_pack(0, "%ud", 0));
+  case 12:
+    return control(ECHO, (uint32_t)draw(6), overlay_pack(0, "%ud %lf", 0, 1.0));
+  case 13:
+    return control(SKEW, 0, overlay_pack(0, "%ud", 3));
+  case 14:
+    return control(SKEWS, 0, overlay_pack(0, "%alf", numbers, 2 * (1 + (uint32_t)draw(2))));
+  case 15:
+    return control(DATA, stream, overlay_pack(0, "%d %alf %s %as", 7, numbers, 3, "text", names, 3));
+  default:
+    return control(DATA, stream, overlay_pack(0, "%uld", (uint64_t)draw(3)));
+  }
+}
+
+static size_t good_bytes(unsigned char *bytes)
+{
+  size_t used = 0;
+  for (uint64_t count = 1 + draw(6); count--;) {
+    OverlayPacket *packet = good_packet();
+    memcpy(bytes + used, packet->frame, packet->frame->bytes);
+    used += packet->frame->bytes;
+    overlay_release(packet);
+  }
+  return used;
+}
+
+static size_t edit(unsigned char *bytes, size_t size)
+{
+  static const uint32_t odd[] = {0,   1,     7,       8,       23,        24,       255,
+                                 256, 65535, 1 << 20, 1 << 28, INT32_MAX, 1u << 31, UINT32_MAX};
+  for (uint64_t edits = draw(4); edits-- && size;) {
+    size_t at = draw(size), length = 1 + draw(32);
+    switch (draw(5)) {
+    case 0:
+      bytes[at] ^= (unsigned char)(1 << draw(8));
+      break;
+    case 1:
+      bytes[at] = (unsigned char)draw(256);
+      break;
+    case 2: /* a number of a header or of a length */
+      if ((at &= ~(size_t)3) + 4 <= size) memcpy(bytes + at, &odd[draw(sizeof odd / sizeof *odd)], 4);
+      break;
+    case 3: /* a span goes */
+      if (at + length > size) length = size - at;
+      memmove(bytes + at, bytes + at + length, size - at - length);
+      size -= length;
+      break;
+    case 4: /* or comes again */
+      if (at + length > size || size + length > MOST) break;
+      memmove(bytes + at + length, bytes + at, size - at);
+      size += length;
+    }
+  }
+  return size;
+}
+
+/* ---- those who read them ---- */
+static void attach(Neighbour *neighbour, int *far_end)
+{
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) exit(3);
+  network_open_peer(neighbour, ends[0]);
+  neighbour->tree_up = neighbour->ready = true;
+  *far_end = ends[1];
+}
+
+static void plant(OverlayNetwork *network)
+{
+  static const int32_t parents[] = {-1, 0, 1, 1, 0, 0};
+  static const char *const names[] = {"a:0", "b:1", "c:2", "d:3", "e:4", "f:5"};
+  network->backends = 4;
+  network->tree = topology_build(parents, names, 6);
+  if (!network->tree || network_children(network) != OVERLAY_OK) exit(3);
+  network->addresses = calloc(6, sizeof *network->addresses);
+}
+
+/* One process, all of whose neighbours are this one; bytes come from its parent or from a child. */
+static void feed(const unsigned char *bytes, size_t size)
+{
+  static const Role roles[] = {FRONT_END, INTERNAL, INTERNAL, BACK_END};
+  uint64_t kind = draw(4);
+  OverlayNetwork *network = network_new(roles[kind]);
+  int far[4] = {-1, -1, -1, -1}, from = 0;
+  if (!network) exit(3);
+  snprintf(network->host, sizeof network->host, "127.0.0.1");
+  if (kind < 2) {
+    plant(network);
+    for (int i = 0; i < network->nchildren; i++) attach(&network->children[i], &far[i]);
+    from = (int)draw(3);
+    if (draw(4)) network->state = RUNNING;
+  }
+  if (kind > 0) attach(&network->parent, &far[3]);
+  if (kind > 1 || (kind == 1 && draw(2))) from = 3;
+  static const uint32_t all[] = {0, 4};
+  OverlayStreamOptions options = {
+      .filter = draw(2) ? "bin" : "min", .sync = (int)draw(3), .seconds = 0.0001, .on_loss = (int)draw(2)};
+  OverlayStream *stream = kind != 2 && draw(2) ? stream_new(network, 1, &options, all, 1) : NULL;
+  for (size_t sent = 0; sent < size;) { /* in pieces, which end anywhere */
+    size_t piece = draw(3) ? size - sent : 1 + draw(size - sent);
+    ssize_t count = send(far[from], bytes + sent, piece, MSG_NOSIGNAL);
+    if (count <= 0) break;
+    sent += (size_t)count;
+    network_turn(network, 0);
+  }
+  if (draw(2)) close(far[from]), far[from] = -1;
+  for (int turn = 0; turn < 3; turn++) network_turn(network, 0);
+  OverlayPacket *packet;
+  if (network->role != INTERNAL && network->state != STARTING)
+    while (overlay_recv_any(network, 0, &packet, &stream) == OVERLAY_OK) overlay_release(packet);
+  for (int i = 0; i < 4; i++)
+    if (far[i] >= 0) close(far[i]);
+  network_free(network);
+}
+
+static void parse(void)
+{
+  static const char *const good[] = {"a:0 => b:1 c:2 ;\nb:1 => d:3 ; # rest\n", "node,parent\n0,\n1,0\n2,0\n3,1\n",
+                                     "a:0 =>\n b:0 c:0\n;"};
+  unsigned char text[MOST + 1];
+  const char *sample = good[draw(3)];
+  size_t size = strlen(sample);
+  memcpy(text, sample, size);
+  size = edit(text, size);
+  text[size] = '\0';
+  topology_free(topology_parse((char *)text, "text"));
+}
+
+int main(int argc, char **argv)
+{
+  if (argc != 3) return 64;
+  unsigned char *bytes = malloc(MOST);
+  state = 88172645463325252u + strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15u;
+  for (long i = 0, count = atol(argv[2]); i < count; i++) {
+    uint64_t before = state;
+    alarm(20); /* one that hangs is one that fails */
+    if (getenv("HOSTILE_SHOW")) fprintf(stderr, "input %ld of state %llu\n", i, (unsigned long long)before);
+    if (draw(4) == 0)
+      parse();
+    else
+      feed(bytes, edit(bytes, good_bytes(bytes)));
+  }
+  free(bytes);
+  printf("%s inputs\n", argv[2]);
+  return 0;
+}

@@ -1,0 +1,138 @@
+/* parts.c: the parts that need no network: topologies, formats, packets, commands, the handshake. A line a failure. */
+#include "errors.h"
+#include "launch.h"
+#include "packet.h"
+#include "topology.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      fprintf(stderr, "%s:%d: not true: %s (%s)\n", __FILE__, __LINE__, #condition, overlay_error());                  \
+      failures++;                                                                                                      \
+    }                                                                                                                  \
+  } while (0)
+
+static void check_topology(void)
+{
+  /* Two levels, uneven: leaves d e (under b), c, g (under f). */
+  Topology *tree = topology_parse("a:0 => b:0 c:0 f:0 ; # root\nb:0 => d:0\n e:0 ;f:0=>g:0;", "text");
+  CHECK(tree && tree->nodes == 7 && tree->leaves == 4);
+  static const char *const names[] = {"a:0", "b:0", "d:0", "e:0", "c:0", "f:0", "g:0"};
+  static const int parents[] = {-1, 0, 1, 1, 0, 0, 5}, firsts[] = {0, 0, 0, 1, 2, 3, 3},
+                   widths[] = {4, 2, 1, 1, 1, 1, 1};
+  for (int node = 0; tree && node < 7; node++) {
+    CHECK(strcmp(tree->name[node], names[node]) == 0 && tree->parent[node] == parents[node]);
+    CHECK(tree->first[node] == firsts[node] && tree->width[node] == widths[node]);
+  }
+  static const int leaves[] = {2, 3, 4, 6};
+  for (int leaf = 0; tree && leaf < 4; leaf++) CHECK(topology_leaf_node(tree, leaf) == leaves[leaf]);
+  int children[3];
+  CHECK(tree && topology_children(tree, 0, children) == 3 && children[0] == 1 && children[1] == 4 && children[2] == 5);
+  topology_free(tree);
+  static const int32_t across[] = {-1, 0, 0, 1}, late[] = {-1, 2, 0}, none[] = {0}, chain[] = {-1, 0, 1, 2};
+  CHECK(!topology_build(across, names, 4) && strstr(overlay_error(), "node 3 has the parent 1"));
+  CHECK(!topology_build(late, names, 3) && !topology_build(none, names, 1) && !topology_build(chain, names, 0));
+  tree = topology_build(chain, names, 4);
+  CHECK(tree && tree->leaves == 1 && topology_leaf_node(tree, 0) == 3 && tree->size[1] == 3);
+  topology_free(tree);
+  char host[TOPOLOGY_MOST_NAME + 1];
+  topology_host("fe80::1:7", host);
+  CHECK(strcmp(host, "fe80::1") == 0);
+}
+
+static void check_formats(void)
+{
+  Type types[MOST_VALUES];
+  CHECK(format_types("", types) == 0 && format_types("  %d  %alf ", types) == 2);
+  CHECK(types[0].code == 'd' && types[0].size == 4 && !types[0].array);
+  CHECK(types[1].code == 'f' && types[1].size == 8 && types[1].array);
+  static const char *const bad[] = {"d",    "%",    "%q",   "%lc",  "%hf", "%uf", "%us",
+                                    "%hld", "%lld", "%d%d", "%aad", "%a",  "%ls", "%hs"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(format_types(bad[i], types) < 0);
+  static const char *const good[] = {"%c",   "%uc", "%hd", "%uhd", "%d",  "%ud",  "%ld",
+                                     "%uld", "%f",  "%lf", "%s",   "%as", "%auhd"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) CHECK(format_types(good[i], types) == 1);
+  char many[3 * (MOST_VALUES + 1) + 1] = "";
+  for (int i = 0; i <= MOST_VALUES; i++) strcat(many, "%d ");
+  CHECK(format_types(many, types) < 0);
+  CHECK(format_same("%d %s", " %d   %s ") && !format_same("%d", "%ad") && !format_same("%d", "%d %d") &&
+        format_same("", " "));
+}
+
+static void check_packets(void)
+{
+  static const double numbers[] = {1, -2.5, 3e300};
+  static const char *const words[] = {"", "two", "three"};
+  OverlayPacket *packet =
+      overlay_pack(9, "%c %alf %s %as %uld %f %ac", 'x', numbers, 3u, "text", words, 3u, UINT64_MAX, 0.5, "abc", 3u);
+  CHECK(packet && overlay_tag(packet) == 9 && packet->frame->bytes % 8 == 0);
+  char letter, *text;
+  const char *bytes, *const *strings;
+  const double *array;
+  uint32_t n, m, k;
+  uint64_t big;
+  float half;
+  CHECK(overlay_unpack(packet, "%c %alf %s %as %uld %f %ac", &letter, &array, &n, &text, &strings, &m, &big, &half,
+                       &bytes, &k) == 0);
+  CHECK(letter == 'x' && n == 3 && memcmp(array, numbers, sizeof numbers) == 0 && (uintptr_t)array % 8 == 0);
+  CHECK(strcmp(text, "text") == 0 && m == 3 && strcmp(strings[0], "") == 0 && strcmp(strings[2], "three") == 0);
+  CHECK(big == UINT64_MAX && half == 0.5f && k == 3 && memcmp(bytes, "abc", 3) == 0);
+  CHECK(overlay_unpack(packet, "%d", &n) == OVERLAY_FAILED && strstr(overlay_error(), "wanted '%d'"));
+  /* A frame that is cut off anywhere is none. */
+  for (uint32_t size = sizeof(Frame); packet && size < packet->frame->bytes; size += 8) {
+    Block *block = block_new(size);
+    memcpy(block->bytes, packet->frame, size);
+    ((Frame *)block->bytes)->bytes = size;
+    CHECK(!packet_of(block, (Frame *)block->bytes));
+    block_release(block);
+  }
+  overlay_keep(packet);
+  overlay_release(packet);
+  overlay_release(packet);
+  CHECK(overlay_checksum("a", 1) == 0xaf63dc4c8601ec8cu); /* of FNV's own tables */
+}
+
+static void check_commands(void)
+{
+  char *ssh[] = {"ssh", "-x", "{host}", NULL}, *srun[] = {"srun", "--nodelist={host}", "-n1", NULL};
+  char **command = launch_command(ssh, "n-1.x", "/opt/overlay-node");
+  CHECK(command && !strcmp(command[2], "n-1.x") && !strcmp(command[3], "/opt/overlay-node") &&
+        !strcmp(command[4], "--boot") && !command[5]);
+  free_command(command);
+  command = launch_command(srun, "n1", "/opt/overlay-node");
+  CHECK(command && strcmp(command[1], "--nodelist=n1") == 0);
+  free_command(command);
+  static const char *const hosts[] = {"", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a/b", "a\nb"};
+  for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) CHECK(!launch_command(ssh, hosts[i], "/opt/overlay-node"));
+  static const char *const programs[] = {"overlay-node", "/a b", "/a;b", "/a'b", "/$HOME", ""};
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) CHECK(!launch_command(ssh, "a", programs[i]));
+}
+
+static void check_handshake(void)
+{
+  unsigned char token[TOKEN_BYTES], other[TOKEN_BYTES];
+  CHECK(token_new(token) == OVERLAY_OK && token_new(other) == OVERLAY_OK && memcmp(token, other, TOKEN_BYTES) != 0);
+  Hello hello = hello_of(token, 5);
+  CHECK(sizeof hello == 56 && !hello_refused(&hello, token) && hello_refused(&hello, other));
+  for (int byte = 0; byte < 8 + 4 + 4 + TOKEN_BYTES; byte++) { /* nothing of it may differ but the node */
+    hello = hello_of(token, 5);
+    ((unsigned char *)&hello)[byte] ^= 0x10;
+    CHECK(hello_refused(&hello, token));
+  }
+}
+
+int main(void)
+{
+  check_topology();
+  check_formats();
+  check_packets();
+  check_commands();
+  check_handshake();
+  return failures != 0;
+}

@@ -1,0 +1,177 @@
+"""Who attaches: back-ends that somebody else starts, by a connection file, and strangers, who are refused."""
+
+import os
+import socket
+import stat
+import struct
+import subprocess
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from tests.overlay.conftest import flat, kary
+from tests.overlay.frames import SHUTDOWN, WELCOME, exactly, frame, hello, received
+from tests.processes import family
+from tests.waiting import until
+
+
+@pytest.fixture
+def waiting(start, tmp_path):
+    """A tool that waits for back-ends, and its connection file."""
+    tool = start(kary(2, 2), up=False, DRIVE_FILE=str(tmp_path / "connection"))
+    assert tool.answer()["code"] == "waiting"
+    return tool, tmp_path / "connection"
+
+
+def attach(folder, file, rank, name="PMI_RANK"):
+    settings = {"DRIVE_CONNECTION": str(file), name: str(rank)}
+    program = [folder / "drive", "back-end"]
+    return subprocess.Popen(program, env=os.environ | settings, stderr=subprocess.PIPE, text=True)
+
+
+def test_back_ends_attach_by_a_connection_file(waiting, overlay_programs):
+    tool, file = waiting
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    names = ("PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "OVERLAY_RANK")
+    others = [attach(overlay_programs, file, rank, names[rank]) for rank in (3, 1, 0, 2)]
+    assert tool.answer()["backends"] == 4
+    assert not file.exists()  # whoever kills the front-end from now on
+    tool.good("open concat 0 0 0")
+    tool.good("ask 0 1 1 1 %s")
+    assert [text[:2] for text in tool.good("recv 0 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    assert tool.end() == 0
+    assert [process.wait(timeout=60) for process in others] == [0] * 4
+
+
+@pytest.mark.parametrize(("text", "address", "stays"), [("no tree", "", True), (flat(2), "0.0.0.0", False)])
+def test_what_lies_where_the_connection_file_is_to_be_goes_once_a_network_starts(start, tmp_path, text, address, stays):
+    """It may be of a front-end that was killed: back-ends would try in vain. A wrong call costs nobody a file."""
+    file = tmp_path / "connection"
+    file.write_text("an older one")
+    tool = start(text, up=False, DRIVE_FILE=str(file), **({"DRIVE_BIND": address} if address else {}))
+    assert tool.answer()["code"] == "failed"
+    assert tool.end() == 2
+    assert file.exists() == stays
+
+
+def test_files_that_others_may_read_or_that_name_no_rank_are_refused(waiting, overlay_programs):
+    tool, file = waiting
+    assert "found no back-end 4" in attach(overlay_programs, file, 4).communicate(timeout=60)[1]
+    assert "found no rank" in attach(overlay_programs, file, "x").communicate(timeout=60)[1]
+    file.chmod(0o644)
+    assert "only one's own to read" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    assert "wanted a connection file" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    tool.drop()
+
+
+def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
+    tool, file = waiting
+    _, token, *rows = file.read_text().splitlines()
+    secret = bytes.fromhex(token.split()[1])
+    _, host, port, node = rows[0].split()
+    inputs = {
+        "its token is wrong": hello(bytes(32), int(node)),
+        "its token is wrong ": hello(secret[:-1] + bytes([secret[-1] ^ 1]), int(node)),
+        "it is of another version": hello(secret, int(node), version=3),
+        "its bytes are in another order": hello(secret, int(node), order=0x04030201),
+        "it does not speak this protocol": b"GET / HTTP/1.1\r\n" + bytes(60),
+        "no such process is expected": hello(secret, 6),
+        "it left before it said who it is": b"overlay",
+    }
+    for why, sent in inputs.items():
+        # It may be refused before it has said all.
+        with socket.create_connection((host, int(port)), timeout=60) as stranger, suppress(OSError):
+            stranger.sendall(sent)
+            stranger.shutdown(socket.SHUT_WR)
+            assert stranger.recv(1) == b"", why
+    until(lambda: tool.said().count("refused a connection from 127.0.0.1 port ") == len(inputs), 60)
+    for why in inputs:
+        assert f": {why.strip()}\n" in tool.said()
+    with ExitStack() as silent:  # any number of those that say nothing holds nobody up
+        for _ in range(100):
+            silent.enter_context(socket.create_connection((host, int(port)), timeout=60))
+        others = [attach(overlay_programs, file, rank) for rank in range(4)]
+        assert tool.answer()["backends"] == 4
+    assert tool.end() == 0
+    for process in others:
+        process.communicate(timeout=60)
+
+
+WELCOMED = frame(WELCOME, "%ud %ud %d %lf %ud", struct.pack("=IIiIdI", 0, 1, 0, 0, 20.0, 1 << 18))
+ENDED = frame(SHUTDOWN)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "complaint"),
+    [
+        (WELCOMED + ENDED, 0, ""),
+        (WELCOMED, 0, ""),
+        (ENDED, 3, "the parent has refused this process: it ends"),
+        (b"", 3, "the parent has refused this process: it closed the connection"),
+    ],
+    ids=["welcome and the end", "welcome", "the end", "nothing"],
+)
+def test_a_back_end_whose_network_ends_at_once_says_why_it_is_in_none(overlay_programs, sent, code, complaint):
+    with socket.create_server(("127.0.0.1", 0)) as parent:
+        settings = {"OVERLAY_ATTACH": f"127.0.0.1 {parent.getsockname()[1]} 1 {'0' * 64}"}
+        command = [overlay_programs / "drive", "back-end"]
+        child = subprocess.Popen(command, env=os.environ | settings, stderr=subprocess.PIPE, text=True)
+        connection, _ = parent.accept()
+        with connection:
+            assert exactly(connection, len(hello(b"0" * 32, 1)))[:7] == b"overlay"
+            connection.sendall(sent)
+        _, said = child.communicate(timeout=60)
+    assert (child.returncode, said) == (code, complaint and f"back-end: {complaint}\n")
+
+
+def test_who_comes_while_a_network_ends_is_refused(start, tmp_path):
+    file = tmp_path / "connection"
+    tool = start(flat(3), up=False, DRIVE_FILE=str(file), DRIVE_START="1")
+    assert tool.answer()["code"] == "waiting"
+    _, token, *rows = file.read_text().splitlines()
+    secret, (_, host, port, _) = bytes.fromhex(token.split()[1]), rows[0].split()
+    with (
+        socket.create_connection((host, int(port)), timeout=60) as member,
+        socket.create_connection((host, int(port)), timeout=60) as late,
+    ):
+        member.sendall(hello(secret, 1))
+        assert received(member)[:2] == (WELCOME, 0)
+        assert received(member)[0] == SHUTDOWN  # and it still holds the network's end up
+        with suppress(OSError):
+            late.sendall(hello(secret, 2))
+            assert late.recv(1) == b""
+    assert tool.answer()["code"] == "failed"
+    assert tool.end() == 2
+    assert "nobody is expected any more" in tool.said()
+
+
+@pytest.mark.parametrize("topology", [flat(2), kary(2, 2)])
+def test_only_the_named_address_listens(start, tmp_path, topology):
+    tool = start(topology, up=False, DRIVE_FILE=str(tmp_path / "connection"), DRIVE_BIND="127.0.0.3")
+    assert tool.answer()["code"] == "waiting"
+    rows = [row.split() for row in (tmp_path / "connection").read_text().splitlines()[2:]]
+    assert {row[1] for row in rows} == {"127.0.0.3"}
+    port = rows[0][2]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(port)), timeout=60)
+    tool.drop()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "no.such.host.invalid"])
+def test_every_address_and_none_are_refused(start, address):
+    tool = start(flat(2), up=False, DRIVE_BIND=address)
+    error = tool.answer()["error"]
+    assert f"'{address}'" in error
+    assert "every address of this machine" in error or "cannot listen" in error
+    assert tool.end() == 2
+
+
+def test_nobody_can_join_once_all_are_there(start):
+    tool = start(flat(2))
+    listening = subprocess.run(["ss", "-tlnpH"], capture_output=True, text=True, check=False)
+    if listening.returncode:
+        pytest.skip("no ss here")
+    for process in family(tool.process.pid):
+        assert f"pid={process}," not in listening.stdout

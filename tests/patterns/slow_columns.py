@@ -1,0 +1,24 @@
+"""All ways to put rectangles of given areas into columns, one after the other: the fast code must be as good."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from commodel.patterns.partitions.columns import Columns, half_perimeters
+
+
+def arrangements(ranks: int) -> Iterator[Columns]:
+    """Every partition of the set of ranks."""
+    if not ranks:
+        yield []
+        return
+    for columns in arrangements(ranks - 1):
+        last = ranks - 1
+        yield [*columns, [last]]
+        for place, column in enumerate(columns):
+            yield [*columns[:place], [*column, last], *columns[place + 1 :]]
+
+
+def smallest(areas: np.ndarray) -> float:
+    """The sum of half perimeters of the best of them."""
+    return min(half_perimeters(columns, areas) for columns in arrangements(len(areas)))

@@ -1,0 +1,212 @@
+"""Partitions: shares take equally long, rectangles tile the matrix, columns are the best that there are."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from commodel.models.speeds import FORMS, Speed
+from commodel.patterns.partitions.columns import best_columns, by_columns, half_perimeters, tiled
+from commodel.patterns.partitions.constant import constant
+from commodel.patterns.partitions.dynamic import dynamic
+from commodel.patterns.partitions.evening import evened
+from commodel.patterns.partitions.geometric import geometric
+from commodel.patterns.partitions.rounding import whole
+from commodel.patterns.rectangles import Rectangles, misfit
+from tests.patterns.slow_columns import arrangements, smallest
+from tests.refusals import message
+
+FAST, SLOW = ((100.0, 300.0), (1000.0, 300.0)), ((100.0, 100.0), (1000.0, 100.0))
+PAGING = ((100.0, 300.0), (1000.0, 300.0), (2000.0, 30.0))  # does not hold more than 1000 blocks in memory
+
+
+@st.composite
+def curves(draw, most=12):
+    kinds = []
+    for _ in range(draw(st.integers(1, 4))):
+        sizes = sorted(draw(st.sets(st.integers(1, 5000), min_size=1, max_size=6)))
+        kinds.append(tuple((float(size), draw(st.floats(1, 1e4))) for size in sizes))
+    form = draw(st.sampled_from(FORMS))
+    made = [Speed.of(rows, form) for rows in kinds]
+    return [made[place] for place in draw(st.lists(st.integers(0, len(made) - 1), min_size=1, max_size=most))]
+
+
+def seconds(speeds, shares):
+    return np.array([float(speed.seconds(share)) for speed, share in zip(speeds, shares, strict=True)])
+
+
+@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=60), st.integers(1, 10**6), st.integers(0, 1))
+def test_whole_numbers_have_the_sum_and_are_the_nearest(weights, total, least):
+    assume(total >= least * len(weights))
+    quotas = total * np.array(weights) / sum(weights)
+    counts = whole(quotas, total, least)
+    assert counts.sum() == total
+    assert counts.min() >= least
+    if quotas.min() >= least:
+        assert np.all(np.abs(counts - quotas) < 1 + 1e-6)
+
+
+def test_constant_speeds_share_in_proportion():
+    speeds = [Speed.of(((1.0, speed),)) for speed in (1.0, 2.0, 3.0)]
+    assert list(geometric(speeds, 12)) == list(constant(speeds, 12)) == [2, 4, 6]
+
+
+def test_a_process_that_begins_to_page_gets_less_than_its_constant_speed_promises():
+    """1000 blocks fit into its memory. By constant speeds it would get 1500 of 2000."""
+    speeds = [Speed.of(PAGING), Speed.of(SLOW)]
+    assert list(constant(speeds, 2000)) == [1500, 500]
+    shares = geometric(speeds, 2000)
+    times = seconds(speeds, shares)
+    assert times.max() / times.min() < 1.01
+    assert times.max() < seconds(speeds, [1500, 500]).max() / 1.1
+
+
+@given(curves(), st.integers(1, 20_000))
+def test_shares_of_the_geometric_algorithm_take_equally_long(speeds, total):
+    assume(total >= len(speeds))
+    shares = geometric(speeds, total)
+    assert shares.sum() == total
+    assert shares.min() >= 0
+    if all(speed._spline is None for speed in speeds):  # a spline's times may stand still, and jump
+        shorter, longer = seconds(speeds, np.maximum(shares - 1, 0)), seconds(speeds, shares + 1)
+        assert shorter.max() <= longer.min() * (1 + 1e-6)  # one block less of any is less than one more of any other
+
+
+@given(curves(most=5), st.integers(1, 40))
+def test_no_shares_are_much_better_than_the_geometric_algorithm_s(speeds, total):
+    """Largest remainder is not the best way to round, but no further from it than a block."""
+    assume(total >= len(speeds))
+    shares = geometric(speeds, total)
+    best = np.zeros(len(speeds), dtype=int)
+    for _ in range(total):  # the block goes where it is done first, which is the best there is where times grow
+        best[np.argmin(seconds(speeds, best + 1))] += 1
+    if all(speed._spline is None for speed in speeds):
+        assert seconds(speeds, np.maximum(shares - 1, 0)).max() <= seconds(speeds, best).max() * (1 + 1e-9)
+
+
+@given(curves(), st.integers(1, 20_000), st.floats(0.01, 0.3))
+def test_the_dynamic_algorithm_ends_balanced_or_where_blocks_allow_no_more(speeds, total, within):
+    assume(total >= len(speeds))
+    measured = []
+
+    def measure(shares):
+        measured.append(shares.copy())
+        return seconds(speeds, shares)
+
+    balance = dynamic(len(speeds), total, measure, Speed.of, within, rounds=12)
+    assert balance.shares.sum() == total
+    assert balance.rounds == len(measured) <= 12
+    assert balance.balanced == (balance.spread <= within)
+    np.testing.assert_array_equal(balance.seconds, seconds(speeds, balance.shares))
+    assert balance.seconds.max() <= min(seconds(speeds, shares).max() for shares in measured) or balance.balanced
+
+
+def test_the_dynamic_algorithm_needs_few_measurements():
+    speeds = [Speed.of(PAGING), Speed.of(FAST), Speed.of(SLOW)]
+    balance = dynamic(3, 3000, lambda shares: seconds(speeds, shares), Speed.of, 0.02)
+    assert balance.balanced
+    assert balance.rounds <= 6
+    assert balance.spread <= 0.02
+    assert abs(balance.shares - geometric(speeds, 3000)).max() < 0.03 * 3000
+
+
+def test_the_dynamic_algorithm_keeps_the_best_of_noisy_rounds():
+    rng = np.random.default_rng(1)
+    noise = lambda shares: shares / np.array([1.0, 2.0, 3.0]) * rng.uniform(0.8, 1.25, 3)  # noqa: E731
+    balance = dynamic(3, 600, noise, Speed.of, within=0.001, rounds=8)
+    assert not balance.balanced
+    assert balance.shares[2] > balance.shares[0]
+
+
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=7))
+def test_columns_are_the_best_of_all_arrangements(areas):
+    areas = np.array(areas)
+    assert half_perimeters(best_columns(areas), areas) == pytest.approx(smallest(areas))
+
+
+@pytest.mark.slow
+@given(st.lists(st.floats(0.001, 1), min_size=8, max_size=8))
+def test_columns_are_the_best_of_all_arrangements_of_eight(areas):
+    test_columns_are_the_best_of_all_arrangements.hypothesis.inner_test(areas)
+
+
+def test_all_arrangements_are_as_many_as_bell_counts():
+    assert [sum(1 for _ in arrangements(ranks)) for ranks in range(1, 8)] == [1, 2, 5, 15, 52, 203, 877]
+
+
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=60))
+def test_columns_keep_the_published_guarantee(areas):
+    """At most 7/4 of the lower bound, all rectangles squares (Beaumont et al., Algorithmica 34, 2002)."""
+    areas = np.array(areas)
+    squares = 2 * np.sqrt(areas / areas.sum()).sum()
+    assert squares * (1 - 1e-9) <= half_perimeters(best_columns(areas), areas) <= 7 / 4 * squares
+
+
+@pytest.mark.parametrize(("ranks", "sum_"), [(1, 2), (2, 3), (3, 11 / 3), (4, 4), (9, 6), (16, 8), (25, 10)])
+def test_half_perimeters_of_equal_areas(ranks, sum_):
+    assert half_perimeters(best_columns(np.ones(ranks)), np.ones(ranks)) == pytest.approx(sum_)
+
+
+def covered(tiling):
+    """How often each block is in a rectangle."""
+    times = np.zeros((tiling.side, tiling.side), dtype=int)
+    for rank in range(tiling.ranks):
+        times[tiling.y[rank] : tiling.bottom[rank], tiling.x[rank] : tiling.right[rank]] += 1
+    return times
+
+
+@given(st.data(), st.integers(1, 60), st.integers(1, 70))
+def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
+    assume(ranks <= side * side)
+    areas = np.array(data.draw(st.lists(st.integers(0, 10**6), min_size=ranks, max_size=ranks)))
+    assume(areas.any())
+    tiling = by_columns(areas, side)
+    assert np.all(covered(tiling) == 1)
+    assert misfit(tiling) is None
+    assert np.array_equal(tiling.area > 0, areas > 0)
+    assert sum(len(column) for column in tiling.columns) == np.count_nonzero(areas)  # columns, as SUMMA wants them
+
+
+@given(st.data(), st.integers(1, 60), st.integers(8, 200))
+def test_no_area_is_off_by_more_than_rounding_forces(data, ranks, side):
+    """Width and height of a rectangle are each within a block of what the areas say, where no column and no rectangle
+    would be thinner than a block."""
+    areas = np.array(data.draw(st.lists(st.integers(1, 1000), min_size=ranks, max_size=ranks)))
+    columns = best_columns(areas, side)
+    weight = np.array([areas[column].sum() for column in columns])
+    wide = side * weight / areas.sum()
+    _, _, width, height = tiled(columns, areas, side)
+    assume(wide.min() >= 1)
+    for column, held, quota in zip(columns, weight, wide, strict=True):
+        high = side * areas[column] / held
+        assert abs(width[column[0]] - quota) < 1 + 1e-9
+        if high.min() >= 1:
+            assert np.all(np.abs(height[column] - high) < 1 + 1e-9)
+
+
+@given(curves(), st.integers(1, 40))
+def test_evening_out_only_makes_the_slowest_faster(speeds, side):
+    assume(len(speeds) <= side * side)
+    before = by_columns(geometric(speeds, side * side), side)
+    after = evened(before, speeds)
+    assert np.all(covered(after) == 1)
+    assert [sorted(column) for column in after.columns] == [sorted(column) for column in before.columns]
+    assert np.array_equal(after.area > 0, before.area > 0)
+    assert seconds(speeds, after.area).max() <= seconds(speeds, before.area).max()
+
+
+def test_evening_out_ends_where_no_row_and_no_column_can_move():
+    """Three of speeds 5, 3 and 1 in one column of 10: 6, 3 and 1 take 1.2, and so does no other choice less."""
+    speeds = [Speed.of(((1.0, speed),)) for speed in (5.0, 3.0, 1.0)]
+    column = Rectangles.of([0, 0, 0], [0, 4, 8], [10, 10, 10], [4, 4, 2])
+    assert list(evened(column, speeds).height) == [6, 3, 1]
+
+
+def test_as_many_processes_as_blocks_get_one_each():
+    assert np.all(by_columns(np.r_[[1000], np.ones(24)], 5).area == 1)
+
+
+@pytest.mark.parametrize("share", [geometric, constant, lambda curves, total: dynamic(len(curves), total, None, None)])
+def test_more_processes_than_blocks_are_refused(share):
+    text = message(share, [Speed.of(SLOW)] * 5, 4)
+    assert text == "found 5 processes for 4 blocks, wanted at least a block for each"

@@ -1,0 +1,173 @@
+"""Rectangles that tile a square, beside a painted one: what tiles it is read, everything else is one line with file and
+line."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.patterns.rectangles import Rectangles, even, misfit, read, touching, write
+
+HEAD = "rank,x,y,width,height\n"
+OUTSIDE = "reaches out of"
+
+
+@st.composite
+def tilings(draw, most=9):
+    """Squares cut in two again and again, with some ranks that have no work; and the side."""
+    side = draw(st.integers(1, most))
+    pieces = [(0, 0, side, side)]
+    for _ in range(draw(st.integers(0, 9))):
+        x, y, width, height = pieces.pop(draw(st.integers(0, len(pieces) - 1)))
+        across = draw(st.booleans())
+        cut = draw(st.integers(1, max((width if across else height) - 1, 1)))
+        if across and width > 1:
+            pieces += [(x, y, cut, height), (x + cut, y, width - cut, height)]
+        elif not across and height > 1:
+            pieces += [(x, y, width, cut), (x, y + cut, width, height - cut)]
+        else:
+            pieces.append((x, y, width, height))
+    idle = draw(st.integers(0, 2))
+    return draw(st.permutations(pieces + idle * [(0, 0, 0, 0)])), side
+
+
+def tiled(pieces, side):
+    return Rectangles(*np.array(pieces).T, side)
+
+
+def painted(pieces, side):
+    """How many rectangles lie over every unit: (x, y)."""
+    paint = np.zeros((side, side), dtype=int)
+    for x, y, width, height in pieces:
+        paint[x : x + width, y : y + height] += 1
+    return paint
+
+
+@given(tilings())
+def test_a_tiling_is_written_and_read_as_it_is(tmp_path_factory, tiling):
+    rectangles = Rectangles.of(*np.array(tiling[0]).T)
+    path = tmp_path_factory.mktemp("partition") / "p.csv"
+    path.write_text(write(rectangles))
+    again = read(path)
+    assert again.side == tiling[1]
+    for name in ("x", "y", "width", "height"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(rectangles, name))
+
+
+@given(tilings(), st.data())
+def test_what_is_not_a_tiling_is_told_where_paint_says_so(tiling, data):
+    """A rectangle is moved, made larger or smaller, or put there again."""
+    pieces, side = tiling
+    row = data.draw(st.integers(0, len(pieces) - 1))
+    change = data.draw(st.tuples(*(4 * [st.integers(-1, 1)])))
+    moved = tuple(max(old + by, 0) for old, by in zip(pieces[row], change, strict=True))
+    pieces = [*pieces[:row], moved, *pieces[row + 1 :]] if data.draw(st.booleans()) else [*pieces, moved]
+    mistake = misfit(tiled(pieces, side))
+    paint = painted(pieces, side)
+    within = all(x + width <= side and y + height <= side for x, y, width, height in pieces)
+    flat = any((width > 0) != (height > 0) for _, _, width, height in pieces)
+    if within and not flat and (paint == 1).all():
+        assert mistake is None
+        return
+    text, rank = mistake
+    assert 0 <= rank < len(pieces)
+    if not within or flat:
+        assert OUTSIDE in text or "is flat" in text
+        return
+    x, y = np.argwhere(paint != 1)[0]
+    assert f"at x={x}, y={y}" in text
+    assert ("overlap" in text) == (paint[x, y] > 1)
+
+
+@given(tilings())
+def test_neighbours_share_what_they_share_in_the_painted_square(tiling):
+    pieces, side = tiling
+    owner = np.full((side + 2, side + 2), -1)
+    for rank, (x, y, width, height) in enumerate(pieces):
+        owner[x + 1 : x + 1 + width, y + 1 : y + 1 + height] = rank
+    wanted = {}
+    for x, y in np.ndindex(side, side):
+        rank = owner[x + 1, y + 1]
+        left, top, width, height = pieces[rank]
+        ways = ((0, -1, 0, y - top), (1, 1, 0, y - top), (2, 0, -1, x - left), (3, 0, 1, x - left))
+        for face, right, down, place in ways:
+            other = owner[x + 1 + right, y + 1 + down]
+            if other not in (-1, rank):
+                first, count = wanted.get((rank, other, face), (place, 0))
+                wanted[rank, other, face] = first, count + 1
+    shared = touching(tiled(pieces, side))
+    columns = (shared.src, shared.dst, shared.side, shared.first, shared.length)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    assert {row[:3]: row[3:] for row in rows} == wanted
+    assert rows == sorted(rows)
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 9))
+def test_an_even_grid_is_a_tiling_in_columns(side, rows, columns):
+    tiling = even(side, (rows, columns))
+    assert misfit(tiling) is None
+    working = tiling.area > 0
+    assert working.sum() == min(rows, side) * min(columns, side)
+    for lengths in (tiling.width[working], tiling.height[working]):
+        assert lengths.max() - lengths.min() <= 1
+    for number, column in enumerate(tiling.columns):
+        assert column.tolist() == [row * columns + number for row in range(min(rows, side))]
+
+
+def test_rectangles_that_are_no_columns_have_none():
+    pinwheel = Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1])
+    with pytest.raises(UserError, match="found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1"):
+        _ = pinwheel.columns
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "complaint"),
+    [
+        ("", None, "found no rectangles, wanted rank,x,y,width,height and a line a rank"),
+        (HEAD, None, "found no rectangles, wanted rank,x,y,width,height and a line a rank"),
+        ("rank;x;y\n", 1, "found 'rank;x;y', wanted rank,x,y,width,height"),
+        (HEAD + "0,0,0,2\n", 2, "found '0,0,0,2', wanted five whole numbers: rank,x,y,width,height"),
+        (HEAD + "0,0,0,2,-2\n", 2, "found '0,0,0,2,-2', wanted five whole numbers: rank,x,y,width,height"),
+        (HEAD + "0,0,0,2,٣\n", 2, "found '0,0,0,2,٣', wanted five whole numbers: rank,x,y,width,height"),
+        (HEAD + "0,0,0,999999999,1\n", 2, "found '0,0,0,999999999,1', wanted five whole numbers"),
+        (HEAD + "=1+1,0,0,2,2\n", 2, "found '=1+1,0,0,2,2', wanted five whole numbers"),
+        (HEAD + "99999999,0,0,2,2\n", 2, "found '99999999,0,0,2,2', wanted five whole numbers"),
+        (HEAD + "0,0,0,2,2\n\n0,0,0,2,2\n", 4, "found rank 0 again, first on line 2"),
+        (HEAD + "1,0,0,2,2\n", 2, "found rank 1, but none 0"),
+        (HEAD + "0,0,0,2,1\n2,0,1,2,1\n", 3, "found rank 2, but none 1"),
+        (HEAD + "0,0,0,2,2\n1,1,1,1,1\n", 3, "rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at x=1"),
+        (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", 3, "found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
+        (HEAD + "0,0,0,2,2\n1,0,0,2,0\n", 3, "rank 1 is flat; without work it is 0×0: 2×0 at x=0, y=0"),
+        (HEAD + "0,0,0,9999999,9999999\n", None, "found a square of 9999999×9999999, wanted at most 1048576 a side"),
+        (HEAD + "0,0,0,1,1\n1,99999999,99999999,0,0\n", None, "found a square of 99999999"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read(path)
+    assert error.value.format_message().startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
+    assert "\n" not in error.value.format_message()
+
+
+def test_what_is_no_file_of_text_is_one_line(tmp_path):
+    (tmp_path / "packed.csv").write_bytes(b"\xff\xfe rank")
+    for path in (tmp_path, tmp_path / "none.csv", tmp_path / "packed.csv"):
+        with pytest.raises(UserError):
+            read(path)
+
+
+def test_a_file_that_changes_is_read_again(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(HEAD + "0,0,0,2,2\n")
+    assert read(path).side == 2
+    path.write_text(HEAD + "0,0,0,30,30\n")
+    assert read(path).side == 30
+
+
+def test_a_large_tiling_is_read_without_painting(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(write(even(1 << 20, (40, 50))))
+    assert read(path).ranks == 2000

@@ -1,0 +1,28 @@
+"""How long a measurement is guessed to take, where something beside messages takes time."""
+
+from dataclasses import replace
+
+import pytest
+
+from commodel.patterns.points import Setting, make_point
+from commodel.plan.duration import Durations
+from tests.planning import MEASURE
+
+
+def test_a_kernel_computes_beside_its_messages():
+    """A product of 64 times 64 blocks of 32 x 32 numbers on two ranks, at 2e9 operations a second."""
+    asked = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
+    whole = make_point(Setting.unlimited(), asked)
+    part = make_point(Setting.unlimited(), {**asked, "operation": "summa:n=64:iteration=3"})
+    real, simulated = (Durations(name, MEASURE) for name in ("local", "simgrid"))
+    assert real._once(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
+    assert real._once(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)
+    assert simulated._once(whole)[0] < 1
+
+
+@pytest.mark.parametrize(("most", "samples"), [(500, 30), (20, 20)])
+def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_there_may_be(most, samples):
+    durations = Durations("local", replace(MEASURE, max_samples=most))
+    assert MEASURE.min_samples == 10
+    seconds = 1e-4 * (samples + MEASURE.warmup) + 1e-3
+    assert durations._of_samples(1e-4, messages=2, most=False) == pytest.approx(seconds)

@@ -1,0 +1,133 @@
+"""The matrix as a workbook: written, edited with another library, and read back."""
+
+import openpyxl
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.plan.editable import COLUMNS, EXPERIMENT, HEAD, MATRIX, blocks
+from commodel.plan.make import make_plan
+
+TEXT = """\
+title: "=1+1, a title"
+platform: small
+families: [hockney]
+library: false
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, "chain:4KiB"], ranks: [2, 4, 8], bytes: [8, 1KiB]}
+    exclude: [{where: ranks == 8 and bytes == 8}]
+  - axes: {operation: reduce, topology: ["flat:4", "kary:2^2"]}
+    zips: {sizes: {bytes: [16, 64], waves: [1, 5]}}
+    include: [{operation: barrier, algorithm: dissemination, nodes: 2, ranks_per_node: 2}]
+"""
+PLATFORM = "launcher: hosts\nnodes: 8\ncores: 2\nhosts: {names: [a1, a2, a3, a4, a5, a6, a7, a8]}\n"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    for kind, name, text in (("experiments", "mine", TEXT), ("platforms", "small", PLATFORM)):
+        (tmp_path / "params" / kind).mkdir(parents=True)
+        (tmp_path / "params" / kind / f"{name}.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    called("plan", "mine", "--format", "xlsx", "-o", "mine.xlsx")
+    return tmp_path
+
+
+def called(*arguments):
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+def ids(name, root):
+    return sorted(point.id for point in make_plan(name, root).points)
+
+
+def edited(path, sheet, change):
+    book = openpyxl.load_workbook(path)
+    change(book[sheet])
+    book.save(path)
+
+
+def cell(sheet, column, row=0):
+    return sheet.cell(HEAD + 1 + row, COLUMNS.index(column) + 1)
+
+
+def test_an_unedited_workbook_is_the_same_points(project):
+    result = called("plan", "--from", "mine.xlsx", "-o", "back.yaml")
+    assert result.exit_code == 0, result.output
+    assert ids("back.yaml", project) == ids("mine", project)
+    assert "families: [hockney]" in (project / "back.yaml").read_text()
+
+
+def test_what_is_excluded_is_there_and_marked_and_the_count_is_live(project):
+    sheet = openpyxl.load_workbook("mine.xlsx")[MATRIX]
+    kept = [row[COLUMNS.index("keep")].value for row in sheet.iter_rows(min_row=HEAD + 1) if row[1].value]
+    assert (kept.count("yes"), kept.count("no")) == (15, 2)
+    assert sheet["C1"].data_type == "f"
+    assert openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX]["C1"].value == 15
+    (rule,) = (rule for entry in sheet.conditional_formatting for rule in entry.rules)
+    assert '="no"' in rule.formula[0]
+    assert len(sheet.data_validations.dataValidation) == len(COLUMNS)
+
+
+def test_edits_are_read_back(project):
+    def change(sheet):
+        cell(sheet, "bytes").value = 4096
+        cell(sheet, "keep", 1).value = "no"
+        for column, value in {"operation": "gather", "algorithm": "linear", "ranks": 4, "bytes": 32}.items():
+            cell(sheet, column, 17).value = value
+
+    edited("mine.xlsx", MATRIX, change)
+    assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
+    before, after = (make_plan(name, project).points for name in ("mine", "back.yaml"))
+    names = [
+        {(point.operation, point.choice, point.ranks, point.bytes) for point in points} for points in (before, after)
+    ]
+    assert names[1] - names[0] == {("bcast", "linear", 2, 4096), ("gather", "linear", 4, 32)}
+    assert names[0] - names[1] == {("bcast", "linear", 2, 8), ("bcast", "linear", 2, 1024)}
+
+
+@pytest.mark.parametrize(
+    ("sheet", "column", "value", "message"),
+    [
+        (MATRIX, "operation", "bcats", "mine.xlsx: Matrix!B4:"),
+        (MATRIX, "algorithm", "linaer", "mine.xlsx: Matrix!C4:"),
+        (MATRIX, "ranks", "many", "mine.xlsx: Matrix!F4:"),
+        (MATRIX, "bytes", -1, "mine.xlsx: Matrix!I4:"),
+        (MATRIX, "bytes", "=1+1", "mine.xlsx: Matrix!I4: found '=1+1', wanted a name or a number"),
+        (MATRIX, "platform", "nowhere", "mine.xlsx: Matrix!A4:"),
+        (MATRIX, "keep", "perhaps", "mine.xlsx: Matrix!K4: found 'perhaps', wanted yes or no"),
+        (EXPERIMENT, None, "seed: -1", "mine.xlsx!Experiment:2: seed"),
+        (EXPERIMENT, None, "a: &x [*x]", "mine.xlsx!Experiment:2"),
+    ],
+)
+def test_mistakes_name_sheet_and_cell(project, sheet, column, value, message):
+    def change(page):
+        (page["A2"] if column is None else cell(page, column)).value = value
+
+    edited("mine.xlsx", sheet, change)
+    result = called("plan", "--from", "mine.xlsx", "-o", "back.yaml")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (project / "back.yaml").exists()
+
+
+def test_nothing_is_written_over(project):
+    assert "is there already" in called("plan", "--from", "mine.xlsx", "-o", "params/experiments/mine.yaml").stderr
+
+
+def test_a_plan_is_the_same_file_again(project):
+    called("plan", "mine", "--format", "xlsx", "-o", "again.xlsx")
+    assert (project / "again.xlsx").read_bytes() == (project / "mine.xlsx").read_bytes()
+
+
+def test_combinations_that_differ_in_one_axis_are_a_block():
+    rows = [
+        {"operation": "bcast", "algorithm": way, "ranks": ranks, "bytes": size}
+        for way in ("a", "b")
+        for ranks in (2, 4)
+        for size in (1, 8)
+    ]
+    rows = [{"platform": "", **row} for row in rows]
+    assert blocks(rows) == [{"axes": {"operation": "bcast", "algorithm": ["a", "b"], "ranks": [2, 4], "bytes": [1, 8]}}]
+    assert len(blocks(rows[:-1])) == 3

@@ -1,0 +1,177 @@
+"""Plans on an overlay network: its own spellings, what is refused there and elsewhere, which probes it has."""
+
+import pytest
+
+from commodel.errors import UserError
+from commodel.patterns.build import schedule
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.substrates import on_substrate
+from commodel.plan.config import load_platform
+from commodel.plan.make import make_plan
+from commodel.plan.view import totals
+
+OVERLAY = "launcher: local\nsubstrate: overlay\nnodes: 1\ncores: 64\n"
+MPI = "launcher: slurm\nnodes: 32\ncores: 16\n"
+SETTING = Setting("o", 1, 64, substrate="overlay")
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """planned(matrix, platform, families): the plan of an experiment."""
+
+    def plan(matrix, platform=OVERLAY, families="[tan, logp]"):
+        for folder in ("platforms", "experiments"):
+            (tmp_path / "params" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "params/platforms/o.yaml").write_text(platform)
+        text = f"platform: o\nfamilies: {families}\nmatrix:\n{matrix}\n"
+        (tmp_path / "params/experiments/e.yaml").write_text(text)
+        return make_plan("e", tmp_path)
+
+    return plan
+
+
+def point(operation, **more):
+    return make_point(SETTING, {"operation": operation, "topology": "kary:2^3", "bytes": 8} | more)
+
+
+@pytest.mark.parametrize(
+    ("written", "operation", "waves"),
+    [
+        ("reduce", "reduce", 1),
+        ("overlay-reduce", "reduce", 1),
+        ("overlay-broadcast", "bcast", 1),
+        ("overlay-throughput", "reduce", 50),
+        ("overlay-reduce:mode=waves:filter=sum", "reduce", 1),
+        ("reduce:filter=max:mode=timed:period=5000us", "reduce:filter=max:mode=timed:period=5000us", 1),
+        ("reduce:period=0.01s:mode=timed", "reduce:mode=timed", 1),
+        ("reduce:mode=synchronous:compute=1ms", "reduce:compute=1000us:mode=synchronous", 1),
+        ("overlay-throughput:compute=1ms", "reduce:compute=1000us", 50),
+        ("overlay-skew:mode=tree", "overlay-skew", 1),
+        ("overlay-skew:mode=direct-error", "overlay-skew:mode=direct-error", 1),
+        ("overlay-classes:mode=all", "overlay-classes:mode=all", 1),
+    ],
+)
+def test_what_an_overlay_does_has_one_spelling(written, operation, waves):
+    made = point(written)
+    assert (made.operation, made.waves) == (operation, waves)
+    assert point(made.operation, waves=made.waves) == made
+    assert point("overlay-throughput", waves=7).waves == 7
+
+
+@pytest.mark.parametrize(
+    ("operation", "more", "key", "complaint"),
+    [
+        ("bcast", {"algorithm": "binomial", "topology": ""}, "algorithm", "an overlay network has no algorithms"),
+        ("reduce", {"algorithm": "library", "topology": ""}, "algorithm", "an overlay network has no algorithms"),
+        ("reduce", {"topology": ""}, "operation", "on an overlay network reduce needs a topology"),
+        ("gather", {}, "operation", "found 'gather', but an overlay network runs bcast, overlay-classes, "),
+        ("file:x.csv", {}, "operation", "found 'file:x.csv', but an overlay network runs bcast"),
+        ("reduce:filter=bin", {}, "operation", "filter: found 'bin', wanted sum, min"),
+        ("reduce:filter=sum:compute=1ms", {}, "operation", "found compute beside filter"),
+        ("reduce:compute=1ms", {}, "operation", "half a round trip would be half"),
+        ("reduce:compute=2min", {}, "operation", "wanted at most 1 s"),
+        ("reduce:compute=5", {}, "operation", "wanted a unit with it"),
+        ("reduce:period=1ms", {}, "operation", "which only mode=timed has"),
+        ("reduce:mode=timed", {"waves": 5}, "waves", "mode=timed does not have"),
+        ("overlay-startup", {"waves": 5}, "waves", "overlay-startup does not have"),
+        ("bcast:mode=timed", {}, "operation", "bcast takes no parameters"),
+        ("reduce", {"topology": "flat:64"}, "topology", "65 ranks"),
+    ],
+)
+def test_what_an_overlay_does_not_is_refused_in_one_line(operation, more, key, complaint):
+    with pytest.raises(UserError) as refused:
+        point(operation, **more)
+    assert complaint in refused.value.message
+    assert "\n" not in refused.value.message
+    assert refused.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("operation", "complaint"),
+    [
+        ("overlay-reduce", "found 'overlay-reduce', which only a platform with substrate: overlay has"),
+        ("overlay-throughput", "found 'overlay-throughput', which only"),
+        ("overlay-startup", "found 'overlay-startup', which only"),
+        ("reduce:mode=waves", "found mode, which only"),
+        ("reduce:filter=sum", "found filter, which only"),
+    ],
+)
+def test_what_only_an_overlay_does_is_refused_with_mpi(planned, operation, complaint):
+    matrix = f'  - axes: {{operation: ["{operation}"], topology: "flat:4", bytes: 8}}'
+    with pytest.raises(UserError, match=rf"e.yaml:4: matrix\[0\].axes.operation: {complaint}"):
+        planned(matrix, MPI)
+
+
+def test_without_a_platform_both_are_known():
+    combination = {"operation": "overlay-throughput", "topology": "flat:4", "bytes": 8}
+    assert on_substrate("", combination)["waves"] == 50
+    made = make_point(Setting.unlimited(), combination)
+    assert (made.operation, len(schedule(made).src)) == ("reduce", 4)
+
+
+def test_what_no_schedule_says_is_measured_only():
+    assert point("reduce").priced
+    assert point("reduce:mode=synchronous").priced
+    for name in (
+        "overlay-startup",
+        "overlay-skew",
+        "overlay-classes:mode=all",
+        "reduce:filter=none",
+        "reduce:compute=1ms:mode=timed",
+    ):
+        made = point(name)
+        assert not made.priced
+        with pytest.raises(UserError, match="is measured, not priced or drawn"):
+            schedule(made)
+
+
+def test_the_plan_of_an_overlay(planned):
+    matrix = '  - axes: {operation: [reduce, bcast, overlay-startup], topology: ["flat:4", "kary:2^2"], bytes: 8}'
+    plan = planned(matrix, families="[tan, logp, loggp]")
+    assert len(plan.points) == 6  # no library beside them
+    assert plan.platforms["o"].substrate == "overlay"
+    assert len({made.id for made in plan.points}) == 6
+    cases = [case for batch in plan.batches for case in batch.cases]
+    assert {case.probe for case in cases} == {"pingpong", "chain", "fan", "wave"}
+    assert {case.settings["direction"] for case in cases if case.probe == "fan"} == {"in"}
+    assert plan.probes["chain"] == ("tan", "logp")  # that it is fitted from there, for want of its own
+    assert "platform o has no place for probe prtt: loggp may lack data there" in totals(plan)
+
+
+def test_ids_of_what_is_measured_only_are_of_its_tree(planned, tmp_path):
+    matrix = '  - axes: {operation: overlay-startup, topology: ["flat:4", "flat:5", "kary:2^2"]}'
+    assert len({made.id for made in planned(matrix).points}) == 3
+    assert [made.id for made in planned(matrix).points] == [made.id for made in planned(matrix).points]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (OVERLAY.replace("overlay", "tcp"), "2: substrate: found 'tcp'"),
+        (
+            OVERLAY.replace("local\nsubstrate: overlay", "slurm\nsubstrate: mrnet"),
+            "2: substrate: found 'mrnet', which launcher 'slurm' does not start; wanted 'local'",
+        ),
+        (
+            "launcher: simgrid\nsubstrate: overlay\nnodes: 4\ncores: 1\nsimgrid: {file: net.xml}\n",
+            "2: substrate: found 'overlay', which no simulator runs",
+        ),
+        (f"{OVERLAY}container: {{image: a.sif}}\n", "5: container: found a section that substrate 'overlay' does not"),
+    ],
+)
+def test_a_platform_says_what_carries_messages(tmp_path, text, complaint):
+    (tmp_path / "o.yaml").write_text(text)
+    with pytest.raises(UserError) as refused:
+        load_platform(tmp_path / "o.yaml")
+    assert refused.value.format_message().startswith(f"{tmp_path}/o.yaml:{complaint}")
+
+
+def test_a_platform_with_mpi_has_the_digest_that_it_had_before_there_were_others(tmp_path):
+    digests = []
+    for number, text in enumerate(
+        (MPI, f"substrate: mpi\n{MPI}", MPI.replace("slurm", "local").replace("32", "1"), OVERLAY)
+    ):
+        (tmp_path / f"p{number}.yaml").write_text(text)
+        digests.append(load_platform(tmp_path / f"p{number}.yaml").digest)
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3

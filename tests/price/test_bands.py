@@ -1,0 +1,188 @@
+"""Bands of errors: quantiles in closed form, coverage over many campaigns, and who may look at what."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.files.sets import parameters_text, read_parameters
+from commodel.models.byhand import given as machine
+from commodel.price.bands import (
+    ENOUGH,
+    FEWEST,
+    JOBS,
+    PARAMETERS,
+    Residuals,
+    between,
+    errors,
+    judged,
+    operation_class,
+)
+from commodel.price.predict import predict
+from tests.patterns.catalogue import point
+
+CAMPAIGNS = 150
+
+
+def known(logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a"):
+    logs = np.asarray(logs, dtype=float)
+    count = len(logs)
+    axes = {"ranks": np.broadcast_to(ranks, count).astype(float), "bytes": np.broadcast_to(size, count).astype(float)}
+    groups = np.arange(count).astype(str) if group is None else np.asarray(group).astype(str)
+    return Residuals(logs, np.broadcast_to(operation, count), groups, np.broadcast_to(allocation, count), axes)
+
+
+def ends(residuals, operation="bcast", ranks=8.0, size=8.0):
+    low, high, words = between(errors(residuals), operation, ranks, np.array([float(size)]))
+    return low[0], high[0], words[0]
+
+
+@pytest.mark.parametrize(("count", "cut"), [(ENOUGH, 0), (78, 0), (79, 1), (159, 3)])
+def test_of_many_groups_the_band_ends_at_their_quantiles(count, cut):
+    """Of K values and one that may be anywhere, the one at (K + 1)·2.5 % from either end: floor(0.025·(K + 1)) - 1 are
+    left out."""
+    low, high, _ = ends(known(np.random.default_rng(1).permutation(count)))
+    assert (low, high) == (cut, count - 1 - cut)
+
+
+def test_few_groups_are_all_inside_and_the_gap_to_the_last_is_added():
+    """0 and 10 lie outside of the others by 1 and 2: of ten groups, 95 % and one more is the larger."""
+    low, high, _ = ends(known([0, 1, 2, 3, 4, 5, 6, 7, 8, 10]))
+    assert (low, high) == (-2, 12)
+
+
+def test_a_group_counts_once_however_many_points_it_has():
+    groups = np.r_[np.arange(100), np.full(400, 100)]
+    low, high, _ = ends(known(np.r_[np.linspace(-1, 1, 100), np.full(400, 50.0)], groups))
+    assert high <= 1.0
+    assert low >= -1.0
+
+
+@pytest.mark.parametrize("count", [FEWEST, 12, 20, ENOUGH, 60])
+@pytest.mark.parametrize("draw", ["normal", "laplace", "lognormal"])
+def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw):
+    """Over many campaigns whose groups have a part in common and one of their own, and are skewed or heavy-tailed. Of
+    fewer than ENOUGH groups nothing can promise 95 %; what there is to see must come near."""
+    rng = np.random.default_rng(count)
+    shares = []
+    for _ in range(CAMPAIGNS):
+        common = getattr(rng, draw)(size=count + 40)
+        logs = common[:, None] + 0.3 * rng.normal(size=(count + 40, 3))
+        seen, new = logs[:count], logs[count:]
+        low, high, _ = ends(known(seen.ravel(), np.repeat(np.arange(count), 3)))
+        shares.append(np.mean((low <= new) & (new <= high)))
+    noise = 3 * np.std(shares) / np.sqrt(CAMPAIGNS)
+    assert np.mean(shares) + noise >= (0.95 if count >= ENOUGH else 0.93 if count > FEWEST else 0.90)
+
+
+logs_of = st.lists(st.floats(-3, 3), min_size=4, max_size=40)
+
+
+@given(logs_of, st.integers(1, 20), st.integers(1, 12))
+def test_far_from_what_was_measured_bands_are_never_narrower(logs, doublings, more):
+    sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
+    residuals = known(logs, size=sizes)
+    inside, near, far = (
+        ends(residuals, size=size)
+        for size in (8.0, sizes.max() * 2.0**doublings, sizes.max() * 2.0 ** (doublings + more))
+    )
+    assert far[0] <= near[0] <= inside[0] <= inside[1] <= near[1] <= far[1]
+    assert "beyond" in near[2]
+    assert "beyond" not in inside[2]
+
+
+@given(logs_of, st.floats(-9, 9))
+def test_no_point_is_judged_by_itself(logs, other):
+    groups = np.arange(len(logs)) // 2
+    residuals = known(logs, groups)
+    changed = replace(residuals, logs=np.where(groups == 0, other, residuals.logs))
+    before, after = judged(residuals), judged(changed)
+    for one, two in zip(before[:2], after[:2], strict=True):
+        np.testing.assert_array_equal(one[groups == 0], two[groups == 0])
+
+
+def test_a_trend_over_sizes_is_carried_on():
+    """An error that grows by a tenth with every doubling does so beyond the largest size, too."""
+    power = np.tile(np.arange(12), 8)
+    residuals = known(0.1 * power, np.arange(96), size=2.0**power)
+    *_, high, _ = (None, *ends(residuals, size=2.0**17))
+    assert 1.6 <= high <= 3.0
+
+
+def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_what_operations_differ():
+    rng = np.random.default_rng(0)
+    names = np.repeat(["reduce", "gather", "bcast"], [30, 5, 30])
+    logs = rng.uniform(-0.1, 0.1, 65) + np.where(names == "bcast", 2.0, np.where(names == "gather", 0.5, 0.0))
+    bands = errors(known(logs, operation=names))
+    assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(bands) > {"reduce", "all to one", "all"}
+    assert "gather" not in bands
+    scatter = between(bands, "scatter", 8.0, np.array([8.0]))
+    barrier = between(bands, "barrier", 8.0, np.array([8.0]))
+    assert "groups of one to all" in scatter[2][0]
+    assert scatter[0][0] > 1
+    assert "groups of all" in barrier[2][0]
+    assert barrier[1][0] - barrier[0][0] > 2
+
+
+@pytest.mark.parametrize("count", [1, JOBS - 1, JOBS, 9])
+def test_fewer_than_five_allocations_are_at_least(count):
+    allocation = (np.arange(45) % count).astype(str)
+    words = ends(known(np.linspace(0, 1, 45), allocation=allocation))[2]
+    assert words.startswith("at least: ") is (count < JOBS)
+    assert f"{count} allocation" in words
+    assert "45 groups of bcast" in words
+
+
+def test_one_group_tells_nothing():
+    assert errors(known([0.1, 0.2], [0, 0])) == {}
+    assert ends(known([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
+
+
+def test_streams_are_a_class_of_their_own():
+    assert operation_class("reduce", 50) != operation_class("reduce") == operation_class("reduce:x")
+
+
+def carrying():
+    bands = errors(known(np.linspace(-0.2, 0.4, 45), operation="bcast"))
+    return replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
+
+
+def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(parameters_text(carrying()), encoding="utf-8")
+    read = read_parameters(path)
+    assert read.errors == carrying().errors
+    (price,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
+    assert price.low == pytest.approx(price.seconds * np.exp(-0.2))
+    assert price.high == pytest.approx(price.seconds * np.exp(0.4))
+    assert price.parameters_low == price.seconds == price.parameters_high
+    assert price.interval == "at least: 1 allocation, 45 groups of bcast"
+
+
+def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
+    (price,) = predict(machine("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)])
+    assert (price.low, price.high, price.interval) == (price.parameters_low, price.parameters_high, PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("low: -0.2", "low: 9.0"),
+        ("low: -0.2", "low: .inf"),
+        ("groups: 45", "groups: -1"),
+        ("groups: 45", "groups: many"),
+        ("bytes: [8.0]", "bytes: []"),
+        ("wider: {ranks: ", "wider: {nodes: "),
+        ("growth: {ranks: ", "growth: {ranks: -"),
+    ],
+)
+def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
+    text = parameters_text(carrying())
+    assert before in text
+    path = tmp_path / "s.yaml"
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    with pytest.raises(UserError, match="errors"):
+        read_parameters(path)

@@ -1,0 +1,157 @@
+"""The calculator's formulas against our own prices: as the writer values them, and as LibreOffice computes them."""
+
+import math
+import random
+import shutil
+import subprocess
+from dataclasses import replace
+
+import openpyxl
+import pytest
+import xlsxwriter
+from tests.report.calculations import formulas, job, parameter_set, prices
+
+from commodel.advice.windows import gather_bounds
+from commodel.report import write_xlsx
+from commodel.report.shape import Report, Section
+from commodel.report.xlsx.calculator import cluster
+from commodel.report.xlsx.calculator.families import FORMULAS
+from commodel.report.xlsx.calculator.row import LEVELS, Row
+from commodel.report.xlsx.calculator.sheet import SHEET
+from commodel.report.xlsx.calculator.ways import OPERATIONS, WAYS
+from commodel.report.xlsx.calculator.workings import BOUNDS
+
+MANY = 203  # inputs: 29 of each family
+EXACT = 1e-9
+ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item></oor:items>"""
+
+
+def close(found, wanted):
+    """A price below 0, or none, is no price of ours."""
+    if math.isnan(wanted):
+        return not isinstance(found, int | float) or found < 0 or math.isnan(found)
+    return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=EXACT, abs_tol=1e-12)
+
+
+def bounds_wanted(parameters, some):
+    bounds = gather_bounds(parameters, some.ranks, some.bytes)
+    times = bounds["full_after"] * 1e6 if bounds["full_after"] is not None else None
+    wanted = {name: bounds[name] for name in ("fewest", "most", "window", "through")} | {"full": times}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def drawn(family, number):
+    draw = random.Random(f"{family} {number}")
+    return parameter_set(draw, family), job(draw)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """By family: the row, its prices as terms, what they are by our pricing, and of the cluster model the bounds."""
+    several = {}
+    for family in FORMULAS:
+        several[family] = []
+        for number in range(MANY // len(FORMULAS)):
+            parameters, some = drawn(family, number)
+            row = Row(number + 1)
+            terms, known, pattern = formulas(parameters, some, row)
+            terms = {key: row.put(f"price {key}", value) for key, value in terms.items()}
+            wanted = prices(parameters, some, list(terms))
+            if family == "cluster":
+                own = {
+                    name: row.put(f"bound {name}", value) for name, value in cluster.bounds(row, known, pattern).items()
+                }
+                wanted |= bounds_wanted(parameters, some)
+                terms |= {name: value for name, value in own.items() if name in wanted}
+            several[family].append((row, terms, wanted))
+    return several
+
+
+@pytest.mark.parametrize("family", FORMULAS)
+def test_cached_values_are_our_prices(cases, family):
+    for row, terms, wanted in cases[family]:
+        for key, cell in terms.items():
+            assert close(cell.value, wanted[key]), (row.number, key)
+
+
+def place(sheet, name):
+    return sheet.defined_names[name].attr_text.rpartition("!")[2].replace("$", "")
+
+
+@pytest.fixture(scope="module")
+def recalculated(cases, tmp_path_factory):
+    """Both workbooks after LibreOffice has computed them, in one run of it."""
+    office = shutil.which("soffice") or shutil.which("libreoffice")
+    if office is None:
+        pytest.skip("no soffice on PATH: LibreOffice recalculates the workbook")
+    folder = tmp_path_factory.mktemp("office")
+    with xlsxwriter.Workbook(folder / "bulk.xlsx") as book:
+        for family, rows in cases.items():
+            sheet = book.add_worksheet(family)
+            for row, _, _ in rows:
+                for column, cell in enumerate(row.terms.values()):
+                    sheet.write_formula(row.number - 1, column, f"={cell.text}", None, 0)
+    sets = tuple(drawn(family, 3)[0] for family in FORMULAS)
+    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=sets), folder / "report.xlsx")
+    book = openpyxl.load_workbook(folder / "report.xlsx")
+    sheet, some = book[SHEET], EDITED
+    for name in ("ranks", "bytes", "segment", "fan_out", "height"):
+        sheet[place(sheet, name)] = getattr(some, name)
+    for at, count in enumerate([*some.fan_outs, *[0] * (LEVELS - len(some.fan_outs))], 1):
+        sheet[place(sheet, f"fan_out_{at}")] = count
+    book.save(folder / "report.xlsx")
+    profile = folder / "profile" / "user"
+    profile.mkdir(parents=True)
+    (profile / "registrymodifications.xcu").write_text(ALWAYS, encoding="utf-8")
+    command = [
+        office,
+        f"-env:UserInstallation=file://{profile.parent}",
+        "--headless",
+        "--convert-to",
+        "xlsx",
+        "--outdir",
+    ]
+    names = [str(folder / name) for name in ("bulk.xlsx", "report.xlsx")]
+    subprocess.run([*command, str(folder / "out"), *names], check=True, capture_output=True, timeout=300)
+    computed = {
+        name: openpyxl.load_workbook(folder / "out" / f"{name}.xlsx", data_only=True) for name in ("bulk", "report")
+    }
+    return computed, sets
+
+
+EDITED = replace(job(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))
+
+
+def test_libreoffice_computes_our_prices(cases, recalculated):
+    compared = 0
+    for family, rows in cases.items():
+        sheet = recalculated[0]["bulk"][family]
+        for row, terms, wanted in rows:
+            for key, cell in terms.items():
+                assert close(sheet[cell.text.replace("$", "")].value, wanted[key]), (family, row.number, key)
+                compared += 1
+    assert compared > 1000
+
+
+def test_a_reader_changes_a_job_and_prices_follow(recalculated):
+    (_, sets), sheet = recalculated, recalculated[0]["report"][SHEET]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
+    head = next(number for number, row in enumerate(rows) if row[:2] == ["family", "operation"])
+    titles = {"Hockney": "hockney", "LogP": "logp", "LogGP": "loggp", "TAN": "tan", "LoP": "lop", "τ–Lop": "taulop"}
+    titles |= {"Model for commodity clusters": "cluster"}
+    by_name, seen = {parameters.family: parameters for parameters in sets}, set()
+    for title, operation, *shown in (row[:7] for row in rows[head + 1 :]):
+        if operation not in OPERATIONS:
+            break
+        asked = [(operation, way) for way, value in zip(WAYS, shown, strict=True) if value is not None]
+        wanted = prices(by_name[titles[title]], EDITED, asked)
+        assert all(close(shown[WAYS.index(way)], wanted[operation, way]) for _, way in asked), (title, operation)
+        seen.add(titles[title])
+    assert seen == set(FORMULAS)
+    bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}
+    wanted = bounds_wanted(by_name["cluster"], EDITED)
+    wanted |= {"through": 100 * wanted["through"]} if "through" in wanted else {}
+    assert {BOUNDS[name] for name in wanted} <= set(bounds)
+    assert all(close(bounds[BOUNDS[name]], value) for name, value in wanted.items())

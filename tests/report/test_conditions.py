@@ -1,0 +1,39 @@
+"""What the report says of memory that has left the caches, and of a machine that others were using."""
+
+import pytest
+from tests.reading import sentences
+
+from commodel.report import build
+from commodel.report.sections import conditions
+
+TRUST = "Which model to trust"
+
+
+def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
+    """A platform of it, as if it were real, its points a kernel's that took so many times their prices."""
+    there = comparison["platform"] == "ether16"
+    frame = comparison.assign(batch="ether16-1")
+    frame.loc[there, ["operation", "simulated"]] = operation, False
+    frame.loc[there, "measured"] = ratio * frame.loc[there, "predicted"]
+    return frame
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(2.0, True), (1.0, False)])
+def test_kernels_find_their_memory_cold(small, ratio, said):
+    lines = sentences(build(on_this_machine(small, ratio=ratio), experiment="cold"), TRUST)
+    cold = [line for line in lines if line.startswith("ether16: kernels took ")]
+    assert len(cold) == said
+    assert all("took 2 times their prices" in line and "may then leave memory" in line for line in cold)
+
+
+def test_nothing_is_said_of_what_does_not_compute_or_is_simulated(small):
+    assert not conditions.sentences(on_this_machine(small, "bcast"), {})
+    assert not conditions.sentences(on_this_machine(small).assign(simulated=True), {})
+
+
+@pytest.mark.parametrize(("at_work", "said"), [(1.7, True), (0.1, False), (None, False), ("1.7", False)])
+def test_a_busy_machine_is_said_to_be_busy(small, at_work, said):
+    about = {"ether16-1": {"cores": 2, **({} if at_work is None else {"at_work": at_work})}}
+    lines = conditions.sentences(on_this_machine(small, "bcast"), about)
+    assert len(lines) == said
+    assert all("others kept 1.7 of its 2 processors at work" in line for line in lines)

@@ -1,0 +1,79 @@
+"""commodel diff and commodel history on a folder of results and an edited copy of it."""
+
+import json
+import shutil
+
+import openpyxl
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+
+
+def called(*arguments):
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+@pytest.fixture
+def slower(folder, tmp_path):
+    """The same results, 30 % slower in one operation."""
+    copy = shutil.copytree(folder, tmp_path / "later")
+    table = pd.read_csv(copy / "comparison.csv")
+    columns = ["measured", "measured_low", "measured_high"]
+    table.loc[table["operation"] == "bcast", columns] *= 1.3
+    table.to_csv(copy / "comparison.csv", index=False)
+    return copy
+
+
+def test_the_same_results_did_not_change(folder):
+    result = called("diff", folder, folder, "--fail-above", "1%")
+    assert result.exit_code == 0, result.output
+    assert "nothing changed beyond its interval" in result.stdout
+    assert "simulated, not measured on hardware: fattree" in result.stdout
+
+
+def test_a_slower_network_fails_and_stands_in_all_formats(folder, slower, tmp_path):
+    result = called("diff", folder, slower, "--fail-above", "10%", "--format", "json", "--out", tmp_path / "d.xlsx")
+    assert result.exit_code == 1
+    assert "changed by more than 10% beyond their intervals" in result.stderr
+    rows = json.loads(result.stdout)
+    changed = [row for row in rows if row["verdict"] == "slower"]
+    assert changed
+    assert all(row["name"].startswith("bcast") and row["ratio"] == pytest.approx(1.3) for row in changed)
+    book = openpyxl.load_workbook(tmp_path / "d.xlsx")
+    assert book.sheetnames == ["Summary", "Points", "Parameters", "Provenance"]
+    points = [row[0].value for row in book["Points"].iter_rows() if row[-1].value == "slower"]
+    assert len(points) == len(changed)
+    assert called("diff", folder, slower, "--fail-above", "40%").exit_code == 0
+
+
+def test_tables_and_sets_are_taken_too(folder, slower):
+    tables = [path / "comparison.csv" for path in (folder, slower)]
+    assert called("diff", *tables, "--fail-above", "10%").exit_code == 1
+    parameters = folder / "fitted" / "ether16" / "loggp.yaml"
+    assert "parameters: " in called("diff", parameters, parameters).stdout
+
+
+def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
+    result = called("history", folder, slower, folder, "--out", tmp_path / "h.xlsx")
+    assert result.exit_code == 0, result.output
+    sheet = openpyxl.load_workbook(tmp_path / "h.xlsx")["Summary"]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    (bcast,) = (row for row in rows if row[:3] == ["point", "ether16", "bcast"])
+    assert bcast[3:6] == pytest.approx([1.0, 1.3, 1.0], rel=0.2)
+    assert len(sheet._charts) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["diff", "nowhere.txt", "nowhere.txt"], "wanted a folder of results, a comparison"),
+        (["history", "alone", "--out", "h.xlsx"], "found 1 of them, wanted two or more"),
+        (["history", "one", "two", "--out", "h.pdf"], "wanted a name that ends with .xlsx"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, message):
+    result = called(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr

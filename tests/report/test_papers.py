@@ -1,0 +1,116 @@
+"""The figures of a paper in a report: numbers beside numbers, what is simulated, and the same bytes again."""
+
+import json
+import math
+
+import openpyxl
+import pytest
+
+from commodel.errors import UserError
+from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
+from commodel.report import stored, write_xlsx
+from commodel.report.html.page import page_html
+from commodel.report.sections.papers import sections
+from commodel.report.shape import Chart
+
+ROWS = (
+    Row(("a", 1500), 100e-6, (150e-6, math.nan)),
+    Row(("b <i>", 40), math.nan, (7e-6, math.nan)),
+    Row(("c", 0), 0.0, (1e-6, 2e-6)),
+)
+FIGURE = Figure(
+    "Figure 9",
+    "something over something",
+    "Drawn here.",
+    "the machine is another one.",
+    (Numbers("Times", ("what", "packet [B]"), ("priced", "simulated"), "printed in the text", ROWS),),
+    (Panel("p = 4", "message size [B]", "time [s]", (Line("price", (0, 1, 10), (1e-6, 2e-6, math.nan)),)),),
+    measured=("there",),
+)
+PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "Nothing else is there.")
+
+
+def made(simulated=True):
+    return sections(PAPER, Evidence(None, None, (), {"there": simulated}))
+
+
+def test_a_table_has_the_paper_ours_and_their_ratio():
+    (table,) = made()[1].tables
+    heads = ["what", "packet [B]", "paper [µs]", "priced [µs]", "priced / paper", "simulated [µs]", "simulated / paper"]
+    assert [column.header for column in table.columns] == heads
+    first, second, third = table.rows
+    assert first[:5] == ("a", 1500, pytest.approx(100), pytest.approx(150), pytest.approx(1.5))
+    assert first[5:] == (None, None)
+    assert second[2:] == (None, pytest.approx(7), None, None, None)
+    assert third[2:] == (0, pytest.approx(1), None, pytest.approx(2), None)  # of nothing there is no ratio
+    assert table.note == "paper: printed in the text."
+
+
+def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
+    (chart,) = made()[1].charts
+    assert (chart.y.label, chart.x.bytes) == ("time [µs]", True)
+    assert [(line.x, line.y) for line in chart.series] == [((1,), (pytest.approx(2),))]
+
+
+def test_what_is_simulated_says_so_in_the_caption_and_the_chart():
+    caption, chart, _ = made()[1].blocks
+    assert "What is called simulated comes from a simulator of there, not from hardware." in caption.sentences
+    assert chart.title.endswith("(simulated)")
+    caption, chart, _ = made(simulated=False)[1].blocks
+    assert not any("simulat" in sentence for sentence in caption.sentences)
+    assert not chart.title.endswith("(simulated)")
+    assert "Why they differ: the machine is another one." in caption.sentences
+
+
+def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
+    lead = made()[0]
+    assert lead.name == "The paper"
+    assert lead.tables[0].rows == (("Figure 9", "something over something", 1, *[pytest.approx(1.5)] * 3),)
+
+
+@pytest.fixture
+def named(folder):
+    """Results of an experiment that names a paper, of which they hold nothing."""
+
+    def name(paper):
+        plan = json.loads((folder / "plan.json").read_text())
+        (folder / "plan.json").write_text(json.dumps(plan | {"paper": paper}))
+        return folder
+
+    return name
+
+
+def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
+    folder = named("cluster")
+    report, again = stored(folder), stored(folder)
+    write_xlsx(report, tmp_path / "one.xlsx")
+    write_xlsx(again, tmp_path / "two.xlsx")
+    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+    sheets = openpyxl.load_workbook(tmp_path / "one.xlsx").sheetnames
+    drawn = [section.name for section in report.sections[: sheets.index("Summary")]]
+    assert drawn == sheets[: len(drawn)]
+    assert drawn[0] == "The paper"
+    assert "Table 1" in drawn
+    page = page_html(report)
+    assert page == page_html(again)
+    for section in report.sections[: len(drawn)]:
+        assert f"<h2>{section.name}</h2>" in page
+        assert all(isinstance(block, Chart) is (block in section.charts) for block in section.blocks)
+
+
+@pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
+def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
+    with pytest.raises(UserError) as refused:
+        stored(named(hostile))
+    assert refused.value.message.count("\n") == 0
+    assert "plan.json" in refused.value.message
+    assert "paper" in refused.value.message
+    assert len(refused.value.message) < 700
+    if hostile == "clutser":
+        assert "did you mean 'cluster'?" in refused.value.message
+
+
+@pytest.mark.parametrize("hostile", [7, None, ["cluster"], {"name": "cluster"}])
+def test_a_paper_is_a_text(named, hostile):
+    with pytest.raises(UserError, match=r"plan\.json.*paper"):
+        stored(named(hostile))

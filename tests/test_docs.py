@@ -1,0 +1,163 @@
+"""What README and docs say can be typed: every command is one that commodel, make or Snakemake has, and those that need
+nothing but the project are run. Pages that are made are as they would be made today."""
+
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import chdir
+
+import pytest
+from click.testing import CliRunner
+from docs.picture import picture
+
+from commodel.cli import main
+from commodel.models.pages import pages
+from tests.documented import PAGES, ROOT, Command, commands, inline
+from tests.interchange.samples import OSU
+
+COMMANDS = commands()
+TARGETS = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+# Verbs that read what a project has and price it. The others measure, fit for minutes, or need what only a run leaves.
+QUICK = {"advise", "algorithms", "export", "families", "import", "layout", "layouts", "operations", "plan", "predict"}
+QUICK |= {"schedule", "topologies", "topology", "window"}
+A_RUN_LEAVES = ("mycluster", "results/", "tree-256", "taulop", "choices.csv", "-plan.xlsx", "report.xlsx")
+AT_LEAST = 25  # commands that are run: fewer, and this test has lost them
+SECONDS = {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 2e-6}
+LOGGP = "family: loggp\nparameters:\n  G: {value: 1e-9, unit: s/B}\n"
+LOGGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in SECONDS.items())
+LOGP = "family: logp\nparameters:\n"
+LOGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in (("L", 1e-5), ("o", 1e-6), ("g", 1e-6)))
+
+
+def of(program: str) -> list[Command]:
+    return [command for command in COMMANDS if command.words[0] == program]
+
+
+def identity(command: Command) -> str:
+    return f"{command.place} {' '.join(command.words[1:3])}"
+
+
+def test_every_verb_is_documented():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert not [verb for verb in main.list_commands(None) if f"commodel {verb}" not in text]
+
+
+@pytest.mark.parametrize("command", of("commodel"), ids=identity)
+def test_options_of_a_command_are_those_that_it_has(command):
+    words = command.words[3:] if command.words[1] == "-C" else command.words[1:]
+    context = main.make_context("commodel", words)
+    verb, *arguments = [*context._protected_args, *context.args]
+    entry = main.get_command(context, verb)
+    assert entry, f"{command.place}: no verb {verb}"
+    while hasattr(entry, "get_command") and arguments and arguments[0] in entry.list_commands(context):
+        entry, arguments = entry.get_command(context, arguments[0]), arguments[1:]
+    entry.make_context(verb, list(arguments))
+
+
+def test_sentences_name_verbs_and_targets_that_there_are():
+    for command in inline():
+        name = command.words[1]
+        if command.words[0] == "commodel" and re.fullmatch(r"[a-z]+", name):
+            assert main.get_command(None, name), command
+        elif command.words[0] == "make":
+            assert name in TARGETS, command
+
+
+@pytest.mark.parametrize("command", of("make"), ids=identity)
+def test_targets_of_make_are_there(command):
+    words = command.words[1:]
+    if "-C" in words:
+        assert (ROOT / words[words.index("-C") + 1] / "Makefile").exists()
+        return
+    assert not {word for word in words if "=" not in word} - TARGETS, command.place
+
+
+def test_files_of_the_project_that_are_named_are_there():
+    files = re.compile(r"(?:params|docs|workflow|examples|envs|profiles|reports/example)/[\w./-]+\.\w+")
+    written = {"params/experiments/E.yaml", "params/platforms/P.yaml", "params/platforms/model.yaml"}  # examples
+    for page in PAGES:
+        named = set(files.findall(page.read_text(encoding="utf-8"))) - written
+        assert not [name for name in named if not (ROOT / name).exists() and "NAME" not in name], page
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder with the project's params, and the files that readers of the docs are to have of their own."""
+    folder = tmp_path_factory.mktemp("docs")
+    shutil.copytree(ROOT / "params", folder / "params")
+    (folder / "loggp.yaml").write_text(LOGGP)
+    (folder / "logp.yaml").write_text(LOGP)
+    (folder / "hosts.txt").write_text("".join(f"n{number}\n" for number in range(80)))
+    (folder / "osu_bcast.txt").write_text(OSU)
+    shutil.copy(ROOT / "params/published/lop/infiniband-send.yaml", folder / "lop.yaml")
+    shutil.copy(ROOT / "params/published/tan/cab-mrnet.yaml", folder / "tan.yaml")
+    return folder
+
+
+def quick(command: Command) -> bool:
+    words = command.words
+    return words[1] in QUICK and not any(name in word for name in A_RUN_LEAVES for word in words)
+
+
+RUN = [command for command in of("commodel") if quick(command)]
+
+
+@pytest.mark.parametrize("command", list({" ".join(command.words): command for command in RUN}.values()), ids=identity)
+def test_a_command_that_needs_no_run_works(command, project):
+    with chdir(project):
+        result = CliRunner().invoke(main, command.words[1:])
+    assert result.exit_code == 0, f"{command.place}: {result.output}"
+
+
+def test_many_commands_are_run():
+    assert len({command.text for command in RUN}) >= AT_LEAST
+
+
+def test_pages_of_families_are_of_today():
+    made = pages()
+    folder = ROOT / "docs" / "families"
+    assert {path.name for path in folder.glob("*.md")} == {*made, "index.md"}
+    for name, text in made.items():
+        assert (folder / name).read_text(encoding="utf-8") == text, f"docs/families/{name}: make pages"
+        assert f"({name})" in (folder / "index.md").read_text(encoding="utf-8")
+        assert f"families/{name}" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
+def test_the_picture_is_of_the_example_report():
+    drawn = picture(ROOT / "reports" / "example" / "sample.xlsx")
+    assert (ROOT / "docs/pictures/report.svg").read_text(encoding="utf-8") == drawn, "make pages"
+
+
+def heads(page):
+    """What a link may point to: each head as its anchor."""
+    lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-") for line in lines}
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+            name, _, anchor = target.partition("#")
+            file = page.parent / name if name else page
+            assert file.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in heads(file), f"{page.name}: {target}"
+
+
+def test_the_readme_is_one_screen_and_leads_to_every_page():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+    assert not [
+        page.name for page in ROOT.glob("docs/*.md") if page.name != "index.md" and f"(docs/{page.name})" not in text
+    ]
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    page = (tmp_path / "families" / "loggp.html").read_text(encoding="utf-8")
+    assert "<math" in page
+    assert not re.findall(r'(?:src|href)="https?://(?!squidfunk|[\w.]*(?:github|ethz|ohio))[^"]+\.(?:js|css)', page)

@@ -1,0 +1,81 @@
+"""What `pip install .` gives: a commodel with its workflow, sources and published values, without a clone."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from commodel.platforms.tools import ROOT, find
+
+pytestmark = pytest.mark.slow
+LEFT = ("build", "dist", "results", "reports", "tests", "docs", "site", "*.egg-info")
+SMALL = """
+platform: fast-ethernet-32
+families: [hockney]
+measure: {precision: 5%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1}
+probe_bytes: [1, 1024, 16384]
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 8, bytes: 1KiB}
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The commodel of a wheel that was built from a copy of this project, in an environment of its own. What it depends
+    on is taken from this one, so that nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("wheel")
+    sources = folder / "sources"
+    shutil.copytree(
+        ROOT,
+        sources,
+        ignore=lambda at, names: (
+            {n for n in names if n[0] == "." or n == "slurm"} | set(shutil.ignore_patterns(*LEFT)(at, names))
+            if Path(at) == ROOT
+            else {"__pycache__"}
+        ),
+    )
+    quiet = {"check": True, "capture_output": True, "text": True}
+    build = ("build", "--wheel", "--no-isolation", "--outdir", folder, sources)
+    subprocess.run([sys.executable, "-m", *build], **quiet)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", wheel], **quiet)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], **quiet)
+    python = folder / "venv/bin/python"
+    install = ("--python", python, "install", "--no-deps", "--no-index", wheel)
+    subprocess.run([sys.executable, "-m", "pip", *install], **quiet)
+    (place,) = (folder / "venv/lib").glob("python*/site-packages")
+    (place / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    shutil.rmtree(sources)
+    return folder / "venv/bin/commodel"
+
+
+def test_without_a_clone(installed, tmp_path):
+    def run(*arguments, folder=tmp_path, code=0, program=installed):
+        tools = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        command = [program, *arguments]
+        done = subprocess.run(command, cwd=folder, env=os.environ | tools, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
+    assert where.startswith(str(installed.parents[1]))
+    assert "loggp" in run("families")
+    assert "params/published/tan/cab-mrnet.yaml" in run("families", "tan")
+    published = ("--params", "params/published/tan/cab-mrnet.yaml")
+    assert "tan" in run("predict", *published, "--operation", "reduce", "--topology", "kary:2^3")
+    run("init", "mine")
+    workspace = tmp_path / "mine"
+    assert "node-hours" in run("plan", "demo", folder=workspace)
+    run("price", "demo", *published, "--out", "prices.csv", folder=workspace)
+    assert len((workspace / "prices.csv").read_text().splitlines()) > 100
+    if find("smpicc") is None:
+        return
+    (workspace / "params/experiments/small.yaml").write_text(SMALL)
+    assert "hockney" in run("run", "small", folder=workspace)
+    assert (workspace / "reports/small/small.xlsx").exists()
+    assert (workspace / "build/smpi/player").exists()
+    assert run("report", "--verify", "reports/small/small.xlsx", folder=workspace)

@@ -1,0 +1,50 @@
+"""The workflow as a module of another one, as the catalogue's users take it, and what Snakemake's own report embeds."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from commodel.platforms.tools import ROOT
+
+SNAKEMAKE = [sys.executable, "-m", "snakemake"]
+SETTINGS = ROOT / "config" / "README.md"
+
+
+def snakemake(folder, *arguments):
+    done = subprocess.run([*SNAKEMAKE, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_another_workflow_takes_it_as_config_readme_says(tmp_path):
+    outer = re.search(r"```python\n(.+?)```", SETTINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
+    (tmp_path / "Snakefile").write_text(outer.replace('"cluster"', '"sample"'))
+    shutil.copytree(ROOT / "params", tmp_path / "params")
+    said = snakemake(tmp_path, "-n", "--cores", "1")
+    assert {"network_measure", "network_fit", "network_report"} <= set(re.findall(r"^network_\w+", said, re.MULTILINE))
+    assert (tmp_path / "results/sample/plan.json").exists()
+
+
+def test_settings_are_those_that_the_rules_read():
+    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk") if path.stem != "price")
+    read = set(re.findall(r'config\.get\("(\w+)"', rules))
+    assert read == set(re.findall(r"^\| `(\w+)` \|", SETTINGS.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_catalogue_s_file():
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["report"] is True
+    assert "experiment=demo" in usage["mandatory-flags"]["flags"]
+
+
+@pytest.mark.slow
+def test_snakemake_s_report_holds_page_and_workbook(finished):
+    plain = ["--snakefile", str(ROOT / "Snakefile"), "--config", "experiment=small", "--cores", "1"]
+    snakemake(finished.folder, *plain, "--report", "all.html")
+    text = (finished.folder / "all.html").read_text(encoding="utf-8")
+    for name in ("small.xlsx", "index.html", "comparison.csv", "it needs no network"):
+        assert name in text

@@ -1,0 +1,182 @@
+"""Which configuration of a kernel is fastest: processes and their cores, their partition, where rectangles stand.
+
+A balanced computation may have costly communication. For each layout of processes several partitions are balanced and
+priced, and what counts is the sum of both.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from commodel.advice.ground import Evidence
+from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.models.speeds import Speeds
+from commodel.patterns import rectangles
+from commodel.patterns.build import stacked
+from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
+from commodel.patterns.partitions.arrangement import VOLUMES, nearer
+from commodel.patterns.partitions.columns import best_columns, tiled
+from commodel.patterns.partitions.evening import evened
+from commodel.patterns.partitions.geometric import geometric
+from commodel.patterns.points import SMALLEST, Setting, full_layout, make_point
+from commodel.patterns.rectangles import Rectangles
+from commodel.price.computation import computation, iterations
+from commodel.price.prices import pricer
+from commodel.records import Point
+
+DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
+OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    kernel: str
+    side: int
+    bytes: int  # of a block, of a cell
+    steps: int | None = None  # of the wave, else one
+    form: str = "piecewise"
+
+    def iterations(self, tiling: Rectangles) -> int:
+        return self.steps or iterations(self.kernel, tiling)
+
+    def repeats(self, tiling: Rectangles) -> int:
+        """How often what is priced and measured happens: of SUMMA that is all iterations, of a wave one."""
+        return self.iterations(tiling) if self.kernel == "wave" else 1
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of all iterations, as measured. Where time is simulated nothing computes: that time is as declared."""
+
+    computation: float
+    communication: float
+
+    @property
+    def total(self) -> float:
+        return self.computation + self.communication
+
+
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """A layout with one partition; seconds of all iterations."""
+
+    layout: str
+    ranks: int
+    nodes: int
+    way: str  # its columns with processes of a node near each other, or by rank
+    file: Path
+    tiling: Rectangles
+    computation: float
+    communication: Mapping[str, float] = field(default_factory=dict)  # by family
+    measured: Times | None = None
+
+    def total(self, family: str) -> float:
+        return self.computation + self.communication[family]
+
+    def point(self, problem: Problem, setting: Setting) -> Point:
+        operation = f"{OPERATIONS[problem.kernel]}:partition={self.file}"
+        asked = {"operation": operation, "algorithm": "paper", "layout": self.layout, "bytes": problem.bytes}
+        return make_point(setting, asked)
+
+
+def ranked(
+    problem: Problem,
+    layouts: Sequence[str],
+    speeds: Speeds,
+    evidence: Evidence,
+    family: str,
+    folder: Path,
+    progress: Callable[[Configuration], None] = lambda best: None,
+) -> list[Configuration]:
+    """The best partition of each layout by one family's prices, the layout with the lowest total first; other families
+    price these best ones, NaN where they cannot. Partitions that are priced lie in `folder`. `progress` hears of the
+    best of each layout."""
+    sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
+    pricers = {name: pricer(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
+
+    def priced(name: str, tried: Configuration) -> Configuration:
+        """With what a family says of its communication."""
+        ((_, pattern),) = stacked([tried.point(problem, evidence.setting)])
+        seconds = problem.repeats(tried.tiling) * float(pricers[name](pattern, 1).seconds[0])
+        return replace(tried, communication={**tried.communication, name: seconds})
+
+    best = []
+    for number, layout in enumerate(layouts):
+        tried = [priced(family, one) for one in _partitions(problem, layout, speeds, evidence, folder, number)]
+        cheapest = min(tried, key=lambda configuration: configuration.total(family))
+        for name in (name for name in sets if name != family):
+            cheapest = priced(name, cheapest)
+        best.append(cheapest)
+        progress(cheapest)
+    return sorted(best, key=lambda configuration: configuration.total(family))
+
+
+def fastest(configurations: Iterable[Configuration]) -> Configuration:
+    """By computation alone."""
+    return min(configurations, key=lambda configuration: configuration.computation)
+
+
+def tables_in(layout: str) -> list[str]:
+    """The layout, or those of all tables of processes in a folder that is named in its place, shortest names first."""
+    if not Path(layout).is_dir():
+        return [layout]
+    tables = sorted(Path(layout).glob("*.csv"), key=lambda path: (len(path.name), path.name))
+    if not tables:
+        raise UserError("found no tables of processes (.csv) in this folder", file=layout)
+    return [f"processes:{path}" for path in tables]
+
+
+def core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
+    """Tables of processes of so many cores each, as many as fit, on the first 1, 2, 4, … and on all nodes. Where a kind
+    has no speeds, there is no table."""
+    room, types = (
+        Defaults(1, setting.types, (), setting.cores, setting.fewer_cores),
+        dict(setting.types),
+    )
+    counts = sorted({1 << power for power in range(setting.nodes.bit_length())} | {setting.nodes})
+    made = []
+    for kept in dict.fromkeys(cores):
+        lacking: set[str] = set()
+        before = len(made)
+        for nodes in counts:
+            where = [node for node in range(nodes) for _ in range(room.cores(node) // kept)]
+            lacking |= {f"{type_of(node, types)}/{kept}" for node in set(where)} - set(kinds)
+            if len(where) < SMALLEST or lacking:
+                continue
+            path = folder / f"{kept}-cores-on-{nodes}.csv"
+            rows = [f"{rank},{node},{kept},cpu\n" for rank, node in enumerate(where)]
+            write_text(path, "".join(["rank,node,cores,device\n", *rows]))
+            made.append(f"processes:{path}")
+        if len(made) == before:
+            why = f"no speeds of '{min(lacking)}'" if lacking else f"no node has {kept} cores"
+            raise UserError(f"no layout of processes with {kept} cores: {why}")
+    return made
+
+
+def _partitions(
+    problem: Problem, layout: str, speeds: Speeds, evidence: Evidence, folder: Path, number: int
+) -> Iterator[Configuration]:
+    """Balanced partitions of a layout that differ in columns or in what stands where, not priced yet."""
+    setting = evidence.setting
+    ranks = ranks_of(layout)
+    if ranks is None:
+        raise UserError(f"'{layout}' does not say how many ranks there are; wanted processes:PATH")
+    placed = full_layout(setting, layout, ranks)
+    if placed.misfit:
+        raise UserError(f"{ranks} ranks as {placed.misfit}")
+    node, kinds = place(placed.layout, ranks), processes_of(placed.layout, ranks, dict(setting.types))
+    curves = speeds.curves(problem.kernel, kinds, problem.form)
+    shares, ways = geometric(curves, problem.side**2), {}
+    for dear in DEAR:
+        columns = best_columns(shares, problem.side, dear)
+        tiling = evened(Rectangles(*tiled(columns, shares, problem.side), problem.side), curves)
+        if not ways:
+            ways["by rank"] = tiling
+        if (name := f"{len(columns)} columns") not in ways:
+            ways[name] = nearer(tiling, node, kinds, VOLUMES[problem.kernel])
+    for way, tiling in ways.items():
+        file = folder / f"{number}-{way.replace(' ', '-')}.csv"
+        write_text(file, rectangles.write(tiling))
+        computed = problem.iterations(tiling) * computation(tiling, curves).slowest
+        yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)

@@ -1,0 +1,161 @@
+"""Prices of a kernel as people and programs read them: a row a family, and its iterations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from commodel.advice.ground import Evidence
+from commodel.cli._output import as_csv, emit, table
+from commodel.errors import UserError
+from commodel.models.byhand import BY_HAND, note
+from commodel.patterns.build import parted
+from commodel.patterns.operations import parameters
+from commodel.price.kernelrules import RULED, by_sums
+from commodel.price.predict import predict
+from commodel.price.status import PriceStatus
+from commodel.records import Point
+from commodel.units import format_bytes, format_seconds
+
+GENERAL, SUMS = "messages", "sums"  # how a family's price is made: from its messages, or by the paper's rule
+MOST = 5  # of the dearest iterations
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """`rows` have a family and a rule each; `iterations` the first of those that are alike, how many there are, and
+    what one costs in every row."""
+
+    point: Point
+    simulated: bool
+    rows: list[dict[str, object]]
+    iterations: list[dict[str, object]]
+
+    @classmethod
+    def of(cls, point: Point, evidence: Evidence) -> Priced:
+        parts = parted(point)
+        rows, columns = [], {}
+        for known in evidence.sets:
+            for rule in (GENERAL, SUMS) if known.family in RULED and known.values else (GENERAL,):
+                cost = by_sums if rule == SUMS else None
+                (whole,) = predict(known, [point], strict=False, cost=cost)
+                by_hand = {BY_HAND: note(parameters)} if any(map(note, evidence.sets)) else {}
+                times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
+                rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "status": whole.status})
+                if len(parts) > 1:
+                    several = predict(known, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    columns[whole.family, rule] = [_number(one.seconds) for one in several]
+        named = {_column(*names): column for names, column in columns.items()}
+        iterations = [
+            {"iteration": _first(part), "count": count} | {name: column[number] for name, column in named.items()}
+            for number, (part, count) in enumerate(parts)
+            if named
+        ]
+        return cls(point, any(entry.simulated for entry in evidence.sets), rows, iterations)
+
+    @property
+    def about(self) -> dict[str, object]:
+        names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
+        about = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
+        count = sum(entry["count"] for entry in self.iterations) or 1
+        return about | {"iterations": count, "different": len(self.iterations) or 1}
+
+    @property
+    def dearest(self) -> list[dict[str, object]]:
+        """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
+        heard = {_column(row["family"], row["rule"]) for row in self.rows if PriceStatus.votes(row["status"])}
+        priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
+        known = [entry for entry in priced if entry["times"]]
+        known.sort(key=lambda entry: -median(entry["times"]))
+        whole = sum(entry["count"] * median(entry["times"]) for entry in known)
+        return [
+            {
+                "iterations": _span(entry),
+                "count": entry["count"],
+                "median": median(entry["times"]),
+                "least": min(entry["times"]),
+                "most": max(entry["times"]),
+                "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
+            }
+            for entry in known[:MOST]
+        ]
+
+    @property
+    def sentences(self) -> list[str]:
+        said = self.about
+        where = f" of {said['platform']}{' (simulated)' if said['simulated'] else ''}" if said["platform"] else ""
+        nodes = "1 node" if said["nodes"] == 1 else f"{said['nodes']} nodes"
+        text = f"{said['operation']}, {format_bytes(said['bytes'])} a unit, {said['ranks']} processes on {nodes}{where}"
+        if said["iterations"] > 1:
+            text += f": {said['iterations']} iterations, {said['different']} of them different"
+        lines = [f"{text}; communication alone, predicted."]
+        if any(row["rule"] == SUMS for row in self.rows):
+            lines.append("sums: by the τ–Lop paper's rule for this family, messages added up as if each were alone.")
+        return lines
+
+
+def _first(part: Point) -> int:
+    return parameters(part.operation, part.ranks)["iteration"]
+
+
+def _span(entry: dict) -> str:
+    first, last = entry["iteration"], entry["iteration"] + entry["count"] - 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _column(family: str, rule: str) -> str:
+    return f"{family} {rule}" if rule == SUMS else family
+
+
+def _times(entry: dict, heard: set[str]) -> list[float]:
+    return [value for name, value in entry.items() if name in heard and value is not None]
+
+
+def _number(value: float) -> float | None:
+    return value if value == value else None
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """The sets; of a folder all that lie in it."""
+    files: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            files.append(path)
+        elif inside := sorted(path.glob("*.yaml")):
+            files += inside
+        else:
+            raise UserError("found no parameter set (.yaml) in this folder", file=path)
+    return files
+
+
+def write(priced: Priced, style: str, out: Path | None) -> None:
+    if style == "xlsx":
+        from commodel.report.kernel import write_kernel
+
+        write_kernel(priced.rows, priced.iterations, priced.sentences, priced.simulated, out)
+    elif style == "json":
+        whole = priced.about | {"families": priced.rows, "by_iteration": priced.iterations}
+        emit(json.dumps(whole, indent=1), out)
+    elif style == "csv":
+        emit(as_csv(priced.rows), out)
+    else:
+        emit(as_table(priced), out)
+
+
+def as_table(priced: Priced) -> str:
+    parts = [table([_shown(row) for row in priced.rows])]
+    if priced.dearest:
+        rows = [entry | {"share": f"{100 * entry['share']:.1f} %"} for entry in priced.dearest]
+        times = ("median", "least", "most")
+        shown = [row | {name: format_seconds(row[name]) for name in times} for row in rows]
+        parts.append("The dearest iterations, what each of them costs by all families:\n" + table(shown))
+    return "\n\n".join([*parts, "\n".join(priced.sentences)])
+
+
+def _shown(row: dict) -> dict:
+    exact = row["low"] == row["seconds"] == row["high"]
+    times = {name: "-" if row[name] is None else format_seconds(row[name]) for name in ("seconds", "low", "high")}
+    return row | times | ({"low": "-", "high": "-"} if exact else {})

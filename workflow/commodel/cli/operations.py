@@ -1,0 +1,26 @@
+"""commodel operations: what can be measured and priced, and with which parameters."""
+
+import click
+
+from commodel.cli._output import show, style_option
+
+
+@click.command()
+@style_option
+def operations(style: str) -> None:
+    """List the operations as --operation takes them, what `bytes` means in each, and MPI's function for it.
+
+    Parameters stand behind the name in any order: halo:grid=4x2:periodic=yes.
+    """
+    from commodel.patterns.operations import operations as entries
+
+    several = entries().values()
+    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in several]
+    if style == "table":
+        show(rows, style)
+        click.echo()
+        named = [(entry.name, known) for entry in several for known in entry.parameters]
+        show([{"of": name, "parameter": f"{known.name}={known.form}", "": known.title} for name, known in named], style)
+        return
+    texts = ["; ".join(f"{known.name}={known.form}: {known.title}" for known in entry.parameters) for entry in several]
+    show([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)

@@ -1,0 +1,100 @@
+"""Intervals of a comparison's prices: what each family was off at the other jobs of the platform."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from commodel.parameters import Errors
+from commodel.price.bands import PARAMETERS, Residuals, banded, between, errors, judged, operation_class
+
+MOST = 0.5  # of the weights: what less of them say is no common price
+
+
+def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
+    """The interval of every price from what its family was off at other jobs, never at its own; that of the parameters
+    alone in columns of its own."""
+    frame = frame.reset_index(drop=True)
+    ends = {"parameters_low": frame["predicted_low"], "parameters_high": frame["predicted_high"]}
+    frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
+    for key, rows in _families(frame):
+        known = _judging(rows)
+        if key is None or not known.any():
+            continue
+        seen, rest = rows[known], rows[~known & rows["predicted"].gt(0) & rows["held_out"]]
+        low, high, words = judged(residuals(seen))
+        for name, ends in (("predicted_low", low), ("predicted_high", high)):
+            log_free = seen[name].where(np.array(words) == PARAMETERS, seen["predicted"] * np.exp(ends))
+            frame.loc[seen.index, name] = log_free
+        frame.loc[seen.index, "interval"] = words
+        if len(rest):
+            _unmeasured(frame, rest, errors(residuals(seen)))
+    return frame
+
+
+def _families(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
+    yield from frame[frame["family"] != ""].groupby(["platform", "family"], sort=False)
+
+
+def _judging(rows: pd.DataFrame) -> pd.Series:
+    """Which rows say how far off a family is."""
+    finite = np.isfinite(rows["predicted"]) & np.isfinite(rows["measured"])
+    return finite & (rows["predicted"] > 0) & (rows["measured"] > 0) & rows["held_out"]
+
+
+def _unmeasured(frame: pd.DataFrame, rows: pd.DataFrame, bands: dict[str, Errors]) -> None:
+    for row in rows.itertuples():
+        times = tuple(np.array([value]) for value in (row.predicted, row.predicted_low, row.predicted_high))
+        named = operation_class(row.operation, _waves(row))
+        low, high, words = banded(bands, named, row.leaves or row.ranks, np.array([row.bytes]), times)
+        frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = low[0], high[0], words[0]
+
+
+def _waves(row: object) -> float:
+    waves = getattr(row, "waves", 1)
+    return float(waves) if waves == waves else 1.0
+
+
+def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
+    """Of rows of one family with a price and a time, or the given logarithms of others at these points."""
+    waves = rows["waves"] if "waves" in rows else pd.Series(1, index=rows.index)
+    names = zip(rows["operation"], waves.fillna(1), strict=True)
+    over = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]) if "leaves" in rows else rows["ranks"]
+    return Residuals(
+        np.log(rows["measured"] / rows["predicted"]).to_numpy(float) if logs is None else logs,
+        np.array([operation_class(name, wave) for name, wave in names]),
+        rows["group"].to_numpy(str),
+        rows["batch"].to_numpy(str) if "batch" in rows else np.full(len(rows), ""),
+        {"ranks": over.to_numpy(float), "bytes": rows["bytes"].to_numpy(float)},
+    )
+
+
+def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
+    """What a parameter set of a family on a platform is to carry: how far off its prices were."""
+    rows = comparison[(comparison["platform"] == platform) & (comparison["family"] == family)]
+    rows = rows[_judging(rows)]
+    return errors(residuals(rows)) if len(rows) else {}
+
+
+def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
+    """What the common price of a vote was off at the points that families with most of the weight price; None where
+    nothing was measured. `rows` are of single waves on one platform."""
+    rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
+    if rows.empty or (rows := rows[_judging(rows)]).empty:
+        return None
+    share = rows["family"].map(shares)
+    weighed = (np.log(rows["measured"] / rows["predicted"]) * share).groupby(rows["point"]).sum()
+    total = share.groupby(rows["point"]).sum()
+    common = (weighed / total)[total > MOST * sum(shares.values())]
+    once = rows.drop_duplicates("point").set_index("point", drop=False)
+    return residuals(once.loc[common.index], common.to_numpy(float)) if len(common) else None
+
+
+def weighed(bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], *asked: object) -> tuple:
+    """`between` for a vote of families whose sets carry their errors: these add up, as families err alike. Parameters
+    only where one of them carries none."""
+    answers = {name: between(bands[name], *asked) for name, share in shares.items() if share > 0}
+    if any(words[0] == PARAMETERS for _, _, words in answers.values()):
+        return between({}, *asked)
+    low, high = (sum(shares[name] * ends[end] for name, ends in answers.items()) for end in (0, 1))
+    return low, high, list(max(answers.items(), key=lambda entry: shares[entry[0]])[1][2])

@@ -1,0 +1,114 @@
+"""Two snapshots side by side: by which factor each number changed, whether its intervals explain that, and what changed
+in how the numbers came about."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from commodel.compare.snapshot import POINT, Quantity, Snapshot
+from commodel.errors import UserError
+
+SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
+OTHER, UNKNOWN = "other messages", "not told by the data"
+GONE, NEW = "only in the old one", "only in the new one"
+CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`ratio` is new over old, with a 95 % interval as of two independent measurements; NaN where there is none."""
+
+    kind: str
+    platform: str
+    name: str
+    unit: str
+    old: float
+    new: float
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+
+    def exceeds(self, share: float) -> bool:
+        """By more than the share, either way, where the intervals do not explain it. A value that was 0, or is, has
+        no ratio: it exceeds every share."""
+        if self.verdict not in CHANGED:
+            return False
+        return not self.ratio > 0 or max(self.ratio, 1 / self.ratio) > 1 + share
+
+
+def changes(old: Snapshot, new: Snapshot) -> list[Change]:
+    """Of all that one of both has, in the order of the old one. Where each is of one platform, these are laid beside
+    each other, whatever they are called."""
+    renamed = {}
+    if old.platforms != new.platforms and len(old.platforms) == len(new.platforms) == 1:
+        renamed = {next(iter(new.platforms)): next(iter(old.platforms))}
+    there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
+    if not set(old.quantities) & set(there):
+        raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
+    return [_change(key, old.quantities.get(key), there.get(key)) for key in dict.fromkeys([*old.quantities, *there])]
+
+
+def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None) -> Change:
+    nan = math.nan
+    if old is None or new is None:
+        unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
+        return Change(*key, unit, *values, nan, nan, nan, NEW if old is None else GONE)
+    if old.unit != new.unit:
+        raise UserError(f"{key[2]}: found the units {old.unit} and {new.unit}, wanted the same")
+    ratio, low, high = _ratio(old, new)
+    if old.identity != new.identity:
+        verdict = OTHER
+    elif not (old.known and new.known):
+        verdict = UNKNOWN
+    elif ratio > 0:
+        up, down = (SLOWER, FASTER) if key[0] == POINT else (LARGER, SMALLER)
+        verdict = up if low > 1 else down if high < 1 else SAME
+    else:
+        apart = old.high < new.low or new.high < old.low
+        verdict = (LARGER if new.value > old.value else SMALLER) if apart else SAME
+    return Change(*key, old.unit, old.value, new.value, ratio, low, high, verdict)
+
+
+def _ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
+    """Ends of both intervals add up as independent errors of the logarithms do."""
+    if old.value == new.value:
+        return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_ends(1.0, old, new))
+    if min(old.value, new.value, old.low, new.low) <= 0:
+        return math.nan, math.nan, math.nan
+    ratio = new.value / old.value
+    return ratio, *_ends(ratio, old, new)
+
+
+def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
+    if min(old.value, old.low, new.low) <= 0:
+        return ratio, ratio
+    below = math.hypot(math.log(new.value / new.low), math.log(old.high / old.value))
+    above = math.hypot(math.log(new.high / new.value), math.log(old.value / old.low))
+    return ratio * math.exp(-below), ratio * math.exp(above)
+
+
+def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
+    """Platform, what, the old text and the new one, where they differ."""
+    keys = dict.fromkeys([*old.about, *new.about])
+    rows = [(*key, old.about.get(key, ""), new.about.get(key, "")) for key in keys]
+    return [row for row in rows if row[2] != row[3]]
+
+
+def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
+    """How many of each kind, and by how much."""
+    simulated = sorted(old.simulated | new.simulated)
+    if simulated:
+        yield f"simulated, not measured on hardware: {', '.join(simulated)}"
+    for kind in dict.fromkeys(change.kind for change in changed):
+        some = [change for change in changed if change.kind == kind]
+        both = [change for change in some if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
+        counts = {verdict: sum(change.verdict == verdict for change in some) for verdict in dict.fromkeys(VERDICTS)}
+        text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
+        if both and kind == POINT:
+            mean = math.exp(sum(math.log(change.ratio) for change in both) / len(both))
+            text += f"; new / old {mean:.3f} on average"
+        yield f"{len(some)} {kind}s: {text}"
+
+
+VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)

@@ -1,0 +1,60 @@
+"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, numbers of ranks and
+operations one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was left
+out priced. Without draws, and from the best values: that costs little beside the fit itself.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.models import Array
+from commodel.models.families import Family
+from commodel.models.pricing.values import Values
+from commodel.parameters import Errors
+from commodel.patterns.schedule import Schedule
+from commodel.price.bands import Residuals, errors, operation_class
+from commodel.price.model import Model
+from commodel.records import Point
+
+FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there are more of them
+Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/price) of all
+
+
+def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
+    """What the set is to carry. A table does not say in which allocations it was measured: they count as one."""
+    labels = {
+        "bytes": np.array([float(point.bytes) for point in points]),
+        "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
+        "operation": np.array([operation_class(point.operation) for point in points]),
+    }
+    folds = {name: np.unique(values, return_inverse=True)[1] % FOLDS for name, values in labels.items()}
+    masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
+    if not masks:
+        return {}
+    answers = iter(again(~np.array([out for outs in masks.values() for out in outs])))
+    left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in masks.items()}
+    first = next(iter(left.values()))
+    groups = np.array([point.group for point in points])
+    axes = {name: labels[name] for name in ("ranks", "bytes")}
+    residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left)
+    return errors(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
+
+
+def refitted(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Again:
+    """Of a family that has a way of its own to be fitted."""
+
+    def again(masks: np.ndarray) -> Array:
+        return np.array([of_those(np.flatnonzero(seen)) for seen in masks])
+
+    def of_those(kept: np.ndarray) -> Array:
+        try:
+            fitted = entry.fit_points([schedules[number] for number in kept], seconds[kept])
+        except UserError:  # too little is left to fit to
+            return np.full(len(seconds), np.nan)
+        first = {key: np.array([[draws[0]]]) for key, draws in fitted.values.items()}
+        model = Model.of(entry, Values(first, fitted.forms, fitted.settings))
+        prices = np.array([float(np.ravel(model.cost(pattern))[0]) for pattern in schedules])
+        return np.log(seconds / np.where(prices > 0, prices, np.nan))
+
+    return again

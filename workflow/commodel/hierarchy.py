@@ -1,0 +1,158 @@
+"""Groups of nodes that nest, such as leaf switches in groups of a dragonfly: a network's levels, innermost first.
+
+How far two nodes are from each other is a distance class: 0 the same node, 1 different nodes of one innermost group,
+2 different innermost groups of one next group, and so on; the last class is the rest. A class is called after the
+smallest group that holds both, `node`, `leaf`, …, `beyond`, and described by the largest that does not: "different
+leaf". Levels of time are another subject (`patterns/levels.py`).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commodel.errors import UserError
+from commodel.units import MAX_COUNT, parse_count, shown
+
+NODE, BEYOND = "node", "beyond"  # the classes that no level is called after
+RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+NAME = re.compile(r"[a-z][a-z0-9-]{0,20}")
+MOST = 8  # levels
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """`groups[level][node]` is the number of the group that a node is in. Without levels there are two classes."""
+
+    groups: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, levels: object) -> "Hierarchy":
+        """Of a group number for every node, as parameter sets and plans have it; none: no levels."""
+        if not isinstance(levels, Mapping):
+            raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
+        groups: dict[str, np.ndarray] = {}
+        for name, column in levels.items():
+            _check_name(name)
+            numbers = isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) and len(column)
+            if not numbers or not all(isinstance(number, int | np.integer) for number in column):
+                raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
+            _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
+            groups[name] = np.argsort(np.argsort(first))[group]  # numbered in the order of the nodes
+        if len(groups) > MOST:
+            raise UserError(f"found {len(groups)} levels, wanted at most {MOST}")
+        _check_nesting(groups)
+        return cls(groups)
+
+    @classmethod
+    def written(cls, levels: object, nodes: int, hosts: Sequence[str] = ()) -> "Hierarchy":
+        """Of what a platform file says: for every level how many nodes make a group, or a list of the groups, each
+        ranges of node numbers (`0-15`) or patterns of the hosts' names (`rack1-*`)."""
+        if not isinstance(levels, Mapping):
+            raise UserError(f"found {shown(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
+        return cls.of({name: _column(name, text, nodes, hosts) for name, text in levels.items()})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the distance classes, the nearest first."""
+        return (NODE, *self.groups, BEYOND)
+
+    def crossed(self, distance: int) -> str:
+        """What ranks of this class do not share, for people."""
+        return f"different {(NODE, *self.groups)[distance - 1]}" if distance else "same node"
+
+    @property
+    def nodes(self) -> int | None:
+        """How many it knows; None: all, since there are no levels."""
+        return len(next(iter(self.groups.values()))) if self.groups else None
+
+    @property
+    def settings(self) -> dict[str, list[int]]:
+        """What parameter sets and plans keep."""
+        return {name: column.tolist() for name, column in self.groups.items()}
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """(levels, nodes)"""
+        return np.array(list(self.groups.values()), dtype=np.int64)
+
+    def distance(self, one: ArrayLike, two: ArrayLike) -> np.ndarray:
+        """The class of every pair of node numbers; arrays broadcast."""
+        one, two = np.asarray(one), np.asarray(two)
+        distance = (one != two).astype(np.int64)
+        if self.groups:
+            if (most := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
+                raise UserError(f"the levels know {self.nodes} nodes, found node {most}")
+            for column in self.columns:
+                distance += column[one] != column[two]
+        return distance
+
+    def apart(self, node: np.ndarray, src: np.ndarray, dst: np.ndarray) -> list[int]:
+        """The classes of the messages of ranks on these nodes."""
+        return np.unique(self.distance(node[src], node[dst])).tolist()
+
+    def classes(self, node: np.ndarray) -> list[int]:
+        """Those of all pairs of ranks on these nodes."""
+        nodes, ranks = np.unique(node, return_counts=True)
+        if self.groups and len(nodes):  # of a smallest group two nodes stand for all
+            self.distance(nodes, nodes)
+            group = self.columns[0][nodes]
+            order = np.argsort(group, kind="stable")
+            third = np.concatenate([[False, False], group[order][2:] == group[order][:-2]])
+            nodes = nodes[order][~third[: len(order)]]
+        else:
+            nodes = nodes[:2]
+        apart = np.unique(self.distance(nodes[:, None], nodes[None, :]))
+        return [distance for distance in apart.tolist() if distance or (ranks > 1).any()]
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in (NODE, BEYOND, "same"):
+        wanted = f"a name of a-z, 0-9 and - other than {NODE}, {BEYOND} and same"
+        raise UserError(f"found a level called {shown(name)}, wanted {wanted}")
+
+
+def _check_nesting(groups: Mapping[str, np.ndarray]) -> None:
+    """A group lies in one group of the next level."""
+    for name, outer in pairwise(groups):
+        inside, around = groups[name], groups[outer]
+        if len(inside) != len(around):
+            raise UserError(f"found {len(inside)} nodes in level {name} and {len(around)} in level {outer}")
+        first = np.unique(inside, return_index=True)[1]
+        if (wrong := around != around[first][inside]).any():
+            node = int(wrong.argmax())
+            apart = f"nodes {first[inside[node]]} and {node}"
+            raise UserError(f"found {apart} in one {name} but not in one {outer}; levels nest, innermost first")
+
+
+def _column(name: object, text: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
+    if not isinstance(text, list | tuple):
+        return np.arange(nodes) // parse_count(text, 1, MAX_COUNT)
+    column = np.full(nodes, -1)
+    for number, group in enumerate(text):
+        for part in group if isinstance(group, list | tuple) else [group]:
+            members = _members(name, part, nodes, hosts)
+            if (column[members] >= 0).any():
+                raise UserError(f"level {name}: found node {members[column[members] >= 0][0]} in two groups")
+            column[members] = number
+    if (column < 0).any():
+        raise UserError(f"level {name}: found no group of node {int((column < 0).argmax())}")
+    return column
+
+
+def _members(name: object, part: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
+    text = str(part)
+    if ends := RANGE.fullmatch(text):
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if not first <= last < nodes:
+            raise UserError(f"level {name}: found {shown(part)}, wanted nodes from 0 to {nodes - 1}")
+        return np.arange(first, last + 1)
+    members = np.flatnonzero([fnmatchcase(host, text) for host in hosts])
+    if not len(members):
+        raise UserError(f"level {name}: found {shown(part)}, wanted nodes such as 0-15, or a pattern of hosts' names")
+    return members

@@ -1,0 +1,106 @@
+"""Speeds of kernels on a real machine: the program `speed` on all processes of a layout, one kind of them watched.
+
+Processes of a node share its memory, so that all of them compute while one is timed.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel import __version__
+from commodel.errors import UserError
+from commodel.files.paths import SafePath
+from commodel.files.results import pass_name
+from commodel.measure.lastwords import last_words
+from commodel.measure.process import run
+from commodel.measure.starts import Rig, Start, prepare
+from commodel.platforms.build import build
+from commodel.platforms.build import starter as starter_of
+from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.platform import Platform
+from commodel.platforms.tools import ROOT
+from commodel.records import Measure, Plan
+from commodel.results import rawfiles
+from commodel.stats import median_interval
+
+Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval
+STARTING = 60.0  # seconds that a start may take beside its cases, each of which may take LONG times its budget
+LONG = 10.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is computed, and in which blocks."""
+
+    name: str
+    block: int  # elements a side
+
+
+def measurer(
+    platform: Platform,
+    layout: str,
+    kinds: list[str],
+    kernel: Kernel,
+    settings: Measure,
+    rectangle: Callable[[int], tuple[int, int]],
+    folder: SafePath,
+) -> Callable[[Mapping[str, int]], dict[str, Sample]]:
+    """Measures some kinds, each at a size, in one start of the program: of a kind the first process is watched."""
+    rig = _rig(platform, settings, folder)
+    rounds = 0
+
+    def measure(sizes: Mapping[str, int]) -> dict[str, Sample]:
+        nonlocal rounds
+        rounds += 1
+        rows = [
+            _row(f"s{rounds}-{n}", kernel, rectangle(sizes[kind]), kinds.index(kind)) for n, kind in enumerate(sizes)
+        ]
+        start = Start("speed", len(kinds), layout, (), tuple(rows))
+        _run(rig, start, STARTING + len(rows) * LONG * settings.seconds)
+        return {kind: _sample(folder, row) for kind, row in zip(sizes, rows, strict=True)}
+
+    return measure
+
+
+def _rig(platform: Platform, settings: Measure, folder: SafePath) -> Rig:
+    how = launcher(platform.launcher)
+    if how.simulated or platform.overlay or platform.image:
+        what = "is simulated" if how.simulated else "has no MPI of its own"
+        raise UserError(f"platform '{platform.name}' {what}; its speeds are declared in a file")
+    starter = starter_of(toolchain(platform), how.starters)
+    if starter is None:
+        raise UserError(f"no {' or '.join(how.starters)} found, which platform '{platform.name}' needs")
+    build(ROOT, toolchain(platform))
+    plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
+    rig = Rig(plan, platform, how, starter, how.names(platform, starter, platform.nodes), folder, 1)
+    rig.work.mkdir()
+    rig.pass_folder(0).mkdir()
+    return rig
+
+
+def _row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int) -> dict[str, object]:
+    width, height = rectangle
+    shape = {"kernel": kernel.name, "width": width, "height": height}
+    return {"id": case, **shape, "bytes": 8 * kernel.block**2, "watched": watched}
+
+
+def _run(rig: Rig, start: Start, limit: float) -> None:
+    job, log, end = prepare(rig, start, 0), rig.log(start), time.monotonic() + limit
+    watch = lambda: f"not done after {limit:.0f} s" if time.monotonic() > end else ""  # noqa: E731
+    code, stopped = run(rig.argv(job), log, watch, rig.how.settings(os.geteuid()))
+    if code or stopped:
+        raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {last_words(log)}")
+
+
+def _sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
+    case, size = str(row["id"]), int(row["width"]) * int(row["height"])
+    rawfiles.join({1: folder / pass_name(0) / f"{case}.csv"}, folder, case)
+    path = folder / f"{case}.csv"
+    if not path.exists():
+        raise UserError(f"no valid sample of a size of {size}: processes started late in all; is the machine idle?")
+    samples = rawfiles.read_samples(path, case)
+    seconds, low, high = median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
+    return size / seconds, size / high, size / low

@@ -1,0 +1,180 @@
+"""Shares: what a message costs by how far it goes, and by what it shares on its way. This project's own; unpublished.
+
+    T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r      for n messages at a time over the narrowest of what they share
+
+d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
+change where the protocol does. A message shares the port of its nodes either way, the way out of and into every group
+that it leaves and enters, what joins the two largest of these groups, and what all groups there share; a line carries a
+byte in c seconds, what was not seen to be shared has no c. All on one line get equal shares of it, and a message is as
+late as its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. Who
+uses a line at the same time is told by the clocks of the ranks, step by step: what is still on it comes before what a
+later step adds. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through.
+
+Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.hierarchy import NODE, Hierarchy
+from commodel.keys import key, parse
+from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
+from commodel.models.fitting.capacities import capacities
+from commodel.models.fitting.curves import curve
+from commodel.models.fitting.regression import piecewise, sampled
+from commodel.models.fitting.roundtrips import NEVER, round_trips
+from commodel.models.pricing.functions import evaluate
+from commodel.models.pricing.lines import Lines, bursts
+from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.stepwise import stepwise
+from commodel.patterns.repeated import Long
+from commodel.units import format_bytes
+
+WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
+SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
+
+
+def fit(observed: Observed) -> Fitted:
+    """Lines through half round trips give L and G of every class; what they take more, together, the capacities."""
+    trips, far = round_trips(observed), observed.cases("distance")
+    o_s, o_r = trips.short_overheads
+    values, forms, notes, curves = {"o_s": o_s, "o_r": o_r}, {}, {}, []
+    lines: dict[str, Mapping[str, Array]] = {}
+    for name in dict.fromkeys(far["apart"].tolist()):
+        cases = observed.cases("distance", apart=name)
+        size, half = cases["bytes"].astype(float), cases.seconds / 2
+        form, lines[name] = piecewise("T", size, half, 1 / half[0] ** 2)
+        for part, draws in lines[name].items():
+            letter, number = parse(part).part[0], parse(part).part[1:]
+            if letter == "a":
+                values[key("L", name, f"a{number}")] = np.maximum(draws - o_s - o_r, 0)
+            elif letter == "b":
+                values[key("G", name, f"a{number}")] = draws
+            else:
+                values[key("L", name, f"x{number}")] = values[key("G", name, f"x{number}")] = draws
+        forms |= {key(letter, name): form if form == "piecewise" else "constant" for letter in "LG"}
+        line = evaluate(form, "T", {part: draws[0] for part, draws in lines[name].items()}, size)
+        title = f"half a round trip, {'one node' if name == NODE else name}"
+        curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
+    shared, half_duplex = capacities(observed, lines)
+    values |= shared
+    work = observed.cases("work")
+    order = np.argsort(work["bytes"])
+    values |= sampled("gamma", work["bytes"][order], work.seconds[:, order])
+    forms["gamma"] = "table"
+    missing = {}
+    S = protocol_change(trips.size, trips.overheads[0])
+    if S < NEVER:
+        values["S"] = np.full(len(o_s), S)
+        notes["S"] = "found in the data; the change lies between this size and the next one probed"
+    else:
+        missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
+    for kind in ("out", "pair", "all", "inside"):
+        if not any(parse(name).parameter == f"c_{kind}" for name in values):
+            missing[f"c_{kind}"] = "no probe was slowed down by it"
+    settings = {**observed.placement, "half": sorted(half_duplex)}
+    ends = far["bytes"].min(), far["bytes"].max()
+    return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+
+
+def protocol_change(size: Array, overheads: Array) -> float:
+    """The last size before overheads change at once to others: up, since a receiver that is late keeps the message
+    waiting, or down, since nobody copies it."""
+    steps = np.diff(overheads) / np.maximum(overheads[:-1], overheads[1:])
+    sudden = np.abs(steps) > SUDDEN
+    return float(size[:-1][sudden][0]) if sudden.any() else NEVER
+
+
+def price(schedule: Schedule, values: Values) -> Array:
+    S = values.numbers.get("S", NEVER)
+    if schedule.bytes.ndim > 1 and np.ptp((schedule.bytes > S).astype(int), axis=0).any():
+        sizes = (schedule.resized(schedule.bytes[n, 0], schedule.work.bytes[n, 0]) for n in range(schedule.sizes))
+        return np.stack([np.broadcast_to(price(one, values), (*values.lead, schedule.ranks)) for one in sizes])
+    levels = Hierarchy.of(values.settings.get("levels", {}))
+    lines = Lines(levels, values)
+
+    def asks(part: Schedule) -> np.ndarray:
+        return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
+
+    def by_distance(part: Schedule, name: str) -> Array:
+        apart = levels.distance(part.node[part.src], part.node[part.dst])
+        return by_class(values, name, levels, apart, part.bytes)
+
+    def costs(part: Schedule) -> Costs:
+        ask = asks(part)
+        return Costs(
+            send=values["o_s"],
+            receive=values["o_r"],
+            wire=by_distance(part, "L"),
+            request=np.where(ask, 0.0, np.nan) if ask.any() else None,
+            answer=np.zeros(1) if ask.any() else None,
+            shared=lambda known: lines.shared_by(known, by_distance(known, "G") * known.bytes, asks(known)),
+        )
+
+    def work(part: Schedule) -> Array:
+        bytes = part.work.bytes
+        return part.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0)
+
+    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
+        schedule = bursts(schedule.whole, asks(schedule.whole))
+    return stepwise(schedule, costs, work)
+
+
+def by_class(values: Values, name: str, levels: Hierarchy, apart: np.ndarray, bytes: np.ndarray) -> Array:
+    """L or G of every message: (draws, rows), or (sizes, draws, rows)."""
+    lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
+    column = np.zeros((*lead[:-1], len(apart)))
+    for distance in np.unique(apart).tolist():
+        function = key(name, levels.names[distance])
+        if function not in values.functions:
+            function = name
+        if function not in values.functions:
+            raise UserError(f"not probed: ranks in {levels.crossed(distance)}")
+        rows = np.flatnonzero(apart == distance)
+        column[..., rows] = values.at(function, bytes[..., rows])
+    return column
+
+
+def doubts(schedule: Schedule, values: Values) -> str:
+    """Where a class of messages has no values of its own."""
+    levels = Hierarchy.of(values.settings.get("levels", {}))
+    if "L" in values.functions or (isinstance(schedule, Long) and schedule.messages > WRITTEN):
+        return ""
+    lacking = [
+        levels.crossed(distance)
+        for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
+        if key("L", levels.names[distance]) not in values.functions
+    ]
+    return f"not probed: ranks in {', '.join(lacking)}" if lacking else ""
+
+
+FAMILY = Family(
+    name="shares",
+    title="Shares",
+    citation="this project's own, not published; fair shares as in D. Bertsekas, R. Gallager, Data Networks, 1992",
+    equation="T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r for n messages at a time over the narrowest line",
+    parameters=(
+        Parameter("o_s", "s", "time the sender's processor is busy with a message"),
+        Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
+        Parameter("L", "s", "latency between nodes of a distance class", "m", of="class"),
+        Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", of="class"),
+        Parameter("S", "B", "largest message that leaves before its receiver is ready", optional=True),
+        Parameter(
+            "c_out", "s/B", "time per byte of all that leaves, or enters, a group of a level", of="level", optional=True
+        ),
+        Parameter(
+            "c_pair", "s/B", "time per byte of all from one group of a level to another", of="level", optional=True
+        ),
+        Parameter("c_all", "s/B", "time per byte of all between groups of a level", of="level", optional=True),
+        Parameter("c_inside", "s/B", "time per byte of all messages within a node", of="level", optional=True),
+        Parameter("gamma", "s", "local reduction or copy of m bytes", "m", default=0.0),
+    ),
+    probes=("prtt", "distance", "capacity", "work"),
+    fit=fit,
+    price=price,
+    independent=True,
+    doubts=doubts,
+    ignores="which of several links between two groups a message takes; that overheads grow with the message",
+)

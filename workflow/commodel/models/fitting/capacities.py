@@ -1,0 +1,107 @@
+"""What each level of a network holds, from messages that cross its boundary at the same time (probe `capacity`): how
+much longer than alone they take together. What slows nobody down has no capacity here."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from commodel.hierarchy import BEYOND, NODE
+from commodel.keys import key
+from commodel.models import Array
+from commodel.models.fitting.observed import Cases, Observed
+from commodel.models.fitting.regression import mean
+from commodel.models.pricing.functions import PIECEWISE, evaluate
+
+SLOWER = 1.1  # than alone: from there on messages share something
+CLEARLY = 1.15  # than what is known to be shared explains
+BOTH = 1.5  # times as long with as much the other way: one line for both
+
+LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class, as pieces of a line called T
+
+
+def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], list[str]]:
+    """Seconds per byte by name, and the levels whose lines carry both ways at once."""
+    if not observed.probes.get("capacity"):
+        return {}, []
+    cases = observed.cases("capacity")
+    levels = list(dict.fromkeys(cases["level"].tolist()))
+    names = list(lines)
+    values, half = {}, []
+    for level in levels:
+        nearest = names.index(level) + 1 if level in names else 0
+        beyond = names[nearest] if nearest < len(names) else BEYOND
+        seen = {
+            how: _shares(cases, lines, level, how, NODE if how == "inside" else beyond)
+            for how in ("inside", "out", "pair", "all")
+        }
+        if (inside := seen["inside"]) is not None:
+            values[key("c_inside", level)] = inside
+        out, pair = seen["out"], seen["pair"]
+        if level != NODE and out is not None:  # what goes to one group leaves its own, too, and shows how much can
+            out = None if pair is None else np.where(pair[0] < out[0], pair, out)
+        if out is not None:
+            values[key("c_out", level)] = out
+        if pair is not None and (out is None or pair[0] > CLEARLY * out[0]):
+            values[key("c_pair", level)] = pair
+        known = max((column[0] for column in (out, pair) if column is not None), default=0.0)
+        if (together := _together(cases, lines, level, beyond, known)) is not None:
+            values[key("c_all", level)] = together
+        if _one_line(cases, level):
+            half.append(level)
+    return values, half
+
+
+def _pick(cases: Cases, **where: object) -> Cases:
+    chosen = np.ones(len(cases), dtype=bool)
+    for name, wanted in where.items():
+        chosen &= cases[name] == wanted
+    return cases.pick(chosen)
+
+
+def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str) -> Array | None:
+    """Seconds per byte of all messages that cross at the same time; None where they are as fast as alone."""
+    cases = _pick(cases, level=level, how=how, ways=1)
+    if not len(cases) or apart not in lines:
+        return None
+    alone, begin = _alone(lines[apart], cases)
+    taken = cases.seconds - begin
+    slow = (taken[0] > SLOWER * alone[0]) & (cases["flows"] > 1)
+    if not slow.any():
+        return None
+    most = slow & (
+        cases["flows"] >= cases["flows"][slow].max() / 2
+    )  # few may by chance have a link each, or one for all
+    return mean((taken / (cases["flows"] * cases["bytes"]))[:, most])
+
+
+def _alone(line: Mapping[str, Array], cases: Cases) -> tuple[Array, Array]:
+    """What a message takes alone for its bytes, and before them."""
+    form = PIECEWISE if any(".x" in name for name in line) else "linear"
+    values = {name: draws[:, None] for name, draws in line.items()}
+    whole = evaluate(form, "T", values, cases["bytes"])
+    bytes = whole - evaluate(form, "T", values, cases["bytes"] - 1)
+    return bytes * cases["bytes"], whole - bytes * cases["bytes"]
+
+
+def _together(cases: Cases, lines: LinesOf, level: str, apart: str, known: float) -> Array | None:
+    """Of all groups at once, where they take longer than what leaves one, or joins two, explains."""
+    cases = _pick(cases, level=level, how="all", ways=1)
+    if not len(cases) or apart not in lines:
+        return None
+    alone, begin = _alone(lines[apart], cases)
+    taken = cases.seconds - begin
+    explained = np.maximum(alone[0], cases["step"] * cases["bytes"] * known)  # so many leave each group
+    if not (taken[0] > CLEARLY * explained).all():
+        return None
+    return mean(taken / (cases["flows"] * cases["bytes"]))
+
+
+def _one_line(cases: Cases, level: str) -> bool:
+    """Whether as much the other way takes about twice as long."""
+    how = "out" if level == NODE else "pair"
+    one, two = (_pick(cases, level=level, how=how, ways=ways) for ways in (1, 2))
+    if not len(one) or not len(two):
+        return False
+    most = min(one["flows"].max(), two["flows"].max())
+    times = [np.median(each.seconds[0][each["flows"] == most]) for each in (one, two)]
+    return bool(times[1] > BOTH * times[0])

@@ -1,0 +1,100 @@
+"""Messages of so many nodes at once across the boundary of a group: what a network's levels hold, and how they share.
+
+A boundary is crossed from a group to another one (`pair`), from a group to all others of the next larger group (`out`),
+or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`), and what is
+behind it by ranks of a node that send to each other (`inside`). `ways` 2: as many come back at the same time.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from commodel.hierarchy import NODE
+from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, up_to
+
+MOST = 64  # flows
+Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
+
+
+def plan(site: Site, sizes: list[int]) -> Plan:
+    size = max(sizes)
+
+    def cases(level: str, how: str, flows: int, place: Place, step: int = 1, ways: tuple[int, ...] = (1, 2)) -> Plan:
+        about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": size}
+        return [(place, {**about, "ways": way}) for way in ways]
+
+    for ranks in up_to(site.cores)[1:]:
+        if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
+            place = Place(ranks, f"block:{ranks}", (roomy[len(roomy) // 2],))
+            yield from cases(NODE, "inside", ranks, place, ways=(1,))
+    for flows, where in _ports(site):
+        yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
+    for apart, name in enumerate(site.levels.groups, 2):
+        for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
+            for flows, step, where in of(site, apart):
+                yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
+
+
+def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """A node in the middle, and several that are as near as any."""
+    node, nodes = site.nodes // 2, np.arange(site.nodes)
+    near = nodes[np.argsort(site.levels.distance(node, nodes), kind="stable")][1:9]
+    for flows in _powers(len(near)):
+        yield flows, (node, *near[:flows].tolist())
+
+
+def _powers(most: int) -> list[int]:
+    return sorted({1 << power for power in range(most.bit_length())} | {most}) if most else []
+
+
+def _siblings(site: Site, apart: int) -> list[list[np.ndarray]]:
+    """The groups whose boundary is crossed by messages of this class, as nodes, by the next larger group."""
+    columns = [np.arange(site.nodes), *site.levels.columns, np.zeros(site.nodes, dtype=int)]
+    inner, outer = columns[apart - 1], columns[apart]
+    parents = [np.unique(inner[outer == parent]) for parent in np.unique(outer)]
+    groups = [[np.flatnonzero(inner == group) for group in parent] for parent in parents]
+    return [parent for parent in groups if len(parent) > 1]
+
+
+def _pairs(site: Site, apart: int) -> Iterator[Crossing]:
+    """Two groups, once near the beginning of the machine and once near its end."""
+    parents = _siblings(site, apart)
+    places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
+    for number, one, two in sorted(places):
+        senders, receivers = parents[number][one], parents[number][two]
+        for flows in _powers(min(len(senders), len(receivers), MOST)):
+            yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
+
+
+def _out(site: Site, apart: int) -> Iterator[Crossing]:
+    """All nodes of a group, each to a node of another group, the groups and the places in them in turn: where a
+    receiver's place tells which link a message takes, all are taken."""
+    for parent in _siblings(site, apart)[:1]:
+        senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
+        flows = min(len(senders), *map(len, others), MOST)
+        receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
+        yield flows, 1, (*senders[:flows].tolist(), *receivers)
+
+
+def _all(site: Site, apart: int) -> Iterator[Crossing]:
+    """As many nodes of each group of the first larger one, each to a node of the next group."""
+    for groups in _siblings(site, apart)[:1]:
+        alike = min(map(len, groups))
+        yield alike * len(groups), alike, tuple(int(node) for group in groups for node in group[:alike])
+
+
+def pattern(case: Settings) -> Schedule:
+    flows, ranks = np.arange(case["flows"]), case["procs"]
+    if case["how"] in ("inside", "all"):
+        src, dst = flows, (flows + case["step"]) % ranks
+    elif case["level"] == NODE:
+        src, dst = 0 * flows, 1 + flows
+    else:
+        src, dst = flows, len(flows) + flows
+    if case["ways"] == 2:
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    return Schedule.of(ranks, 0, src, dst, case["bytes"])
+
+
+COLUMNS = ("level", "how", "procs", "flows", "step", "ways", "bytes")
+PROBE = Probe("capacity", "what a boundary holds", COLUMNS, plan, program=PLAYER, optional=True, pattern=pattern)

@@ -1,0 +1,214 @@
+"""Functional performance models: how fast a kind of process runs a kernel at each size of its share.
+
+They are rows of a file. Sizes count blocks of C for `gemm` and cells for `wave`, speeds are such units a second:
+x / s(x) is the computation of one iteration. A constant speed is a curve of one row.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import yaml
+from pydantic import TypeAdapter
+
+from commodel.errors import UserError, suggest
+from commodel.files.atomic import write_text
+from commodel.files.paths import AnyPath
+from commodel.files.typed import record_of
+from commodel.files.yaml import read as read_yaml
+from commodel.records import Finite
+from commodel.units import shown
+
+FORMS = ("piecewise", "akima")
+KERNELS = ("gemm", "wave")
+LEAST, LARGEST = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
+BETWEEN = 64  # points at which a spline is looked at between two rows
+
+
+@dataclass(frozen=True)
+class KernelSpeeds:
+    """Rows [size, speed] or [size, speed, low, high] of each kind of process, sizes growing; low and high are the ends
+    of a 95 % interval of the speed. `block`: elements a side of what a size counts."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    kinds: Mapping[str, tuple[tuple[Finite, ...], ...]]
+    block: int = 1
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What a file of speeds says. `simulated`: declared for a simulated platform, measured by nobody."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    kernels: Mapping[str, KernelSpeeds]
+    platform: str = ""
+    simulated: bool = False
+    source: str = ""
+    provenance: Mapping[str, object] = field(default_factory=dict)
+
+    def of(self, kernel: str) -> KernelSpeeds:
+        if kernel not in self.kernels:
+            raise UserError(f"no speeds of kernel '{kernel}'; {suggest(kernel, self.kernels)}")
+        return self.kernels[kernel]
+
+    def curves(self, kernel: str, kinds: list[str], form: str = "piecewise") -> "list[Speed]":
+        """The curve of each process; processes of one kind share one object."""
+        rows = self.of(kernel).kinds
+        for kind in dict.fromkeys(kinds):
+            if kind not in rows:
+                raise UserError(f"no speeds of '{kind}' for {kernel}; there are those of {', '.join(sorted(rows))}")
+        made = {kind: Speed.of(rows[kind], form) for kind in dict.fromkeys(kinds)}
+        return [made[kind] for kind in kinds]
+
+    def joined(self, kernel: str, block: int, rows: Mapping[str, tuple[tuple[float, ...], ...]]) -> "Speeds":
+        """The same with rows of some kinds, in place of what was there of them."""
+        before = self.kernels[kernel].kinds if kernel in self.kernels else {}
+        return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**before, **rows}, block)})
+
+
+FORM = TypeAdapter(Speeds)
+
+
+@dataclass(frozen=True, eq=False)
+class Speed:
+    """A curve through rows, constant beyond the first and the last. A larger share must take longer, or processes could
+    be balanced in several ways: of the rows those are kept that are most and whose times x / s(x) grow."""
+
+    size: np.ndarray
+    speed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    form: str = "piecewise"
+    dropped: int = 0  # rows whose share took no longer than a smaller one
+
+    @classmethod
+    def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
+        """From rows as a file has them."""
+        if form not in FORMS:
+            raise UserError(f"found interpolation {shown(form)}, wanted {' or '.join(FORMS)}")
+        full = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
+        kept = full[longest_growing(full[:, 0] / full[:, 1])]
+        return cls(*kept.T, form=form, dropped=len(full) - len(kept))
+
+    def at(self, x: np.ndarray | float) -> np.ndarray:
+        """Units a second with a share of x units. A spline is held within the speeds of the rows, so that it is
+        nowhere 0."""
+        if self._spline is None:
+            return np.interp(x, self.size, self.speed)
+        inside = np.clip(x, self.size[0], self.size[-1])
+        return np.clip(self._spline(inside), self.speed.min(), self.speed.max())
+
+    def interval(self, x: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the speed's interval."""
+        speed = self.at(x)
+        ends = (np.interp(x, self.size, row / self.speed) for row in (self.low, self.high))
+        return tuple(speed * end for end in ends)
+
+    def seconds(self, x: np.ndarray | float) -> np.ndarray:
+        """That the computation of one iteration takes."""
+        return np.asarray(x) / self.at(x)
+
+    def most(self, seconds: float) -> float:
+        """The largest share that takes no longer: where the line through the origin with slope 1 / seconds leaves the
+        curve for good. Exact between rows; of a spline to the width of its looked-at points."""
+        size, time = self._inverse
+        if seconds <= time[0]:
+            return seconds * size[0] / time[0]
+        if seconds >= time[-1]:
+            return seconds * size[-1] / time[-1]
+        after = int(np.searchsorted(time, seconds, side="right"))
+        (x0, x1), (s0, s1) = size[after - 1 : after + 1], size[after - 1 : after + 1] / time[after - 1 : after + 1]
+        bend = (s1 - s0) / (x1 - x0)
+        return (s0 - bend * x0) * seconds / (1 - bend * seconds)
+
+    @cached_property
+    def _spline(self) -> object | None:
+        if self.form == "piecewise" or len(self.size) < 3:
+            return None
+        from scipy.interpolate import Akima1DInterpolator  # takes longer to load than most verbs to run
+
+        return Akima1DInterpolator(self.size, self.speed)
+
+    @cached_property
+    def _inverse(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sizes and their times, both growing. Where a spline's times fall between two rows, they are the largest so
+        far: a share that takes no longer than a smaller one is never worth less."""
+        size = self.size
+        if self._spline is not None:
+            steps = np.arange(len(size) * BETWEEN - BETWEEN + 1) / BETWEEN
+            size = np.interp(steps, np.arange(len(size)), size)
+        time = np.maximum.accumulate(self.seconds(size))
+        last = np.r_[time[1:] > time[:-1], True]  # of equal times the largest size
+        return size[last], time[last]
+
+
+def longest_growing(times: np.ndarray) -> list[int]:
+    """The places of a longest growing subsequence: one outlier costs itself, not all rows after it."""
+    ends: list[float] = []
+    last: list[int] = []
+    before: list[int] = []
+    for place, time in enumerate(times):
+        length = bisect_left(ends, time)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1], last[length : length + 1] = [time], [place]
+    kept = [last[-1]]
+    while before[kept[-1]] >= 0:
+        kept.append(before[kept[-1]])
+    return kept[::-1]
+
+
+def read_speeds(path: AnyPath) -> Speeds:
+    """Speeds from a file that commodel or a person wrote."""
+    document = read_yaml(path)
+    speeds = record_of(FORM, document.data, document)
+    for key, complaint in _contradictions(speeds):
+        raise document.error(key, complaint)
+    return speeds
+
+
+def _contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What the types of a file's values do not say: where it is not so, and what is wrong."""
+    if not speeds.kernels:
+        yield ("kernels",), f"found none, wanted {' or '.join(KERNELS)}"
+    for name, kernel in speeds.kernels.items():
+        if name not in KERNELS:
+            yield ("kernels", name), f"found an unknown kernel; {suggest(name, KERNELS)}"
+        if not 1 <= kernel.block <= 1 << 20:
+            yield ("kernels", name, "block"), f"found {kernel.block}, wanted the elements a side of a block, 1 or more"
+        if not kernel.kinds:
+            yield ("kernels", name, "kinds"), "found none, wanted a curve for each kind of process"
+        for kind, rows in kernel.kinds.items():
+            for place, complaint in _mistakes(rows):
+                yield ("kernels", name, "kinds", kind, *place), complaint
+
+
+def _mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    if not rows:
+        yield (), "found no rows, wanted [size, speed, low, high], sizes growing"
+    for number, row in enumerate(rows):
+        if len(row) not in (2, 4):
+            yield (number,), f"found {len(row)} numbers, wanted [size, speed] or [size, speed, low, high]"
+        for place, what in enumerate(("size", "speed", "low", "high")[: len(row)]):
+            if row[place] <= 0:
+                yield (number, place), f"found a {what} of {row[place]:g}, wanted more than 0"
+            if not LEAST <= row[place] <= LARGEST:
+                yield (number, place), f"found a {what} of {row[place]:g}, wanted {LEAST:g} to {LARGEST:g}"
+        if number and row[0] <= rows[number - 1][0]:
+            yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"
+        if len(row) == 4 and not row[2] <= row[1] <= row[3]:
+            yield (number,), f"found speed {row[1]:g} with an interval from {row[2]:g} to {row[3]:g}, which lacks it"
+
+
+def write_speeds(path: AnyPath, speeds: Speeds) -> None:
+    document = {"platform": speeds.platform, "simulated": speeds.simulated, "source": speeds.source}
+    document |= {"provenance": dict(speeds.provenance)}
+    document["kernels"] = {
+        name: {"block": kernel.block, "kinds": {kind: list(map(list, rows)) for kind, rows in kernel.kinds.items()}}
+        for name, kernel in speeds.kernels.items()
+    }
+    kept = {key: value for key, value in document.items() if value not in ("", {})}
+    write_text(path, yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120))

@@ -1,0 +1,14 @@
+"""Front-ends and back-ends of overlay networks as Python scripts: `Network` starts one, `attach` joins one. Packets
+hold numbers, texts and numpy arrays behind the format strings of workflow/native/overlay/overlay.h.
+
+    with Network(topology="tree.top", backend=[sys.executable, __file__]) as network:
+        with network.stream(filter="sum") as stream:
+            stream.send("%d", 1)
+            print(stream.receive(seconds=10).values)
+"""
+
+from commodel.overlay.library import OverlayError, OverlayTimeoutError
+from commodel.overlay.network import BackEnd, Network, Stream, attach
+from commodel.overlay.packets import Packet
+
+__all__ = ["BackEnd", "Network", "OverlayError", "OverlayTimeoutError", "Packet", "Stream", "attach"]

@@ -1,0 +1,135 @@
+"""liboverlay.so as ctypes sees it: its structures, the types of its functions, and its errors as exceptions."""
+
+import ctypes
+import os
+from ctypes import POINTER, Structure, Union, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64, c_void_p
+from functools import cache
+from pathlib import Path
+
+from commodel.errors import UserError
+
+OK, FAILED, TIMEOUT, CLOSED, LOST = 0, -1, -2, -3, -4
+BUILT = Path(__file__).resolve().parents[3] / "build" / "overlay"
+FOLDER = "COMMODEL_OVERLAY"  # environment: where the library and overlay-node are instead
+MOST_VALUES = 64
+
+
+class OverlayError(UserError):
+    """What the library says went wrong."""
+
+    def __init__(self, message: str, code: int = FAILED):
+        super().__init__(message)
+        self.code = code
+
+
+class OverlayTimeoutError(OverlayError):
+    """Nothing came in time."""
+
+
+class Options(Structure):
+    _fields_ = [
+        ("topology", c_char_p),
+        ("topology_text", c_char_p),
+        ("backend", POINTER(c_char_p)),
+        ("launch", POINTER(c_char_p)),
+        ("node_program", c_char_p),
+        ("bind", c_char_p),
+        ("connection_file", c_char_p),
+        ("start_seconds", c_double),
+        ("silence", c_double),
+        ("window", c_uint32),
+    ]
+
+
+class StreamOptions(Structure):
+    _fields_ = [("filter", c_char_p), ("sync", c_int), ("seconds", c_double), ("on_loss", c_int)]
+
+
+class Phases(Structure):
+    _fields_ = [("launch", c_double), ("tree", c_double), ("backends", c_double)]
+
+
+class _Content(Union):
+    _fields_ = [("d", c_int64), ("ud", c_uint64), ("lf", c_double), ("s", c_char_p), ("array", c_void_p)]
+
+
+class Value(Structure):
+    _anonymous_ = ("content",)
+    _fields_ = [("content", _Content), ("count", c_uint32)]
+
+
+P = c_void_p  # of what only the library looks into
+FUNCTIONS = {  # what each returns and takes
+    "error": (c_char_p,),
+    "start": (P, POINTER(Options)),
+    "await": (c_int, P, c_double),
+    "backends": (c_int, P),
+    "backend_name": (c_char_p, P, c_int),
+    "lost": (c_int, P, POINTER(c_int), c_int),
+    "phases": (Phases, P),
+    "skew": (c_int, P, c_int, c_int, POINTER(c_double), POINTER(c_double)),
+    "attach": (P, c_char_p, c_int),
+    "backend": (c_int, P),
+    "flush": (c_int, P),
+    "fd": (c_int, P),
+    "close": (None, P),
+    "broadcast": (P, P),
+    "subset": (P, P, POINTER(c_int), c_int),
+    "free_comm": (None, P),
+    "open": (P, P, POINTER(StreamOptions)),
+    "stream_id": (c_uint32, P),
+    "send_packet": (c_int, P, P),
+    "writable": (c_int, P),
+    "recv": (c_int, P, c_double, POINTER(P)),
+    "recv_any": (c_int, P, c_double, POINTER(P), POINTER(P)),
+    "missing": (c_int, P, POINTER(c_int), c_int),
+    "close_stream": (None, P),
+    "pack_values": (P, c_int, c_char_p, POINTER(Value)),
+    "values": (c_int, P, POINTER(Value), c_int),
+    "format": (c_char_p, P),
+    "tag": (c_int, P),
+    "source": (c_int, P),
+    "leaves": (c_int, P),
+    "release": (None, P),
+}
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    path = Path(os.environ.get(FOLDER) or BUILT) / "liboverlay.so"
+    try:
+        loaded = ctypes.CDLL(str(path))
+    except OSError:
+        raise UserError(f"no {path}; commodel build overlay builds it") from None
+    for name, (result, *arguments) in FUNCTIONS.items():
+        function = getattr(loaded, f"overlay_{name}")
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def call(name: str, *arguments: object) -> object:
+    return getattr(_library(), f"overlay_{name}")(*arguments)
+
+
+def failure(code: int = FAILED) -> OverlayError:
+    """The exception of what went wrong just now in this thread."""
+    kind = OverlayTimeoutError if code == TIMEOUT else OverlayError
+    return kind((call("error") or b"").decode(errors="replace"), code)
+
+
+def must(name: str, *arguments: object) -> None:
+    """A call that says whether it went well."""
+    if (code := call(name, *arguments)) != OK:
+        raise failure(code)
+
+
+def made(name: str, *arguments: object) -> int:
+    """A call that returns a pointer; none is an error."""
+    if not (pointer := call(name, *arguments)):
+        raise failure()
+    return pointer
+
+
+def words(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
+    """A command as C has it, with NULL at its end."""
+    return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)

@@ -1,0 +1,237 @@
+"""Networks and streams. A wait for what may never come is cut into short ones, so that Ctrl-C ends it."""
+
+import ctypes
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from commodel.overlay.library import (
+    CLOSED,
+    OK,
+    TIMEOUT,
+    Options,
+    OverlayError,
+    OverlayTimeoutError,
+    StreamOptions,
+    call,
+    failure,
+    must,
+    words,
+)
+from commodel.overlay.library import made as make
+from commodel.overlay.packets import Packet
+
+SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
+LOSSES = ("continue", "stop")
+SLICE = 0.2  # seconds of one wait
+
+
+class _Ended(ABC):
+    """Something of the library that is closed once; `with` does."""
+
+    pointer: int | None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def own(self) -> int:
+        if self.pointer is None:
+            raise OverlayError(f"this {type(self).__name__} is closed", CLOSED)
+        return self.pointer
+
+    @abstractmethod
+    def close(self) -> None:
+        """It may be called again."""
+
+
+class Stream(_Ended):
+    """Packets down to the back-ends of a communicator and up through a filter; of a back-end, to its front-end."""
+
+    def __init__(self, pointer: int, network: "_Joined", by_front_end: bool) -> None:
+        self.pointer, self.network, self._closes = pointer, network, by_front_end
+
+    @property
+    def id(self) -> int:
+        return call("stream_id", self.own)
+
+    def send(self, format: str | Packet, *values: object, tag: int = 0) -> None:
+        """A packet, or the values of one behind a format. It waits while the stream's window is full."""
+        packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
+        must("send_packet", self.own, packet.pointer)
+
+    def receive(self, seconds: float | None = None) -> Packet:
+        """What comes next; OverlayTimeoutError where nothing has after so many seconds."""
+        packet = ctypes.c_void_p()
+        _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
+        return Packet(packet.value)
+
+    @property
+    def missing(self) -> list[int]:
+        """Its back-ends that are lost."""
+        return _listed("missing", self.own)
+
+    def close(self) -> None:
+        """By the front-end, for all."""
+        if self.pointer is not None and self._closes and self.network.pointer is not None:
+            call("close_stream", self.pointer)
+        self.pointer = None
+
+
+class _Joined(_Ended):
+    """A network as one of its processes has it."""
+
+    def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
+        """What comes next on any stream, and on which."""
+        packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
+        _patiently(seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream)))
+        return Packet(packet.value), Stream(stream.value, self, False)
+
+    def flush(self) -> None:
+        """Hands what was sent to the kernel at once; receiving does so, too."""
+        must("flush", self.own)
+
+    def fileno(self) -> int:
+        """For select: readable when a receive may find something, once one of 0 seconds has found nothing."""
+        return call("fd", self.own)
+
+    def close(self) -> None:
+        if self.pointer is not None:
+            call("close", self.pointer)
+            self.pointer = None
+
+
+class Network(_Joined):
+    """A network that this front-end has started: with `backend`, the command of the back-ends, or for back-ends that
+    others start, with a connection file, after which `wait` waits for them."""
+
+    def __init__(
+        self,
+        topology: str | Path,
+        backend: Sequence[str] | None = None,
+        launch: Sequence[str] | None = None,
+        connection_file: str | Path | None = None,
+        bind: str | None = None,
+        seconds: float = 0,
+        silence: float = 0,
+        window: int = 0,
+    ) -> None:
+        """`topology` is a file, or the text of one: `host:0 => host:1 host:2 ;`. `launch` is a command that starts
+        another on {host}; without it all run here."""
+        text = "=>" in str(topology)
+        options = Options(
+            topology=None if text else str(topology).encode(),
+            topology_text=str(topology).encode() if text else None,
+            backend=words(None if backend is None else list(backend)),
+            launch=words(None if launch is None else list(launch)),
+            bind=None if bind is None else bind.encode(),
+            connection_file=None if connection_file is None else str(connection_file).encode(),
+            start_seconds=seconds,
+            silence=silence,
+            window=window,
+        )
+        self.pointer = None
+        self.pointer = make("start", ctypes.byref(options))
+
+    def wait(self, seconds: float = 60) -> None:
+        """Until all back-ends that others start have attached."""
+        must("await", self.own, seconds)
+
+    def __len__(self) -> int:
+        """How many back-ends there are, the lost ones too."""
+        return call("backends", self.own)
+
+    def name(self, backend: int) -> str:
+        name = call("backend_name", self.own, backend)
+        if name is None:
+            raise failure()
+        return name.decode()
+
+    @property
+    def lost(self) -> list[int]:
+        return _listed("lost", self.own)
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds of start-up: own children launched, internal processes up, all up."""
+        phases = call("phases", self.own)
+        return {name: getattr(phases, name) for name, _ in phases._fields_}
+
+    def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
+        """Seconds that each back-end's clock is ahead."""
+        seconds = np.empty(len(self))
+        must("skew", self.own, int(end_to_end), rounds, seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), None)
+        return seconds
+
+    def stream(
+        self,
+        backends: Sequence[int] | None = None,
+        filter: str = "none",
+        sync: str = "wait",
+        seconds: float = 0,
+        on_loss: str = "continue",
+    ) -> Stream:
+        """Over all back-ends, or some. `sync`: packets from below are a wave once all have come (wait), `seconds` after
+        the first (timeout), or each by itself (none)."""
+        for word, known in ((sync, SYNCS), (on_loss, LOSSES)):
+            if word not in known:
+                raise OverlayError(f"found '{word}', wanted {', '.join(known[:-1])} or {known[-1]}")
+        options = StreamOptions(filter.encode(), SYNCS.index(sync), seconds, LOSSES.index(on_loss))
+        if backends is None:
+            return Stream(make("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
+        comm = make("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
+        try:
+            return Stream(make("open", comm, ctypes.byref(options)), self, True)
+        finally:
+            call("free_comm", comm)
+
+
+class BackEnd(_Joined):
+    """This process as a back-end: iterating gives packets, each with its stream, until the front-end ends it all."""
+
+    def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
+        self.pointer = None
+        self.pointer = make("attach", None if connection_file is None else str(connection_file).encode(), number)
+
+    @property
+    def number(self) -> int:
+        return call("backend", self.own)
+
+    def __iter__(self) -> Iterator[tuple[Packet, Stream]]:
+        while True:
+            try:
+                yield self.receive()
+            except OverlayError as error:
+                if error.code == CLOSED:
+                    return
+                raise
+
+
+def attach(connection_file: str | Path | None = None, number: int = -1) -> BackEnd:
+    """By the environment that started this process or, with a connection file, as back-end `number` (-1: its rank)."""
+    return BackEnd(connection_file, number)
+
+
+def _patiently(seconds: float | None, receive) -> None:
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = SLICE if end is None else min(SLICE, max(end - time.monotonic(), 0))
+        if (code := receive(left)) == OK:
+            return
+        if code != TIMEOUT:
+            raise failure(code)
+        if end is not None and time.monotonic() >= end:
+            raise OverlayTimeoutError(f"nothing came within {seconds:g} s", TIMEOUT)
+
+
+def _listed(name: str, pointer: int) -> list[int]:
+    count = call(name, pointer, None, 0)
+    numbers = (ctypes.c_int * max(count, 1))()
+    return list(numbers[: min(call(name, pointer, numbers, count), count)])

@@ -1,0 +1,149 @@
+"""Packets: values behind a format. What comes in is looked at in place: an array is a view of the packet, which lives
+as long as any of its views.
+"""
+
+import ctypes
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from commodel.overlay.library import MOST_VALUES, OverlayError, Value, call, made
+
+SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
+SCALARS |= {"f": "f4", "lf": "f8"}
+DTYPES = {name: np.dtype(kind) for name, kind in SCALARS.items()}
+ONE = re.compile(r"%(a?)(c|uc|hd|uhd|d|ud|ld|uld|f|lf|s)")
+
+
+class _Bytes(ctypes.Array):
+    """A part of a packet. Views of it keep it, and it keeps the packet."""
+
+    _type_, _length_ = ctypes.c_ubyte, 0
+
+
+class Packet:
+    """What came, or what is to be sent."""
+
+    def __init__(self, pointer: int) -> None:
+        """Takes the reference over."""
+        self.pointer = pointer
+
+    def __del__(self) -> None:
+        call("release", self.pointer)
+
+    @classmethod
+    def of(cls, format: str, *values: object, tag: int = 0) -> "Packet":
+        """`%d`, `%lf`, `%s` and their like take numbers and texts; `%ad`, `%alf`, … arrays, or what becomes one."""
+        kinds = ONE.findall(format)
+        if len(kinds) != len(values):
+            raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
+        kept: list[object] = []
+        packed = (Value * max(len(kinds), 1))()
+        for place, ((many, name), value) in enumerate(zip(kinds, values, strict=True)):
+            _fill(packed[place], bool(many), name, value, kept)
+        return cls(made("pack_values", tag, format.encode(), packed))
+
+    @property
+    def format(self) -> str:
+        return call("format", self.pointer).decode()
+
+    @property
+    def tag(self) -> int:
+        return call("tag", self.pointer)
+
+    @property
+    def source(self) -> int:
+        """The lowest back-end in it; -1 from the front-end."""
+        return call("source", self.pointer)
+
+    @property
+    def leaves(self) -> int:
+        """Of how many back-ends it holds values."""
+        return call("leaves", self.pointer)
+
+    @property
+    def values(self) -> tuple:
+        """Numbers, texts, and arrays that cannot be written to: other streams may send the same packet."""
+        values = (Value * MOST_VALUES)()
+        if (count := call("values", self.pointer, values, MOST_VALUES)) < 0:
+            raise OverlayError(f"cannot read a packet '{self.format}'")
+        kinds = ONE.findall(self.format)
+        return tuple(self._value(bool(many), name, values[place]) for place, (many, name) in enumerate(kinds[:count]))
+
+    def _value(self, many: bool, name: str, value: Value) -> object:
+        if name == "s" and many:
+            texts = (ctypes.c_char_p * value.count).from_address(value.array) if value.count else ()
+            return tuple(text.decode(errors="surrogateescape") for text in texts)
+        if name == "s":
+            return value.s.decode(errors="surrogateescape")
+        if many:
+            return self._view(DTYPES[name], value)
+        return value.lf if DTYPES[name].kind == "f" else value.ud if DTYPES[name].kind == "u" else value.d
+
+    def _view(self, dtype: np.dtype, value: Value) -> np.ndarray:
+        if not value.count:
+            return np.empty(0, dtype)
+        size = value.count * dtype.itemsize
+        part = type("Part", (_Bytes,), {"_type_": ctypes.c_ubyte, "_length_": size}).from_address(value.array)
+        part.packet = self
+        view = np.frombuffer(part, dtype)
+        view.flags.writeable = False
+        return view
+
+
+def _fill(packed: Value, many: bool, name: str, value: object, kept: list[object]) -> None:
+    """`kept` holds what the packet is made from until it is made."""
+    if name == "s":
+        texts = [_text(text) for text in (value if many else [value])]
+        kept.append(texts)
+        if many:
+            array = (ctypes.c_char_p * len(texts))(*texts)
+            kept.append(array)
+            packed.array, packed.count = ctypes.cast(array, ctypes.c_void_p), len(texts)
+        else:
+            packed.s = texts[0]
+        return
+    dtype = DTYPES[name]
+    if many:
+        array = _array(name, dtype, value)
+        kept.append(array)
+        packed.array, packed.count = array.ctypes.data, array.size
+    elif dtype.kind == "f":
+        packed.lf = float(value)
+    else:
+        number = int(_array(name, dtype, [value])[0])
+        if dtype.kind == "u":
+            packed.ud = number
+        else:
+            packed.d = number
+
+
+def _text(text: object) -> bytes:
+    content = text if isinstance(text, bytes) else str(text).encode(errors="surrogateescape")
+    if b"\0" in content:
+        raise OverlayError("found a text with a zero byte, which ends it")
+    return content
+
+
+def _array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
+    """One dimension, in one piece; an array that is so already is not copied. Nothing is rounded or cut."""
+    given = value if isinstance(value, np.ndarray) else _from(name, dtype, value)
+    if given.ndim != 1 or not np.can_cast(given.dtype, dtype, "safe"):
+        raise OverlayError(f"found {given.ndim} dimensions of {given.dtype}, wanted one of {dtype}, as %a{name} has")
+    return np.ascontiguousarray(given, dtype)
+
+
+def _from(name: str, dtype: np.dtype, value: object) -> np.ndarray:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return np.frombuffer(value, "u1")
+    if not isinstance(value, Sequence):
+        raise OverlayError(f"found a {type(value).__name__}, wanted a sequence or an array, as %a{name} has")
+    plain = np.array(value)
+    try:
+        array = np.array(value, dtype)
+    except (OverflowError, ValueError, TypeError) as error:
+        raise OverlayError(f"%{name}: {error}") from None
+    if dtype.kind != "f" and plain.size and not np.array_equal(plain, array):
+        raise OverlayError(f"%{name}: found a number that {dtype} does not hold")
+    return array

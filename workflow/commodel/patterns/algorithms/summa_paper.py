@@ -1,0 +1,113 @@
+"""Algorithm 1 of the τ–Lop paper: an iteration sends its block column without blocking and its block row blocking.
+
+A holder of the column packs its part, posts a send to every rank whose rows it overlaps, and then takes its part in the
+row: in each column of ranks the holder sends to the others, in the order of their ranks, one after the other. All wait
+for the column's messages in the end. Overlapped, the row's sends do not block either. Of several iterations a rank
+begins the next when it is done with the last.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.kernels import Grid
+from commodel.patterns.operations.summa import alike, blocks
+from commodel.patterns.rectangles import Rectangles
+from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
+
+PACK, COLUMN, ROW = 0, 1, 2  # steps; the last is the first of the row's
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """What one iteration sends, in blocks. Rows of `messages`: step, src_wait, dst_step, dst_wait, src, dst, how many
+    blocks, and the place of the first among those of the column and the row."""
+
+    messages: np.ndarray
+    packers: np.ndarray
+    packed: np.ndarray
+    steps: int
+
+    @classmethod
+    def of(cls, parts: Rectangles, k: int, overlapped: bool) -> "Panels":
+        """The last step waits for all that does not block. Receives of the row are posted when the column's sends
+        are."""
+        src, dst, count, first = _column(parts, k)
+        holder, other, width, left, turn = _row(parts, k)
+        last = COLUMN + 1 if overlapped else ROW + int(turn.max(initial=-1)) + 1
+        row = (COLUMN, last, COLUMN, last) if overlapped else (ROW + turn, ROW + turn, ROW, ROW + turn)
+        messages = np.concatenate(
+            [_messages(COLUMN, last, PACK, last, src, dst, count, first), _messages(*row, holder, other, width, left)],
+            axis=1,
+        )
+        packers = np.unique(src)
+        return cls(messages, packers, parts.height[packers], last + 1)
+
+
+def _messages(*columns: np.ndarray | int) -> np.ndarray:
+    return np.stack(np.broadcast_arrays(*columns)).astype(np.int64)
+
+
+def _column(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
+    """Senders, receivers, blocks and the first of them: from every holder of column k to all whose rows it overlaps,
+    in the order of their ranks."""
+    holds = (parts.x <= k) & (k < parts.right)
+    holders = np.flatnonzero(holds)
+    holders = holders[np.argsort(parts.y[holders])]
+    others = np.flatnonzero(~holds & (parts.area > 0))
+    top, bottom = parts.y[others], parts.bottom[others]
+    low = np.searchsorted(parts.y[holders], top, "right") - 1
+    counts = np.searchsorted(parts.y[holders], bottom, "left") - low
+    dst = np.repeat(others, counts)
+    src = holders[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(len(dst))]
+    first = np.maximum(parts.y[src], parts.y[dst])
+    count = np.minimum(parts.bottom[src], parts.bottom[dst]) - first
+    order = np.lexsort((dst, src))
+    return src[order], dst[order], count[order], first[order]
+
+
+def _row(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
+    """Senders, receivers, blocks, the place of the first of them, and the turn of each message of a sender."""
+    sent = []
+    for column in parts.columns:
+        holder = column[np.searchsorted(parts.y[column], k, "right") - 1]
+        others = np.sort(column[column != holder])
+        sent.append((np.full(len(others), holder), others, np.arange(len(others))))
+    src, dst, turn = (np.concatenate(column) for column in zip(*sent, strict=True))
+    return src, dst, parts.width[src], parts.side + parts.x[src], turn
+
+
+def build(
+    ranks: int, bytes: int, argument: str, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
+) -> Schedule:
+    parts = blocks(ranks, n, grid, partition, iteration)
+    messages, copies, step, place = [], [], 0, 0
+    rows = 0
+    for first, count in alike(ranks, n, grid, partition, iteration, overlapped):
+        panels = Panels.of(parts, first["iteration"], overlapped)
+        rows += count * panels.messages.shape[1]
+        check_rows(rows)
+        turn = np.arange(count)[:, None]
+        steps = (step + panels.steps * turn) + np.zeros(panels.messages.shape[1], dtype=np.int64)
+        several = np.tile(panels.messages, count)
+        several[:4] += steps.ravel()
+        several[7] += np.repeat(2 * parts.side * (place + turn.ravel()), panels.messages.shape[1])
+        messages.append(several)
+        packing = (step + panels.steps * turn + PACK).repeat(len(panels.packers), axis=1).ravel()
+        copies.append(Work.copy(packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes))
+        step, place = step + count * panels.steps, place + count
+    step, src_wait, dst_step, dst_wait, src, dst, count, first = np.concatenate(messages, axis=1)
+    return Schedule.of(
+        ranks,
+        step,
+        src,
+        dst,
+        count * bytes,
+        work=Work.joined(copies),
+        ends=Ends(src_wait, dst_step, dst_wait),
+        holds=lambda: Runs(np.arange(len(src)), first * bytes, count * bytes),
+    )
+
+
+ALGORITHM = Algorithm("summa", "paper", "the block column without blocking, the block row blocking", build)

@@ -1,0 +1,103 @@
+"""Which rank sits where, so that ranks that send each other much are near: recursive bisection of the messages between
+ranks over groups of nodes that nest. Each cut starts from the order of the ranks and from that of the graph's second
+eigenvector, is bettered by swaps of two ranks, and the lighter one counts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import laplacian
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from commodel.patterns.schedule import Schedule
+
+MESSAGE = 1024  # bytes that a message counts for beside its own
+DENSE = 64  # ranks: of fewer all eigenvectors are computed
+MOST_SWAPS = 200  # of a cut
+CANDIDATES = 64  # ranks of a side whose swap is tried
+
+
+def graph(schedule: Schedule) -> csr_array:
+    """What every two ranks send each other, both ways."""
+    apart = schedule.src != schedule.dst
+    weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE)[apart].astype(float)
+    ranks = (schedule.src[apart], schedule.dst[apart])
+    one_way = coo_array((weight, ranks), shape=(schedule.ranks, schedule.ranks)).tocsr()
+    return (one_way + one_way.T).tocsr()
+
+
+def near(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
+    """The node of every rank. `slots` are the nodes that have room, each as often as ranks fit there; `levels` have the
+    group of every node, innermost first."""
+    keys = [slots, *(np.asarray(column)[slots] for column in levels)]
+    order = np.lexsort(keys)
+    slots = slots[order]
+    tree = np.array([key[order] for key in reversed(keys)])  # the outermost level first
+    node = np.empty(weights.shape[0], dtype=int)
+    _divide(weights, np.arange(weights.shape[0]), slots, tree, node)
+    return node
+
+
+def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.ndarray, node: np.ndarray) -> None:
+    """Cuts the slots where the outermost groups that they have meet, as evenly as can be, and the ranks as well."""
+    while len(tree) and tree[0, 0] == tree[0, -1]:
+        tree = tree[1:]
+    if not len(tree):
+        node[ranks] = slots
+        return
+    edges = np.flatnonzero(np.diff(tree[0])) + 1
+    half = int(edges[np.abs(edges - len(slots) / 2).argmin()])
+    first = _first_part(weights[ranks][:, ranks].tocsr(), half)
+    _divide(weights, ranks[first], slots[:half], tree[:, :half], node)
+    _divide(weights, ranks[~first], slots[half:], tree[:, half:], node)
+
+
+def _first_part(weights: csr_array, size: int) -> np.ndarray:
+    """Which `size` ranks to part from the others, so that little is sent between the two."""
+    parts = []
+    for order in (np.arange(weights.shape[0]), _spectral(weights)):
+        part = np.zeros(weights.shape[0], dtype=bool)
+        part[order[:size]] = True
+        parts.append(_swapped(weights, part))
+    return min(parts, key=lambda part: cut(weights, part))
+
+
+def cut(weights: csr_array, part: np.ndarray) -> float:
+    """What is sent between the part and the rest."""
+    return float((weights @ part.astype(float))[~part].sum())
+
+
+def _spectral(weights: csr_array) -> np.ndarray:
+    """The ranks in the order of the second eigenvector of the Laplacian."""
+    count = weights.shape[0]
+    matrix = laplacian(weights)
+    if count <= DENSE:
+        vector = np.linalg.eigh(matrix.toarray())[1][:, 1]
+    else:
+        try:
+            start = np.cos(np.arange(count, dtype=float))  # the same every time
+            vector = eigsh(matrix, k=2, sigma=-1e-3 * (weights.sum() / count + 1), v0=start)[1][:, 1]
+        except (ArpackError, RuntimeError):  # of a graph in many parts, say
+            return np.arange(count)
+    return np.argsort(np.round(vector, 9), kind="stable")
+
+
+def _swapped(weights: csr_array, part: np.ndarray) -> np.ndarray:
+    """Swaps two ranks as long as that makes the cut lighter (Kernighan and Lin's gain, greedily)."""
+    part = part.copy()
+    for _ in range(MOST_SWAPS):
+        inside = weights @ part.astype(float)
+        outside = weights @ (~part).astype(float)
+        gain = np.where(part, outside - inside, inside - outside)
+        ones, others = (_best(gain, side) for side in (part, ~part))
+        both = gain[ones][:, None] + gain[others] - 2 * weights[ones][:, others].toarray()
+        row, column = np.unravel_index(both.argmax(), both.shape)
+        if both[row, column] <= 1e-9 * max(float(gain.max()), 1.0):
+            break
+        part[ones[row]], part[others[column]] = False, True
+    return part
+
+
+def _best(gain: np.ndarray, side: np.ndarray) -> np.ndarray:
+    own = np.flatnonzero(side)
+    return own[np.argsort(-gain[own], kind="stable")[:CANDIDATES]]

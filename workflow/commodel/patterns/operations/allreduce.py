@@ -1,0 +1,8 @@
+"""Vectors of all ranks, combined at all."""
+
+from commodel.patterns.holdings import vector
+from commodel.patterns.operations import Operation
+
+OPERATION = Operation(
+    "allreduce", "the vector that every rank contributes, and everyone's result", vector, vector, True, "MPI_Allreduce"
+)

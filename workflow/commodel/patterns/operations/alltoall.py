@@ -1,0 +1,6 @@
+"""A block from each rank for each other one."""
+
+from commodel.patterns.holdings import column, row
+from commodel.patterns.operations import Operation
+
+OPERATION = Operation("alltoall", "the block that each rank sends to each other one", row, column, mpi="MPI_Alltoall")

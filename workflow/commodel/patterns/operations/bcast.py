@@ -1,0 +1,13 @@
+"""One rank's message for all."""
+
+from commodel.patterns.holdings import at_root, vector
+from commodel.patterns.operations import MPI, OVERLAY, Operation
+
+OPERATION = Operation(
+    "bcast",
+    "the message that the root sends to all",
+    at_root(vector),
+    vector,
+    mpi="MPI_Bcast",
+    substrates=(MPI, OVERLAY),
+)

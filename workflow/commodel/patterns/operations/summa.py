@@ -1,0 +1,110 @@
+"""SUMMA's communication: in iteration k every rank gets what its rectangle overlaps of block column k of A and of block
+row k of B. Without `iteration` it is all of them, each begun by all ranks at once.
+
+Addresses, iteration by iteration: the blocks of the column, then those of the row.
+"""
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.arguments import whole_number
+from commodel.patterns.holdings import Extents
+from commodel.patterns.kernels import Grid, partition_parameters, tiling
+from commodel.patterns.named import switch
+from commodel.patterns.operations import Operation, Parameter
+from commodel.patterns.rectangles import Rectangles
+
+USUAL = 128  # blocks a side: the smaller of the paper's two cases
+ALL, EVERY = -1, "all"
+
+
+def read_iteration(text: str) -> int:
+    return ALL if text == EVERY else whole_number(text, "the number of an iteration, from 0", 0)
+
+
+def blocks(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
+    """The rectangles in blocks; refused where they do not stand in columns, or end before the iteration."""
+    parts = tiling(ranks, USUAL, n, grid, partition)
+    try:
+        _ = parts.columns
+    except UserError as error:
+        raise UserError(f"{error.message}; summa needs them", file=partition) from None
+    if iteration >= parts.side:
+        raise UserError(f"found iteration {iteration}, wanted one below {parts.side}, the blocks a side")
+    return parts
+
+
+def iterations(parts: Rectangles, iteration: int) -> range:
+    return range(parts.side) if iteration == ALL else range(iteration, iteration + 1)
+
+
+def alike(
+    ranks: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
+) -> list[tuple[dict[str, int], int]]:
+    """Iterations whose communication is the same: from one edge of a rectangle to the next one column and one row of
+    blocks are as the other. The first of each, and how many there are; of one iteration nothing else."""
+    parts = blocks(ranks, n, grid, partition, iteration)
+    if iteration != ALL:
+        return [({"iteration": iteration}, 1)]
+    working = parts.area > 0
+    edges = np.unique(np.concatenate([parts.x[working], parts.y[working], [parts.side]]))
+    return [({"iteration": int(k)}, int(count)) for k, count in zip(edges[:-1], np.diff(edges), strict=True)]
+
+
+def _own(
+    rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
+) -> Extents:
+    """Of each iteration's column and row what lies in the rank's rectangle."""
+    parts, extents = blocks(ranks, n, grid, partition, iteration), []
+    x, y, width, height = (int(column[rank]) for column in (parts.x, parts.y, parts.width, parts.height))
+    for place, k in enumerate(iterations(parts, iteration)):
+        first = 2 * place * parts.side
+        if x <= k < x + width:
+            extents.append(((first + y) * bytes, height * bytes))
+        if y <= k < y + height:
+            extents.append(((first + parts.side + x) * bytes, width * bytes))
+    return extents
+
+
+def _overlapped(
+    rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
+) -> Extents:
+    """Of each iteration's column the rank's rows, of its row the rank's columns."""
+    parts = blocks(ranks, n, grid, partition, iteration)
+    x, y, width, height = (int(column[rank]) * bytes for column in (parts.x, parts.y, parts.width, parts.height))
+    side = parts.side * bytes
+    starts = (2 * place * side for place in range(len(iterations(parts, iteration))))
+    return [extent for start in starts for extent in ((start + y, height), (start + side + x, width))]
+
+
+OPERATION = Operation(
+    "summa",
+    "one block",
+    _own,
+    _overlapped,
+    parameters=(
+        *partition_parameters("blocks", USUAL),
+        Parameter(
+            "iteration",
+            "80",
+            "that iteration alone, from 0; left out, all of them, each begun by all ranks at once",
+            read_iteration,
+            lambda number: EVERY if number == ALL else str(number),
+            ALL,
+        ),
+        switch(
+            "overlapped",
+            "whether panels are sent while ranks multiply, so that nothing blocks and waits come last",
+            False,
+        ),
+        switch(
+            "barrier",
+            "whether all ranks begin each iteration at once where it is measured; what families say is always of that",
+            True,
+            measured=True,
+        ),
+    ),
+    program="summa",
+    tiles=lambda ranks, overlapped, **named: blocks(ranks, **named),
+    parts=alike,
+)

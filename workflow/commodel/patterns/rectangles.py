@@ -1,0 +1,231 @@
+"""Rectangles that tile a square of N×N units, one a rank: x to the right, y downwards, in whole units.
+
+As a file they are the CSV `rank,x,y,width,height`, a line a rank in any order. A rank without work has 0×0.
+"""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from io import StringIO
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.files.kept import reached
+from commodel.files.paths import AnyPath
+from commodel.files.text import MIB, open_file, read_lines
+from commodel.patterns.segments import share
+from commodel.units import MAX_COUNT, shown
+
+COLUMNS = ("rank", "x", "y", "width", "height")
+MAX_SIDE = 1 << 20  # units
+MAX_FILE = 256 * MIB
+
+
+@dataclass(frozen=True, eq=False)
+class Rectangles:
+    """The rectangle of every rank. They tile the square exactly: `of` and `read` refuse what does not."""
+
+    x: np.ndarray
+    y: np.ndarray
+    width: np.ndarray
+    height: np.ndarray
+    side: int  # N
+
+    @property
+    def ranks(self) -> int:
+        return len(self.x)
+
+    @property
+    def table(self) -> tuple[np.ndarray, ...]:
+        return self.x, self.y, self.width, self.height
+
+    @property
+    def area(self) -> np.ndarray:
+        return self.width * self.height
+
+    @property
+    def right(self) -> np.ndarray:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> np.ndarray:
+        return self.y + self.height
+
+    @cached_property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """The ranks of every column from left to right, those of one from top to bottom; ranks without work are in
+        none. Refused where rectangles of one x have several widths: then there are no columns."""
+        working = np.flatnonzero(self.area)
+        order = working[np.lexsort((self.y[working], self.x[working]))]
+        columns = np.split(order, 1 + np.flatnonzero(np.diff(self.x[order])))
+        for column in columns:
+            if (odd := column[self.width[column] != self.width[column[0]]]).size:
+                first, other = column[0], odd[0]
+                widths = f"rank {first} is {self.width[first]} wide, rank {other} {self.width[other]}"
+                raise UserError(f"found no columns: of those that begin at x={self.x[first]} {widths}")
+        return tuple(columns)
+
+    @classmethod
+    def of(cls, x: Iterable, y: Iterable, width: Iterable, height: Iterable, side: int | None = None) -> "Rectangles":
+        """Refuses what does not tile the square; without `side` that is as large as the rectangles reach."""
+        x, y, width, height = (np.asarray(column, dtype=np.int64) for column in (x, y, width, height))
+        reach = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
+        tiling = cls(x, y, width, height, reach if side is None else side)
+        if mistake := misfit(tiling):
+            raise UserError(mistake[0])
+        return tiling
+
+
+def even(side: int, grid: tuple[int, int]) -> Rectangles:
+    """A grid of ranks, the last dimension the fastest, with rectangles as even as can be, the larger ones first."""
+    rows, columns = grid
+    rank = np.arange(rows * columns)
+    heights, widths = share(side, rows), share(side, columns)
+    bottoms, rights = np.cumsum(heights), np.cumsum(widths)
+    row, column = rank // columns, rank % columns
+    width, height = widths[column], heights[row]
+    working = (width > 0) & (height > 0)
+    places = rights[column] - width, bottoms[row] - height, width, height
+    return Rectangles(*(np.where(working, values, 0) for values in places), side)
+
+
+def misfit(tiling: Rectangles) -> tuple[str, int] | None:
+    """Why rectangles do not tile their square, and a rank that it is about; None where they do.
+
+    How many rectangles lie over a place is the sum of the signs of all corners above and to the left of it. So they
+    tile the square where the corners of both are the same, and at the first place, column by column, where those differ
+    too many or too few lie over it.
+    """
+    x, y, right, bottom, side = tiling.x, tiling.y, tiling.right, tiling.bottom, tiling.side
+    outside = (right > side) | (bottom > side) | (np.minimum(x, y) < 0)
+    flat = (tiling.width > 0) != (tiling.height > 0)
+    for wrong, what in ((outside, f"reaches out of {side}×{side}"), (flat, "is flat; without work it is 0×0")):
+        if wrong.any():
+            rank = int(wrong.argmax())
+            return f"rank {rank} {what}: {_text(tiling, rank)}", rank
+    own = [(x, y, 1), (right, y, -1), (x, bottom, -1), (right, bottom, 1)]
+    square = [(0, 0, -1), (side, 0, 1), (0, side, 1), (side, side, -1)]
+    code = np.concatenate([np.ravel(left * (side + 1) + top) for left, top, _ in own + square])
+    signs = np.concatenate([np.full(np.size(left), sign) for left, _, sign in own + square])
+    places, of = np.unique(code, return_inverse=True)
+    surplus = np.bincount(of, signs)
+    if not surplus.any():
+        return None
+    first = int(np.flatnonzero(surplus)[0])
+    left, top = divmod(int(places[first]), side + 1)
+    if surplus[first] > 0:
+        over = np.flatnonzero((x <= left) & (left < right) & (y <= top) & (top < bottom))
+        both = f"rank {over[0]} and rank {over[1]} overlap"
+        return f"{both} at x={left}, y={top}: {_text(tiling, over[0])} and {_text(tiling, over[1])}", int(over[1])
+    near = int(np.argmin(np.hypot(x - left, y - top)))
+    return f"found a gap at x={left}, y={top}: no rectangle is there; wanted {side}×{side} tiled", near
+
+
+@dataclass(frozen=True, eq=False)
+class Touching:
+    """What every rank shares with each rank that its rectangle touches along a side: messages by sender, each sender's
+    by receiver. Corners touch nobody."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    side: np.ndarray  # of the sender: 0 left, 1 right, 2 top, 3 bottom
+    first: np.ndarray  # from the sender's corner to where the shared part begins
+    length: np.ndarray
+
+
+def touching(tiling: Rectangles) -> Touching:
+    sides = []
+    for near, far, ends, low, high in (
+        (0, 1, (tiling.right, tiling.x), tiling.y, tiling.bottom),
+        (2, 3, (tiling.bottom, tiling.y), tiling.x, tiling.right),
+    ):
+        one, other, first, length = _along(tiling, *ends, low, high)
+        sides.append((one, other, np.full(len(one), far), first - low[one], length))
+        sides.append((other, one, np.full(len(one), near), first - low[other], length))
+    columns = [np.concatenate(column) for column in zip(*sides, strict=True)]
+    order = np.lexsort((columns[1], columns[0]))
+    return Touching(*(column[order] for column in columns))
+
+
+def _along(
+    tiling: Rectangles, end: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Pairs of which one ends on a line where the other begins: both, and where they lie side by side and how far.
+
+    Every line is cut wherever one of them begins. What ends on a line between two cuts is one rectangle, and so is what
+    begins there."""
+    working = np.flatnonzero(tiling.area)
+    ending = working[end[working] < tiling.side]
+    starting = working[start[working] > 0]
+    codes = [line[rows] * (tiling.side + 1) + low[rows] for line, rows in ((end, ending), (start, starting))]
+    cuts = np.unique(np.concatenate(codes))
+    pair = []
+    for rows, code in zip((ending, starting), codes, strict=True):
+        order = np.argsort(code)
+        pair.append(rows[order][np.searchsorted(code[order], cuts, "right") - 1] if len(rows) else rows)
+    one, other = pair
+    first = cuts % (tiling.side + 1)
+    return one, other, first, np.minimum(high[one], high[other]) - first
+
+
+def _text(tiling: Rectangles, rank: int) -> str:
+    width, height, x, y = (column[rank] for column in (tiling.width, tiling.height, tiling.x, tiling.y))
+    return f"{width}×{height} at x={x}, y={y}"
+
+
+def write(tiling: Rectangles) -> str:
+    """The CSV of them."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(zip(range(tiling.ranks), *(column.tolist() for column in tiling.table), strict=True))
+    return text.getvalue()
+
+
+def read(name: str | AnyPath) -> Rectangles:
+    """From a file, or from the copy of it that the results keep. Read once for all, as long as it stays as it is."""
+    path = reached(name) if isinstance(name, str) else name
+    with open_file(path):
+        about = path.stat()
+    return _parsed(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: AnyPath, changed: int, size: int) -> Rectangles:
+    rows: dict[int, tuple[int, ...]] = {}
+    lines: dict[int, int] = {}
+    header = False
+    for number, line in read_lines(path, MAX_FILE, "a table of rectangles"):
+        cells = [cell.strip() for cell in line.split(",")]
+        if cells == [""]:
+            continue
+        if not header:
+            if tuple(cells) != COLUMNS:
+                raise UserError(f"found {shown(line)}, wanted {','.join(COLUMNS)}", file=path, line=number)
+            header = True
+            continue
+        rank, *rectangle = _numbers(path, number, line, cells)
+        if rank in rows:
+            raise UserError(f"found rank {rank} again, first on line {lines[rank]}", file=path, line=number)
+        rows[rank], lines[rank] = tuple(rectangle), number
+    if not rows:
+        raise UserError(f"found no rectangles, wanted {','.join(COLUMNS)} and a line a rank", file=path)
+    if (lost := next((rank for rank in range(len(rows)) if rank not in rows), None)) is not None:
+        raise UserError(f"found rank {max(rows)}, but none {lost}", file=path, line=lines[max(rows)])
+    columns = np.array([rows[rank] for rank in range(len(rows))], dtype=np.int64).T
+    side = int(max((columns[0] + columns[2]).max(), (columns[1] + columns[3]).max()))
+    tiling = Rectangles(*columns, side)
+    if side > MAX_SIDE:
+        raise UserError(f"found a square of {side}×{side}, wanted at most {MAX_SIDE} a side", file=path)
+    if mistake := misfit(tiling):
+        raise UserError(mistake[0], file=path, line=lines[mistake[1]])
+    return tiling
+
+
+def _numbers(path: AnyPath, number: int, line: str, cells: list[str]) -> list[int]:
+    known = len(cells) == len(COLUMNS) and all(cell.isascii() and cell.isdigit() and len(cell) <= 8 for cell in cells)
+    if not known or int(cells[0]) >= MAX_COUNT:
+        raise UserError(f"found {shown(line)}, wanted five whole numbers: {','.join(COLUMNS)}", file=path, line=number)
+    return [int(cell) for cell in cells]

@@ -1,0 +1,66 @@
+"""The processors of this machine, as Linux tells of them. Which share a cache, and which a socket: levels of groups of
+processors, innermost first, in the order of their numbers. And how many are at work."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
+
+PROCESSORS = Path("/sys/devices/system/cpu")
+STAT = Path("/proc/stat")
+WATCHED = 0.2  # seconds
+IDLE = (3, 4)  # of the columns of a line of /proc/stat: idle, and waiting for a disk
+
+
+def levels(folder: Path = PROCESSORS) -> Hierarchy:
+    """`cache`: those with one cache of the last level, a core complex; `socket`: those of one package. None where the
+    machine does not say."""
+    numbers = sorted(
+        int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch("cpu[0-9]{1,6}", path.name)
+    )
+    online = [folder / f"cpu{number}" for number in numbers if (folder / f"cpu{number}" / "topology").is_dir()]
+    said = {
+        "cache": [_last_cache(processor) for processor in online],
+        "socket": [_read(processor / "topology" / "physical_package_id") for processor in online],
+    }
+    known = {name: texts for name, texts in said.items() if texts and all(texts)}
+    try:
+        return Hierarchy.of({name: [texts.index(text) for text in texts] for name, texts in known.items()})
+    except UserError:  # a cache that spans sockets, as some virtual machines have it
+        return Hierarchy()
+
+
+def _last_cache(processor: Path) -> str:
+    """The processors that share this one's cache of the highest level."""
+    caches = {_read(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
+    levels = [level for level in caches if level.isdigit()]
+    return _read(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def at_work(stat: Path = STAT) -> float | None:
+    """How many processors others keep busy, while this process sleeps; None where the machine does not say. The load
+    average would still count what the workflow itself did a minute ago."""
+    before = _ticks(stat)
+    time.sleep(WATCHED)
+    passed = [now - then for now, then in zip(_ticks(stat), before, strict=False)]
+    if sum(passed) <= 0:
+        return None
+    return round((os.cpu_count() or 1) * (1 - sum(passed[column] for column in IDLE) / sum(passed)), 2)
+
+
+def _ticks(stat: Path) -> list[int]:
+    try:
+        columns = stat.read_text(encoding="ascii").partition("\n")[0].split()[1:9]  # what guests take is in the others
+        return [int(column) for column in columns] if len(columns) == 8 else []
+    except (OSError, ValueError):
+        return []

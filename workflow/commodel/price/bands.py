@@ -1,0 +1,249 @@
+"""How far off prices are where nobody has looked: bands for ln(measured/price) from groups that were left out.
+
+A group is what was measured of one job, so a new job is as one more of them. Of K groups, each counting alike, the band
+reaches from one quantile to the other of what they and one that is infinitely off would be (conformal, over groups). Of
+fewer than ENOUGH groups no quantile reaches 95 %: the band then holds them all, and is wider at both ends by how far a
+group that is left out lies outside of the others. By as much as sizes, ranks or operations do when all of one is left
+out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as those beyond any
+cut are off, for each doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.parameters import Errors
+from commodel.patterns.operations import base
+
+SHARE = 0.95
+ENOUGH = 39  # groups, of which 2.5 % and one more are left out at each end
+FEWEST = 9  # groups of one operation
+JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
+FOLDS = 20  # parts of the groups of an operation: each is judged by the others
+PARAMETERS, LEAST = "parameters only", "at least: "
+ALL, STREAMS = "all", "streams"
+KINDS = {
+    "one to all": ("bcast", "scatter"),
+    "all to one": ("reduce", "gather"),
+    "all to all": ("allreduce", "allgather", "alltoall", "reduce-scatter", "barrier"),
+}
+KIND = {name: kind for kind, names in KINDS.items() for name in names}
+STREAM = "stream of "
+AXES = ("ranks", "bytes")
+DOUBLE = float(np.log(2))
+TRIFLE = 1e-9  # of a logarithm: rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """ln(measured/price) of one family at points that its fit has not seen: what each is of, the job that it belongs to
+    and the allocation that it was measured in. `left`: the same from fits that have seen nothing of that size, of that
+    number of ranks or of that operation, where there are such."""
+
+    logs: Array
+    operation: np.ndarray
+    group: np.ndarray
+    allocation: np.ndarray
+    axes: Mapping[str, Array]  # AXES
+    left: Mapping[str, Array] = field(default_factory=dict)
+
+    def only(self, flags: np.ndarray) -> Residuals:
+        named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
+        tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
+        return replace(self, **named, **tables)
+
+    def of_axis(self, name: str) -> Array:
+        return self.left.get(name, self.logs)
+
+
+def operation_class(operation: str, waves: float = 1) -> str:
+    return f"{STREAM if waves != 1 else ''}{base(operation)}"
+
+
+def _kind(operation: str) -> str:
+    return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
+
+
+def errors(residuals: Residuals) -> dict[str, Errors]:
+    """The bands of all classes that have groups enough."""
+    bands = {}
+    for name, part in _classes(residuals, np.unique(residuals.operation).tolist()):
+        if name not in bands and (band := _errors(part)) is not None:
+            bands[name] = band
+    return bands
+
+
+def _classes(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
+    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all."""
+    kinds = np.array([_kind(name) for name in residuals.operation.tolist()])
+    levels = [(name, residuals.operation == name) for name in operations]
+    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(_kind, operations))]
+    for name, flags in levels:
+        if len(np.unique(residuals.group[flags])) >= FEWEST:
+            yield name, residuals.only(flags)
+    yield ALL, residuals
+
+
+def _errors(part: Residuals) -> Errors | None:
+    """Of one class; None where there is nothing to leave out."""
+    groups = _numbered(part.group)
+    count = int(groups.max(initial=-1)) + 1
+    if count < 2:
+        return None
+    low, high = _ends(part.logs, groups)
+    if count < ENOUGH:
+        more = _outside(part.logs, part.logs, groups, groups)
+        low, high = low - more, high + more
+    wider, growth = {}, {}
+    for name in AXES:
+        wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
+    operations = _numbered(part.operation)
+    several = operations.max() > 0
+    wider["operation"] = (
+        _outside(part.logs, part.of_axis("operation"), operations, groups) if several else (high - low) / 2
+    )
+    return Errors(
+        float(low),
+        float(high),
+        count,
+        len(np.unique(part.allocation)),
+        tuple(np.unique(part.operation).tolist()),
+        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in AXES},
+        {name: float(value) for name, value in wider.items()},
+        {name: float(value) for name, value in growth.items()},
+    )
+
+
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
+    """The band of groups that count alike, and one more beyond each end; all of them where they are few."""
+    counts = np.bincount(groups)
+    known = int(np.count_nonzero(counts))
+    if known < ENOUGH:
+        return float(logs.min()), float(logs.max())
+    weight = 1 / ((known + 1) * counts[groups])
+    return -_upper(-logs, weight, (1 + SHARE) / 2), _upper(logs, weight, (1 + SHARE) / 2)
+
+
+def _upper(values: Array, weight: Array, share: float) -> float:
+    """The smallest value that, with all below it, has this share of the weight; the largest where all have less."""
+    order = np.argsort(values, kind="stable")
+    place = int(np.searchsorted(np.cumsum(weight[order]), share - TRIFLE))
+    return float(values[order[min(place, len(values) - 1)]])
+
+
+def _outside(logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray) -> float:
+    """How far what bears one label lies outside the band of all others, in 95 of 100 labels and one more."""
+    counts = np.bincount(labels)
+    away = np.zeros(len(logs))
+    for label in range(len(counts)):
+        own = labels == label
+        low, high = _ends(logs[~own], groups[~own])
+        away[own] = _away(left[own], low, high)
+    return max(_upper(away, 1 / ((len(counts) + 1) * counts[labels]), SHARE), 0.0)
+
+
+def _away(logs: Array, low: float, high: float) -> Array:
+    return np.maximum(np.maximum(low - logs, logs - high), 0.0)
+
+
+def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
+    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Where only one
+    was measured nothing is known of others: they add half the band, and as much again for each doubling. A time and its
+    price both lie between one that does not grow and one that doubles: no doubling can add more than DOUBLE."""
+    values, left = np.maximum(part.axes[name], 1.0), part.of_axis(name)
+    known = np.unique(values)
+    if len(known) < 2:
+        return half, min(half, DOUBLE)
+    growth = 0.0
+    for cut in known[:-1]:  # towards more: what is asked for is more often larger than smaller
+        beyond = values > cut
+        if np.count_nonzero(beyond) > np.count_nonzero(~beyond):
+            continue  # too little is left to tell what is usual
+        low, high = _ends(part.logs[~beyond], groups[~beyond])
+        growth = max(growth, float(np.max(_away(left[beyond], low, high) / np.log2(values[beyond] / cut))))
+    return _outside(part.logs, left, _numbered(values), groups), min(growth, DOUBLE)
+
+
+def between(bands: Mapping[str, Errors], operation: str, ranks: float, sizes: Array) -> tuple[Array, Array, list[str]]:
+    """ln(measured/price) at each size: from, to, and in words what that rests on."""
+    if not (named := next((name for name in (operation, _kind(operation), ALL) if name in bands), "")):
+        nothing = np.zeros(len(sizes))
+        return nothing, nothing, [PARAMETERS] * len(sizes)
+    band = bands[named]
+    more = np.full(len(sizes), 0.0 if operation in band.operations else band.wider["operation"])
+    doublings = np.zeros(len(sizes))
+    for name, asked in (("ranks", np.full(len(sizes), float(ranks))), ("bytes", np.asarray(sizes, float))):
+        known = np.maximum(band.seen[name], 1.0)
+        asked = np.maximum(asked, 1.0)
+        beyond = np.maximum(np.log2(asked / known.max()), 0) + np.maximum(np.log2(known.min() / asked), 0)
+        unseen = np.where(np.isin(asked, known), 0.0, band.wider[name])
+        more = np.maximum(more, np.maximum(unseen, band.growth[name] * beyond))
+        doublings += beyond
+    return band.low - more, band.high + more, [_words(named, band, float(count)) for count in doublings]
+
+
+def _words(named: str, band: Errors, doublings: float) -> str:
+    jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
+    text = f"{jobs}, {band.groups} groups of {named}"
+    return f"{text}, {doublings:.1f} doublings beyond" if doublings > 0.05 else text
+
+
+def told(words: str) -> str:
+    """What an interval is, as the end of a sentence, from the words that say what it rests on."""
+    if words == PARAMETERS:
+        return "what the parameters leave open; how far off the model is, nobody has measured here"
+    return f"95 % by how far off prices were at other jobs ({words})"
+
+
+def banded(
+    bands: Mapping[str, Errors], operation: str, ranks: float, sizes: Array, times: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Sequence[str]]:
+    """The interval of prices, given as seconds with the ends of what the parameters alone leave open, and in words what
+    it rests on. Beyond what was measured it is never narrower than that of the parameters; within, what they leave
+    open is among the errors."""
+    return put_on(times, between(bands, operation, ranks, sizes))
+
+
+def put_on(
+    times: tuple[Array, Array, Array], logs: tuple[Array, Array, Sequence[str]]
+) -> tuple[Array, Array, Sequence[str]]:
+    """`banded` with what `between` said."""
+    (seconds, least, most), (low, high, words) = times, logs
+    known = np.array([text != PARAMETERS for text in words], dtype=bool)
+    outside = np.array(["beyond" in text for text in words], dtype=bool)
+    low, high = seconds * np.exp(low), seconds * np.exp(high)
+    low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
+    words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]
+    return np.where(known, low, least), np.where(known, high, most), words
+
+
+def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
+    """For each point the band of the other jobs, never of its own: from, to, and what it rests on. Of many jobs of an
+    operation FOLDS parts are left out in turn, and not one at a time."""
+    low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
+    words = [PARAMETERS] * len(low)
+    for operation in np.unique(residuals.operation):
+        own = np.flatnonzero(residuals.operation == operation)
+        fold = _numbered(residuals.group[own]) % FOLDS
+        for number in range(fold.max() + 1):
+            left = own[fold == number]
+            rest = np.ones(len(low), dtype=bool)
+            rest[left] = False
+            first = next(_classes(residuals.only(rest), [str(operation)]), None)
+            band = _errors(first[1]) if first and len(first[1].logs) else None
+            for place in left:
+                size = residuals.axes["bytes"][place : place + 1]
+                bands = {first[0]: band} if band else {}
+                (low[place],), (high[place],), (words[place],) = between(
+                    bands, str(operation), float(residuals.axes["ranks"][place]), size
+                )
+    return low, high, words

@@ -1,0 +1,35 @@
+"""Prices of what is a sum, such as SUMMA's iterations: each part is begun by all ranks at once, so that their costs add
+up (equation 11 of the τ–Lop paper). Parts that are alike are priced once, times how many there are."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.models import Array
+from commodel.patterns.build import Sum
+from commodel.patterns.schedule import Schedule
+from commodel.price.status import PriceStatus
+
+Answer = tuple[Array, list[str], Array]  # costs (sizes, rows), doubts and how much wider the interval is, by size
+
+
+def summed(pattern: Sum, ask: Callable[[Schedule, float], Answer], waves: float) -> Answer:
+    """Row by row, so that an interval is that of the sum. What one part is doubted for, the sum is, too."""
+    if waves != 1:
+        name = pattern.shape.point.operation
+        raise UserError(f"found several waves of '{name}', whose iterations all ranks begin at once; wanted one")
+    total, wider = None, np.ones(pattern.sizes)
+    status = pattern.sizes * [PriceStatus.OK.value]
+    for count, part in pattern.counted():
+        costs, doubts, factor = ask(part, waves)
+        total = count * costs if total is None else _added(total, count * costs)
+        status = [old if old != PriceStatus.OK.value else new for old, new in zip(status, doubts, strict=True)]
+        wider = np.maximum(wider, factor)
+    return total, status, wider
+
+
+def _added(total: Array, costs: Array) -> Array:
+    """Of as many draws as both have: a long schedule gets fewer."""
+    rows = min(total.shape[1], costs.shape[1])
+    return total[:, :rows] + costs[:, :rows]

@@ -1,0 +1,252 @@
+"""Table 2 and figures 12 to 16: how far models are off for whole kernels on heterogeneous layouts."""
+
+from collections.abc import Sequence
+from itertools import product
+from math import isnan, nan
+
+from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Row
+from commodel.price.papers.taulop.runs import (
+    HOMOGENEOUS,
+    MODELS,
+    NETWORKS,
+    READINGS,
+    SIDES,
+    SUMS,
+    TITLES,
+    Run,
+    mean,
+    measured_on,
+    of,
+    runs,
+)
+
+TABLE_2 = {  # τ–Lop and HLogGP
+    ("InfiniBand", "SUMMA", 128): (1.16, 12.44),
+    ("InfiniBand", "SUMMA", 256): (1.12, 14.46),
+    ("InfiniBand", "Wave2D", 256): (1.21, 6.53),
+    ("InfiniBand", "Wave2D", 512): (1.20, 7.06),
+    ("TCP", "SUMMA", 128): (1.34, 6.64),
+    ("TCP", "SUMMA", 256): (1.19, 6.69),
+    ("TCP", "Wave2D", 256): (3.88, 13.08),
+    ("TCP", "Wave2D", 512): (3.11, 14.19),
+}
+
+
+DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colours
+
+
+def figures(evidence: Evidence) -> tuple[Figure, ...]:
+    own = [run for platform in NETWORKS if platform in evidence.simulated for run in runs(evidence, platform)]
+    usual = [run for run in own if run.barrier and run.layout != HOMOGENEOUS]
+    return (
+        table_2(usual),
+        times("Figure 12", "summa", usual),
+        times("Figure 13", "wave2d", usual),
+        errors(usual),
+        without_barrier([run for run in own if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]),
+        homogeneous([run for run in own if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
+    )
+
+
+def listed(rows: Sequence[Row], about: int, here: int) -> tuple[Row, ...]:
+    """Where nothing was measured, a row that says so."""
+    return tuple(rows) or (Row(("none",) * about, nan, (nan,) * here),)
+
+
+def table_2(own: list[Run]) -> Figure:
+    rows, readings = [], []
+    for platform, kernel in product(NETWORKS, SIDES):
+        for side in SIDES[kernel]:
+            about = NETWORKS[platform], TITLES[kernel], side
+            several = of(own, platform, kernel, side)
+            printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[about], strict=True))
+            errors = {model: mean(run.error(model) for run in several) for model in (*MODELS, *READINGS)}
+            rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
+            readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *READINGS))))
+    layouts = len({run.layout for run in own})
+    return Figure(
+        "Table 2",
+        "mean proportional errors of whole kernels on heterogeneous layouts",
+        "SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by `commodel partition`. The "
+        "communication of every iteration after a barrier, added up, was simulated and priced; means are over "
+        f"{layouts or 16} layouts. Sums: by the paper's rule for HLogGP and its relatives, messages of a process added "
+        "up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: what "
+        "shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
+        "channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by node: those into "
+        "one node, as in the authors' library. A price of 0 is none: mlognP's of a single node, where copying takes no "
+        "simulated time.",
+        f"the paper's are of a real cluster with noise and TCP's delays, where this is a simulated switch; {_off(own)}",
+        (
+            Numbers(
+                "Mean proportional errors",
+                ("network", "kernel", "N", "model"),
+                ("here",),
+                "printed in table 2",
+                tuple(rows),
+                "",
+            ),
+            Numbers(
+                "τ–Lop read in other ways",
+                ("network", "kernel", "N"),
+                ("as fitted", *READINGS),
+                "printed in table 2",
+                tuple(readings),
+                "",
+            ),
+        ),
+        measured=measured_on(own),
+    )
+
+
+def _off(own: list[Run]) -> str:
+    """Where τ–Lop is off by most, and which way."""
+    known = [run for run in own if not isnan(run.error("τ–Lop"))]
+    if not known:
+        return "nothing was measured here."
+    worst = max(known, key=lambda run: run.error("τ–Lop"))
+    ratio = worst.prices["τ–Lop"] / worst.measured
+    where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"
+    why = (
+        "for it has all sends and receives of a rank follow one another"
+        if ratio > 1
+        else "for what blocks one rank after another is left out where ports are not full"
+    )
+    return f"τ–Lop is off by most in {where}: {ratio:.2f} times what it took, {why}."
+
+
+def times(name: str, kernel: str, own: list[Run]) -> Figure:
+    rows, panels = [], []
+    for platform, side in product(NETWORKS, SIDES[kernel]):
+        several = of(own, platform, kernel, side)
+        about = NETWORKS[platform], side
+        rows += [Row((*about, run.layout), nan, (run.measured, *_prices(run))) for run in several]
+        place = [int(run.layout[1:]) for run in several]
+        lines = [
+            Line(model, place, [run.prices.get(model, nan) for run in several], "both", colour)
+            for model, colour in DRAWN
+        ]
+        lines.append(Line("simulated", place, [run.measured for run in several], "dots", 2))
+        panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
+    return Figure(
+        name,
+        f"{TITLES[kernel]} on the layouts of table 1, measured and priced",
+        "Time of the communication of "
+        + ("all N iterations" if kernel == "summa" else "an iteration")
+        + " over the layouts, from few processes to many.",
+        "the paper's points stand in a drawing alone, and its machine is not this one.",
+        (
+            Numbers(
+                "Times",
+                ("network", "N", "layout"),
+                ("simulated", *MODELS),
+                NO_NUMBER,
+                listed(rows, 3, 1 + len(MODELS)),
+            ),
+        ),
+        tuple(panels),
+        measured_on(own),
+    )
+
+
+def _prices(run: Run) -> tuple[float, ...]:
+    return tuple(run.prices.get(model, nan) for model in MODELS)
+
+
+def errors(own: list[Run]) -> Figure:
+    rows, panels = [], []
+    for kernel in SIDES:
+        for platform, side in product(NETWORKS, SIDES[kernel]):
+            several = of(own, platform, kernel, side)
+            about = TITLES[kernel], NETWORKS[platform], side
+            rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in several]
+            place = [int(run.layout[1:]) for run in several]
+            lines = [
+                Line(model, place, [run.error(model) for run in several], "both", colour) for model, colour in DRAWN
+            ]
+            title = f"{TITLES[kernel]}, N = {side} on {NETWORKS[platform]}"
+            panels.append(Panel(title, "layout M", "proportional error", tuple(lines), "y"))
+    return Figure(
+        "Figure 14",
+        "proportional errors layout by layout",
+        "What figures 12 and 13 draw as times: how far every model is off, 1 where it is not.",
+        "the paper's points stand in a drawing alone, and their means in table 2.",
+        (
+            Numbers(
+                "Proportional errors",
+                ("kernel", "network", "N", "layout"),
+                MODELS,
+                NO_NUMBER,
+                listed(rows, 4, len(MODELS)),
+                "",
+            ),
+        ),
+        tuple(panels),
+        measured_on(own),
+    )
+
+
+def without_barrier(own: list[Run]) -> Figure:
+    with_it = {run.layout: run for run in own if run.barrier}
+    freely = [run for run in own if not run.barrier]
+    columns = ("no barrier", "barrier", *(model for model, _ in DRAWN))
+    rows = []
+    for run in freely:
+        usual = with_it.get(run.layout)
+        known = (
+            (usual.measured, *(usual.prices.get(model, nan) for model in columns[2:]))
+            if usual
+            else (nan,) * (len(columns) - 1)
+        )
+        rows.append(Row((run.layout,), nan, (run.measured, *known)))
+    place = [int(run.layout[1:]) for run in freely]
+    lines = tuple(
+        Line(column, place, [row.here[number] for row in rows], "dots" if number == 0 else "both", number)
+        for number, column in enumerate(columns)
+    )
+    return Figure(
+        "Figure 15",
+        "SUMMA where iterations follow one another without a barrier",
+        "N = 128 on TCP: the time of all iterations with and without a barrier before each, and prices, which take all "
+        "processes to begin an iteration together.",
+        "the paper's time without a barrier is longer, since processes then wait for what others still compute, where "
+        "nothing is computed here and iterations overlap.",
+        (
+            Numbers(
+                "Times",
+                ("layout",),
+                columns,
+                NO_NUMBER,
+                listed(rows, 1, len(columns)),
+            ),
+        ),
+        (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
+        measured_on(own),
+    )
+
+
+def homogeneous(own: list[Run]) -> Figure:
+    rows = []
+    for platform, network in NETWORKS.items():
+        several = [run for run in own if run.platform == platform]
+        for model in MODELS:
+            grid = mean(run.error(model) for run in several if run.layout == HOMOGENEOUS)
+            layouts = mean(run.error(model) for run in several if run.layout != HOMOGENEOUS)
+            rows.append(Row((network, model), nan, (grid, layouts)))
+    return Figure(
+        "Figure 16",
+        "errors on a homogeneous grid and on heterogeneous layouts",
+        "SUMMA with N = 128: mean proportional errors of 64 processes on eight like nodes, each with a column "
+        "of the grid of 8 × 8, and of the layouts of table 1.",
+        "the paper's bars stand in a drawing alone.",
+        (
+            Numbers(
+                "Mean proportional errors",
+                ("network", "model"),
+                ("homogeneous", "heterogeneous"),
+                NO_NUMBER,
+                tuple(rows),
+                "",
+            ),
+        ),
+        measured=measured_on(own),
+    )

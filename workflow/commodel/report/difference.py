@@ -1,0 +1,89 @@
+"""Workbooks of what changed: between two times, and over several."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from commodel.compare.difference import CHANGED, SAME, Change, changes, provenance, sentences
+from commodel.compare.snapshot import PARAMETER, POINT, Snapshot
+from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Report, Section, Series, Table, plain
+from commodel.report.xlsx.workbook import write_xlsx
+
+MEANT = (
+    "Ratio: new over old. Its interval is that of two independent measurements; where it holds 1, the change is "
+    "explained by noise, and the verdict is `same`."
+)
+
+
+def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
+    several = Answer(f"{old.name} and {new.name}: what changed", (*sentences(old, new, changed), MEANT))
+    sections = [Section("Summary", "", (several, table([change for change in changed if change.verdict in CHANGED])))]
+    for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
+        if some := [change for change in changed if change.kind == kind]:
+            sections.append(Section(name, MEANT, (table(some, name),)))
+    titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
+    rows = tuple(tuple(plain(text) for text in row) for row in provenance(old, new))
+    sections.append(Section("Provenance", "What differs.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
+    write_xlsx(Report(f"{old.name} {new.name}", "what changed", _banner(old, new), tuple(sections)), path)
+
+
+def table(changed: Sequence[Change], name: str = "Changes") -> Table:
+    columns = [Column(key, key) for key in ("platform", "name", "unit")]
+    columns += [Column(key, key, "number") for key in ("old", "new")]
+    columns += [Column(key, head, "ratio") for key, head in (("ratio", "new / old"), ("low", "low"), ("high", "high"))]
+    columns.append(Column("verdict", "verdict"))
+    rows = []
+    for change in changed:
+        factor, unit = (MICRO, "µs") if change.unit == "s" else (1, change.unit)
+        values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
+        ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
+        rows.append((plain(change.platform), plain(change.name), plain(unit), *values, *ratios, change.verdict))
+    return Table(name, "What changed beyond its interval" if name == "Changes" else name, tuple(columns), tuple(rows))
+
+
+def write_history(several: Sequence[Snapshot], path: Path) -> None:
+    """Each beside the first: average ratios of the points of an operation, and single parameters, drawn in a row."""
+    first, *later = several
+    beside = [changes(first, snapshot) for snapshot in later]
+    lines: dict[tuple[str, str, str], list[float]] = {}
+    for number, changed in enumerate(beside, 1):
+        ratios: dict[tuple[str, str, str], list[float]] = {}
+        for change in changed:
+            if change.ratio > 0 and change.verdict in (SAME, *CHANGED):
+                name = change.name.partition(" ")[0] if change.kind == POINT else change.name
+                ratios.setdefault((change.kind, change.platform, name), []).append(math.log(change.ratio))
+        for key, logs in ratios.items():
+            column = lines.setdefault(key, [1.0] + [math.nan] * len(later))
+            column[number] = math.exp(sum(logs) / len(logs))
+    names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(several, 1)]
+    columns = [Column(key, key) for key in ("kind", "platform", "what")]
+    columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
+    rows = tuple((kind, plain(where), plain(name), *values) for (kind, where, name), values in lines.items())
+    note = "Over the first; of points the geometric mean of all that an operation has in common with it."
+    blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
+    for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
+        series = [
+            Series(plain(f"{where} {name}"), xs, ys, "both", place)
+            for place, ((_, where, name), values) in enumerate(
+                (key, values) for key, values in lines.items() if key[0] == kind
+            )
+            for xs, ys in [_drawn(values)]
+        ]
+        if series:
+            axes = Axis("which of them", log=False), Axis("over the first", log=False)
+            blocks.append(Chart(f"History {kind}", title, *axes, tuple(series[:MOST_LINES])))
+    about = Answer("What lies in a row", tuple(names))
+    write_xlsx(Report("history", "over time", _banner(*several), (Section("Summary", "", (about, *blocks)),)), path)
+
+
+MOST_LINES = 8
+
+
+def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    shown = [(float(number), value) for number, value in enumerate(values, 1) if not math.isnan(value)]
+    return tuple(number for number, _ in shown), tuple(value for _, value in shown)
+
+
+def _banner(*several: Snapshot) -> str:
+    names = ", ".join(sorted({plain(name) for snapshot in several for name in snapshot.simulated}))
+    return f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if names else ""

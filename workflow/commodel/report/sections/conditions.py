@@ -1,0 +1,50 @@
+"""Under which conditions points were measured that no probe and no model knows of: memory that a computation may have
+used since, and a machine that others were using."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from commodel.report.shape import finite
+from commodel.report.words import count
+
+KERNELS = ("summa", "wave2d")
+WORTH_TELLING = 1.1  # times as long as the price
+BUSY = 0.25  # of the processors, by others before a batch began
+
+
+def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
+    """Of measured points; simulated machines have neither caches nor others on them."""
+    real = comparison[comparison["measured"].notna() & ~comparison["simulated"].astype(bool)]
+    return [*_cold(real), *_busy(real, provenance)]
+
+
+def _cold(real: pd.DataFrame) -> list[str]:
+    lines = []
+    kernels = real["operation"].str.split(":").str[0].isin(KERNELS)
+    for platform, rows in real[kernels].groupby("platform"):
+        ratio = (rows["measured"] / rows["predicted"]).median()
+        if ratio > WORTH_TELLING:
+            points = count(rows["point"].nunique(), "point")
+            lines.append(
+                f"{platform}: kernels took {ratio:.2g} times their prices ({points}, median of all families). They "
+                "compute between their messages, which may then leave memory that is no longer in the caches; no probe "
+                "does that."
+            )
+    return lines
+
+
+def _busy(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
+    """Where the driver runs on the machine that is measured."""
+    lines = []
+    for platform, rows in real.groupby("platform"):
+        about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
+        recorded = [(entry.get("at_work"), entry.get("cores")) for entry in about]
+        known = [(at_work, int(cores)) for at_work, cores in recorded if finite(at_work) and finite(cores)]
+        at_work, cores = max(known, default=(0.0, 1))
+        if at_work > BUSY * cores:
+            lines.append(
+                f"{platform}: the machine was busy before measuring began: others kept {at_work:.1f} of its "
+                f"{count(cores, 'processor')} at work."
+            )
+    return lines

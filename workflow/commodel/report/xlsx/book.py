@@ -1,0 +1,170 @@
+"""The sheets of a workbook: their looks, tables and cells. Equal texts make equal bytes, and no text is computed."""
+
+from typing import IO
+
+import xlsxwriter
+
+from commodel.report.rawlinks import raw_link
+from commodel.report.shape import (
+    COLOURS,
+    WORDS,
+    Column,
+    Report,
+    Table,
+    comparable,
+    finite,
+    number_format,
+    origin,
+    show,
+)
+from commodel.report.xlsx.layout import (
+    WIDEST,
+    ampersand,
+    colour_scale,
+    created,
+    header_lines,
+    legal,
+    legal_table,
+    unique,
+    wrapped_lines,
+)
+
+MAX_LINKS = 65_530  # Excel's limit for a sheet
+BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
+INK, RULE = "#1F3A4D", "#D5DBE0"
+LINK = "#0B5A8A"
+TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
+
+
+class Book:
+    """An open file, and the formats, names and links already used in it."""
+
+    def __init__(self, report: Report, stream: IO[bytes]):
+        options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+        self.report = report
+        self.book = xlsxwriter.Workbook(stream, options | {"nan_inf_to_errors": False})
+        self.book.set_properties({"title": report.title[:250], "created": created(report), "author": "commodel"})
+        self.formats: dict[tuple, object] = {}
+        self.looks: dict[tuple, object] = {}
+        self.names: set[str] = set()
+        self.links: dict[str, int] = {}  # how many a sheet has
+
+    def form(self, **properties) -> object:
+        key = tuple(sorted(properties.items()))
+        if key not in self.formats:
+            self.formats[key] = self.book.add_format(
+                {"font_name": "Calibri", "font_size": 10, "valign": "vcenter"} | properties
+            )
+        return self.formats[key]
+
+    def sheet(self, name: str, note: str):
+        """A sheet with title, banner (where anything is simulated) and note. Returns it and the next free row."""
+        sheet = self.book.add_worksheet(legal(name, self.names))
+        sheet.hide_gridlines(2)
+        sheet.set_landscape()
+        sheet.set_paper(9)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(0.4, 0.4, 0.6, 0.6)
+        sheet.set_footer(f"&L{ampersand(self.report.experiment)[:100]}&C&A&R&P of &N")
+        title = self.report.title if name == "Summary" else f"{name}: {self.report.title}"
+        sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
+        sheet.set_row(0, 22)
+        row = 1
+        if self.report.banner:
+            sheet.set_header("&C&B SIMULATED measurements")
+            sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
+            sheet.set_tab_color("#E8935F")
+            row += 1
+        if note := note or (origin(self.report) if name == "Summary" else ""):
+            sheet.write_string(row, 0, note, self.form(italic=True, font_color="#555555"))
+            row += 1
+        return sheet, row + 1
+
+    def heading(self, sheet, row: int, title: str, note: str) -> int:
+        sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
+        if note:
+            sheet.write_string(row + 1, 0, note, self.form(italic=True, font_color="#555555"))
+        return row + 1 + bool(note)
+
+    def table(
+        self, sheet, row: int, table: Table, rows: tuple, start: int, widths: list[int], filters: bool = True
+    ) -> int:
+        """Header and rows as an Excel table. Returns the next free row."""
+        head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
+        header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
+        if not rows:
+            for place, column in enumerate(table.columns):
+                sheet.write_string(row, place, column.header, header)
+            sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
+            return row + 2
+        titles = unique([column.header for column in table.columns])
+        last, dense = row + len(rows), len(table.columns) > BROAD  # a line a row: long texts are cut off
+        sheet.set_row(row, 15 * header_lines(table, widths) + 3)
+        formats = [number if column.kind not in WORDS else header for column in table.columns]
+        if sheet.constant_memory:  # such a sheet can have a filter, but no table
+            for place, (title, look) in enumerate(zip(titles, formats, strict=True)):
+                sheet.write_string(row, place, title, look)
+            sheet.autofilter(row, 0, last, len(titles) - 1)
+        else:
+            columns = [{"header": title, "header_format": look} for title, look in zip(titles, formats, strict=True)]
+            name = legal_table(table.name, self.names)
+            about = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
+            sheet.add_table(row, 0, last, len(titles) - 1, about)
+        for at, values in enumerate(rows):
+            if not dense and (lines := wrapped_lines(values, widths)) > 1:
+                sheet.set_row(row + 1 + at, 13.5 * lines)
+            for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
+                marked = (start + at, place) in table.marks
+                runs_on = dense or place + 1 == len(table.columns)
+                ground = table.grounds.get((start + at, place), "")
+                self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on, ground)
+        for place, column in enumerate(table.columns):
+            if column.scale is not None:
+                sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
+        return last + 1
+
+    def cell(
+        self, sheet, row: int, place: int, column: Column, value: object, marked: bool, runs_on: bool, ground: str = ""
+    ) -> None:
+        kind = column.kind
+        if finite(value):
+            sheet.write_number(row, place, value, self.look(number_format(kind, value), marked, ground=ground))
+            return
+        text, wordy = show(kind, value), kind in WORDS
+        if kind == "file" and (target := self.link(sheet, text)):
+            look = self.look("", marked, wordy, LINK, ground=ground)
+            sheet.write_url(row, place, f"external:{target}", look, string=text)
+            return
+        endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
+        tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
+        ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
+        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
+        if text:
+            sheet.write_string(row, place, text, look)
+        else:
+            sheet.write_blank(row, place, None, look)
+
+    def link(self, sheet, text: str) -> str:
+        """Where the file is, if the sheet has room for one more link."""
+        target, links = raw_link(self.report.results, text), self.links.get(sheet.name, 0)
+        if not target or links >= MAX_LINKS:
+            return ""
+        self.links[sheet.name] = links + 1
+        return target
+
+    def look(
+        self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
+    ):
+        """The format of a cell. Asked for every cell of large tables, so what was built once is found fast."""
+        key = (numbers, marked, wordy, tone, wrap, ground)
+        if key not in self.looks:
+            look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
+            look |= {"num_format": numbers} if numbers else {}
+            look |= {"bg_color": ground} if ground else {}
+            look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
+            look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
+            look |= {"font_color": tone} if tone else {}
+            look |= {"underline": 1} if tone == LINK else {}
+            look |= {"text_wrap": True} if wrap else {}
+            self.looks[key] = self.form(**look)
+        return self.looks[key]

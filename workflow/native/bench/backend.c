@@ -1,0 +1,169 @@
+/* backend.c: what a back-end does when it is asked to. It sleeps until then, since there may be many on a processor. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+  OverlayNetwork *network;
+  OverlayPacket *answer;
+  int clock;
+  double ahead;
+  double began; /* of the last ASK, by the front-end's clock */
+  bool late;
+  unsigned char *data; /* of its own, made when it is first asked for */
+  uint32_t bytes;
+} BackEnd;
+
+static const clockid_t clocks[] = {[MONOTONIC] = CLOCK_MONOTONIC, [REAL] = CLOCK_REALTIME};
+
+double read_clock(int which)
+{
+  struct timespec now;
+  clock_gettime(clocks[which], &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double common_time(const BackEnd *b) { return read_clock(b->clock) - b->ahead; }
+
+static void sleep_until(const BackEnd *b, double common)
+{
+  double own = common + b->ahead;
+  struct timespec when = {.tv_sec = (time_t)own};
+  when.tv_nsec = (long)((own - (double)when.tv_sec) * 1e9);
+  while (clock_nanosleep(clocks[b->clock], TIMER_ABSTIME, &when, NULL) == EINTR)
+    ;
+}
+
+static void prepare(BackEnd *b, OverlayPacket *packet)
+{
+  uint32_t bytes, clock, count;
+  const double *ahead;
+  TRY(overlay_unpack(packet, "%ud %ud %alf", &bytes, &clock, &ahead, &count));
+  int own = overlay_backend(b->network);
+  if (clock > REAL || own < 0 || (uint32_t)own >= count) DIE("found clock %u of %u back-ends", clock, count);
+  b->clock = (int)clock;
+  b->ahead = ahead[own];
+  overlay_release(b->answer);
+  if (!(b->answer = answer_of(own, bytes))) DIE("%s", overlay_error());
+}
+
+/* A wave of which the payload is not what was sent is not answered: the front-end gives the case up. */
+static void check(const unsigned char *payload, uint32_t bytes)
+{
+  if (!is_down(payload, bytes)) DIE("found other bytes than were sent in a wave down");
+}
+
+static void ask(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+{
+  uint32_t answers, checked, bytes;
+  double when, period;
+  const unsigned char *payload;
+  TRY(overlay_unpack(packet, "%ud %lf %lf %ud %auc", &answers, &when, &period, &checked, &payload, &bytes));
+  if (checked) check(payload, bytes);
+  if (!b->answer) DIE("found a question before it was said what to answer");
+  b->late = when > 0 && common_time(b) > when;
+  for (uint32_t i = 0; i < answers; i++) {
+    if (when > 0) sleep_until(b, when + i * period);
+    if (i == 0) b->began = common_time(b);
+    TRY(overlay_send_packet(stream, b->answer));
+    if (period > 0) TRY(overlay_flush(b->network)); /* before it sleeps */
+  }
+}
+
+static void cast(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+{
+  uint32_t last, checked, bytes;
+  const unsigned char *payload;
+  TRY(overlay_unpack(packet, "%ud %ud %auc", &last, &checked, &payload, &bytes));
+  double now = common_time(b);
+  if (checked) check(payload, bytes);
+  if (last) TRY(overlay_send(stream, CAST, "%lf", now));
+}
+
+static void tell_data(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+{
+  uint32_t bytes, kinds;
+  TRY(overlay_unpack(packet, "%ud %ud", &bytes, &kinds));
+  if (!kinds) DIE("found 0 kinds of data");
+  if (!b->data || b->bytes != bytes) {
+    free(b->data);
+    b->data = allocate(b->bytes = bytes, 1);
+    fill_data(b->data, bytes, overlay_backend(b->network) % (int)kinds);
+  }
+  if (overlay_tag(packet) == CLASS)
+    TRY(overlay_send(stream, CLASS, "%uld", overlay_checksum(b->data, bytes)));
+  else
+    TRY(overlay_send(stream, DATA, "%auc", b->data, bytes));
+}
+
+static double own_usage(void)
+{
+  struct rusage own;
+  if (getrusage(RUSAGE_SELF, &own) != 0) DIE("no times of this process");
+  return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) + 1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec);
+}
+
+static void name(OverlayStream *stream)
+{
+  char host[HOST_ROOM] = "";
+  const char *node = getenv("SLURMD_NODENAME"); /* several may share one kernel */
+  if (!node || !*node) gethostname(host, sizeof host - 1);
+  TRY(overlay_send(stream, NAME, "%s", node && *node ? node : host));
+}
+
+static void echo(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+{
+  const char *address;
+  int32_t port;
+  uint64_t word;
+  uint32_t bytes;
+  TRY(overlay_unpack(packet, "%s %d %uld %ud", &address, &port, &word, &bytes));
+  int socket = connect_to(address, port, word);
+  char *message = allocate((size_t)bytes + 1, 1);
+  TRY(overlay_flush(b->network));
+  while (exchange(socket, message, bytes, false))
+    ;
+  close(socket);
+  free(message);
+  TRY(overlay_send(stream, CONNECT, "%lf", 0.0)); /* it listens to the network again */
+}
+
+static void obey(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+{
+  switch (overlay_tag(packet)) {
+  case PREPARE: prepare(b, packet); break;
+  case ASK: ask(b, packet, stream); break;
+  case CAST: cast(b, packet, stream); break;
+  case BEGAN: TRY(overlay_send(stream, BEGAN, "%lf %lf %lf", -b->began, b->began, (double)b->late)); break;
+  case USAGE: TRY(overlay_send(stream, USAGE, "%lf", own_usage())); break;
+  case NAME: name(stream); break;
+  case CLASS:
+  case DATA: tell_data(b, packet, stream); break;
+  case CONNECT: echo(b, packet, stream); break;
+  default: DIE("found tag %d, which is no question", overlay_tag(packet));
+  }
+}
+
+int back_end(void)
+{
+  BackEnd b = {.network = overlay_attach(NULL, -1)};
+  OverlayPacket *packet;
+  OverlayStream *stream;
+  if (!b.network) user_error("%s", overlay_error());
+  prctl(PR_SET_TIMERSLACK, 1UL); /* nanosecond; 50 microseconds without it */
+  while (overlay_recv_any(b.network, -1, &packet, &stream) == OVERLAY_OK) {
+    obey(&b, packet, stream);
+    overlay_release(packet);
+  }
+  overlay_release(b.answer);
+  free(b.data);
+  overlay_close(b.network);
+  return 0;
+}

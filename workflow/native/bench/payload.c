@@ -1,0 +1,92 @@
+/* payload.c: what packets hold: small whole numbers as doubles, so that sums of any order are exact, then the bytes that
+ * are left of the size. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PERIOD_ = 64 };
+
+void fill_down(unsigned char *bytes, size_t count)
+{
+  for (size_t i = 0; i < count; i++) bytes[i] = (unsigned char)((i * 31 + 7) % 251);
+}
+
+bool is_down(const unsigned char *bytes, size_t count)
+{
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] != (unsigned char)((i * 31 + 7) % 251)) return false;
+  return true;
+}
+
+void fill_data(unsigned char *bytes, size_t count, int kind)
+{
+  for (size_t i = 0; i < count; i++) bytes[i] = (unsigned char)((i * 31 + (size_t)kind) % 251);
+}
+
+bool is_data(const unsigned char *bytes, size_t count, int kind)
+{
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] != (unsigned char)((i * 31 + (size_t)kind) % 251)) return false;
+  return true;
+}
+
+static double value(int leaf, size_t i) { return (double)(((size_t)leaf * 31 + i * 17) % PERIOD_) - 20; }
+
+OverlayPacket *answer_of(int leaf, size_t bytes)
+{
+  size_t numbers = bytes / sizeof(double), rest = bytes % sizeof(double);
+  double *values = allocate(numbers, sizeof *values);
+  unsigned char zeros[sizeof(double)] = {0};
+  for (size_t i = 0; i < numbers; i++) values[i] = value(leaf, i);
+  OverlayPacket *packet = overlay_pack(0, "%alf %auc", values, (uint32_t)numbers, zeros, (uint32_t)rest);
+  free(values);
+  return packet;
+}
+
+/* Slowly, from the definition; it repeats every 64 numbers. */
+static double expected(const char *filter, int leaves, size_t i)
+{
+  double sum = 0, least = value(0, i), most = least;
+  for (int leaf = 0; leaf < leaves; leaf++) {
+    double own = value(leaf, i);
+    sum += own;
+    least = fmin(least, own);
+    most = fmax(most, own);
+  }
+  if (strcmp(filter, "sum") == 0) return sum;
+  if (strcmp(filter, "min") == 0) return least;
+  if (strcmp(filter, "max") == 0) return most;
+  return sum / leaves;
+}
+
+/* Answers of leaves, one after the other. */
+static bool are_answers(const double *values, size_t numbers, int first, int count)
+{
+  for (int leaf = 0; leaf < count; leaf++)
+    for (size_t i = 0; i < numbers; i++)
+      if (values[(size_t)leaf * numbers + i] != value(first + leaf, i)) return false;
+  return true;
+}
+
+bool is_reduced(const char *filter, OverlayPacket *packet, int leaves, size_t bytes)
+{
+  size_t numbers = bytes / sizeof(double), rest = bytes % sizeof(double);
+  const double *values;
+  const unsigned char *zeros; /* of an average doubles, of which 0 is the same bytes */
+  uint32_t count, left;
+  const char *format = strcmp(filter, "average") == 0 ? "%alf %alf" : "%alf %auc";
+  if (overlay_unpack(packet, format, &values, &count, &zeros, &left) != OVERLAY_OK) return false;
+  bool one = strcmp(filter, "none") == 0, all = strcmp(filter, "concat") == 0, work = strncmp(filter, "work:", 5) == 0;
+  size_t copies = all ? (size_t)leaves : 1;
+  if (count != numbers * copies || left != rest * copies) return false;
+  for (size_t i = 0; i < left; i++)
+    if (zeros[i]) return false;
+  if (one || all || work) return are_answers(values, numbers, one ? overlay_source(packet) : 0, all ? leaves : 1);
+  double wanted[PERIOD_];
+  for (size_t i = 0; i < PERIOD_; i++) wanted[i] = expected(filter, leaves, i);
+  for (size_t i = 0; i < numbers; i++)
+    if (fabs(values[i] - wanted[i % PERIOD_]) > 1e-9) return false; /* an average of averages is rounded */
+  return true;
+}

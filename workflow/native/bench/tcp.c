@@ -1,0 +1,107 @@
+/* tcp.c: the layer below an overlay network: two processes and one connection, with blocking calls. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const int patience = 10000; /* milliseconds for the other end */
+
+int listen_on(const char *host, char address[static 64], int *port)
+{
+  struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list = NULL;
+  int code = getaddrinfo(host, NULL, &hints, &list);
+  char own_name[NI_MAXHOST] = "";
+  if (code != 0 && gethostname(own_name, sizeof own_name - 1) == 0) /* a batch system may have a name of its own for it */
+    code = getaddrinfo(own_name, NULL, &hints, &list);
+  if (code != 0) DIE("cannot listen on '%s': %s", host, gai_strerror(code));
+  struct sockaddr_storage own;
+  socklen_t size = sizeof own;
+  char service[NI_MAXSERV];
+  int listener = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0 || bind(listener, list->ai_addr, list->ai_addrlen) != 0 || listen(listener, 1) != 0 ||
+      getsockname(listener, (struct sockaddr *)&own, &size) != 0 ||
+      getnameinfo((struct sockaddr *)&own, size, address, 64, service, sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    DIE("cannot listen on '%s': %s", host, strerror(errno));
+  freeaddrinfo(list);
+  long long number = 0;
+  parse_integer(service, &number);
+  *port = (int)number;
+  return listener;
+}
+
+static void at_once(int socket)
+{
+  int yes = 1;
+  if (setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0) DIE("no TCP_NODELAY: %s", strerror(errno));
+}
+
+static bool receive(int socket, char *bytes, size_t count)
+{
+  for (size_t done = 0; done < count;) {
+    ssize_t got = recv(socket, bytes + done, count - done, 0);
+    if (got == 0 || (got < 0 && errno != EINTR)) return false;
+    if (got > 0) done += (size_t)got;
+  }
+  return true;
+}
+
+static bool send_all(int socket, const char *bytes, size_t count)
+{
+  for (size_t done = 0; done < count;) {
+    ssize_t sent = send(socket, bytes + done, count - done, MSG_NOSIGNAL);
+    if (sent < 0 && errno != EINTR) return false;
+    if (sent > 0) done += (size_t)sent;
+  }
+  return true;
+}
+
+int accept_word(int listener, uint64_t word)
+{
+  for (int strangers = 0; strangers < 100; strangers++) {
+    struct pollfd waiting = {.fd = listener, .events = POLLIN};
+    if (poll(&waiting, 1, patience) <= 0) DIE("no back-end has connected within %d s", patience / 1000);
+    int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    struct timeval limit = {.tv_sec = 1}, none = {0};
+    uint64_t said = 0;
+    if (socket < 0) DIE("cannot accept a connection: %s", strerror(errno));
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (receive(socket, (char *)&said, sizeof said) && said == word) {
+      setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
+      at_once(socket);
+      return socket;
+    }
+    close(socket); /* a stranger */
+  }
+  DIE("none of 100 connections is from the back-end");
+}
+
+int connect_to(const char *address, int port, uint64_t word)
+{
+  char service[16];
+  snprintf(service, sizeof service, "%d", port);
+  struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+  struct addrinfo *list = NULL;
+  if (getaddrinfo(address, service, &hints, &list) != 0) DIE("found '%s', wanted an address", address);
+  int made = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (made < 0 || connect(made, list->ai_addr, list->ai_addrlen) != 0)
+    DIE("cannot connect to %s port %d: %s", address, port, strerror(errno));
+  freeaddrinfo(list);
+  at_once(made);
+  if (!send_all(made, (const char *)&word, sizeof word)) DIE("cannot send to %s: %s", address, strerror(errno));
+  return made;
+}
+
+/* Nothing travels in a message of 0 bytes: it is one of 1. */
+bool exchange(int socket, char *bytes, size_t count, bool first)
+{
+  size_t travels = count ? count : 1;
+  if (first) return send_all(socket, bytes, travels) && receive(socket, bytes, travels);
+  return receive(socket, bytes, travels) && send_all(socket, bytes, travels);
+}

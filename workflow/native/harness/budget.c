@@ -1,0 +1,76 @@
+/* budget.c: when there are samples enough, and how many to take before the next look. */
+#include "harness.h"
+
+#include <stdlib.h>
+
+static const int attempts_per_sample = 4; /* samples taken for each valid one wanted, before giving up */
+
+const char *stop_name(Stop stop)
+{
+  static const char *const names[] = {"none", "precision", "samples", "time"};
+  return names[stop];
+}
+
+static void *grow(void *items, size_t count, size_t size)
+{
+  void *more = realloc(items, count * size);
+  if (!more) DIE("no memory for %zu samples", count);
+  return more;
+}
+
+void grow_samples(Samples *samples, int count, int with)
+{
+  if (count <= samples->room) return;
+  samples->room = count > 2 * samples->room ? count : 2 * samples->room;
+  size_t room = (size_t)samples->room;
+  samples->seconds = grow(samples->seconds, room, sizeof *samples->seconds);
+  samples->valid = grow(samples->valid, room, sizeof *samples->valid);
+  if (with & WITH_SKEW) samples->skew = grow(samples->skew, room, sizeof *samples->skew);
+  if (with & WITH_COMPUTATION) samples->computation = grow(samples->computation, room, sizeof *samples->computation);
+  if (with & WITH_COUNTS) samples->counted = grow(samples->counted, room, sizeof *samples->counted);
+  if (with & WITH_CPU) samples->cpu = grow(samples->cpu, room, sizeof *samples->cpu);
+  if (!(with & WITH_LATENCIES)) return;
+  samples->first = grow(samples->first, room, sizeof *samples->first);
+  samples->last = grow(samples->last, room, sizeof *samples->last);
+}
+
+void free_samples(Samples *samples)
+{
+  free(samples->seconds);
+  free(samples->skew);
+  free(samples->counted);
+  free(samples->cpu);
+  free(samples->computation);
+  free(samples->first);
+  free(samples->last);
+  free(samples->valid);
+}
+
+/* The precision is looked at before the budgets: a sample set that is both is precise. */
+Stop decide(const Options *options, Samples *samples, double spent)
+{
+  double *ordered = allocate((size_t)samples->count, sizeof *ordered);
+  int valid = 0;
+  for (int i = 0; i < samples->count; i++)
+    if (samples->valid[i]) ordered[valid++] = samples->seconds[i];
+  sort_doubles(ordered, valid);
+  samples->nvalid = valid;
+  samples->median = median_sorted(ordered, valid);
+  bool precise = valid >= options->min_samples && median_is_precise(ordered, valid, options->precision);
+  free(ordered);
+  if (precise) return STOP_PRECISION;
+  if (valid >= options->max_samples || samples->count >= attempts_per_sample * options->max_samples) return STOP_SAMPLES;
+  return spent >= options->max_seconds ? STOP_TIME : STOP_NONE;
+}
+
+/* Half as many again as there are, within what samples and time are left. */
+int next_chunk(const Options *options, const Samples *samples, double estimate, double spent)
+{
+  double least = options->min_samples > STOPPING_LEAST ? (double)options->min_samples : STOPPING_LEAST;
+  double n = samples->count ? samples->count / 2.0 : least;
+  double left = options->max_seconds - spent;
+  if (n > options->max_samples - samples->nvalid) n = (double)(options->max_samples - samples->nvalid);
+  if (estimate > 0 && n * estimate > left) n = left / estimate;
+  if (n > 1e6) n = 1e6;
+  return n < 1 ? 1 : (int)n;
+}

@@ -1,0 +1,132 @@
+/* device.c: what this rank computes with, as its environment says.
+ *
+ *   COMMODEL_ACCELERATOR  path of a shared object as in accelerator.h; without it the rank's processor computes.
+ *                         Where a layout says which ranks drive one, the others do not hear of it (harness/cores.c)
+ *   COMMODEL_BLAS         path or name of a library with Fortran's dgemm, or none for the loop of our own; without it
+ *                         the first of a few known ones that there is
+ *   OMP_NUM_THREADS       threads of a rank; without it one
+ *
+ * Libraries are loaded by name when a program runs, so that building needs none of them.
+ */
+#include "kernels.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_THREADS = 4096 };
+static const char accelerator_variable[] = "COMMODEL_ACCELERATOR", blas_variable[] = "COMMODEL_BLAS";
+static const char *const known[] = {"libmkl_rt.so.2", "libmkl_rt.so", "libopenblas.so.0", "libblis.so.4", "libblas.so.3"};
+static const char *const names_of_dgemm[] = {"dgemm_", "scipy_dgemm_64_", "dgemm_64_"};
+
+/* What ISO C has no cast for. */
+static bool find_function(void *library, const char *name, void *function)
+{
+  void *address = dlsym(library, name);
+  memcpy(function, &address, sizeof address);
+  return address != NULL;
+}
+
+static int threads_wanted(void)
+{
+  const char *text = getenv("OMP_NUM_THREADS");
+  long long threads = 1;
+  if (text && *text && (!parse_integer(text, &threads) || threads < 1 || threads > MOST_THREADS))
+    user_error("OMP_NUM_THREADS: found '%.80s', wanted a whole number from 1 to %d", text, MOST_THREADS);
+#ifndef _OPENMP
+  if (threads > 1)
+    user_error("OMP_NUM_THREADS: found %lld, wanted 1: the compiler of these programs has no OpenMP", threads);
+#endif
+  return (int)threads;
+}
+
+/* A file of the user's, and no name that is looked for in places of the loader's choice. */
+static void open_accelerator(Device *device, const char *path)
+{
+  struct stat about;
+  if (path[0] != '/') user_error("%s: found '%s', wanted the absolute path of a shared object", accelerator_variable, path);
+  if (stat(path, &about) != 0) user_error("%s: %s: %s", accelerator_variable, path, strerror(errno));
+  if (!S_ISREG(about.st_mode)) user_error("%s: %s: found no file, wanted a shared object", accelerator_variable, path);
+  if (about.st_mode & S_IWOTH) user_error("%s: %s: found a file that everybody may change", accelerator_variable, path);
+  device->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!device->library) user_error("%s: %s", accelerator_variable, dlerror());
+  if (!find_function(device->library, "commodel_begin", &device->begin) ||
+      !find_function(device->library, "commodel_update", &device->update) ||
+      !find_function(device->library, "commodel_end", &device->end))
+    user_error("%s: %s: wanted the functions commodel_begin, commodel_update and commodel_end", accelerator_variable, path);
+}
+
+static bool open_blas(Device *device, const char *name)
+{
+  void (*set_threads)(int) = NULL;
+  device->blas = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!device->blas) return false;
+  for (size_t k = 0; k < sizeof names_of_dgemm / sizeof *names_of_dgemm && !device->dgemm; k++)
+    find_function(device->blas, names_of_dgemm[k], &device->dgemm);
+  if (!device->dgemm) {
+    dlclose(device->blas);
+    return false;
+  }
+  device->name = name;
+  if (find_function(device->blas, "openblas_set_num_threads", &set_threads) ||
+      find_function(device->blas, "scipy_openblas_set_num_threads64_", &set_threads))
+    set_threads(device->threads); /* it read the environment for another process, or none */
+  return true;
+}
+
+static void find_blas(Device *device)
+{
+  const char *asked = getenv(blas_variable);
+  if (!asked || !*asked) {
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+      if (open_blas(device, known[k])) return;
+    return;
+  }
+  if (strcmp(asked, "none") != 0 && !open_blas(device, asked))
+    user_error("%s: found '%.200s', wanted none or a library with the function dgemm_", blas_variable, asked);
+}
+
+Device open_device(void)
+{
+  Device device = {.threads = threads_wanted()};
+  const char *accelerator = getenv(accelerator_variable), *drives = getenv("COMMODEL_DRIVES");
+  if (drives && !(accelerator && *accelerator))
+    user_error("%s: found nothing, wanted the shared object that computes for a process with a %.80s",
+               accelerator_variable, drives);
+  if (accelerator && *accelerator)
+    open_accelerator(&device, accelerator);
+  else
+    find_blas(&device);
+  return device;
+}
+
+void close_device(Device *device)
+{
+  if (device->library) dlclose(device->library);
+  if (device->blas) dlclose(device->blas);
+}
+
+/* Of rank 0; others may have more threads, or an accelerator. */
+char *describe_device(void)
+{
+  enum { ROOM = 640 };
+  char *text = allocate(ROOM, 1), *(*config)(void) = NULL;
+  if (COMMODEL_SIMULATED) {
+    snprintf(text, ROOM, "nothing: time is simulated, only the communication is played");
+    return text;
+  }
+  Device device = open_device();
+  if (device.library)
+    snprintf(text, ROOM, "rank 0: %.400s", getenv(accelerator_variable));
+  else if (!device.dgemm)
+    snprintf(text, ROOM, "rank 0: a blocked loop of our own, threads %d", device.threads);
+  else {
+    bool known_version = find_function(device.blas, "openblas_get_config", &config);
+    snprintf(text, ROOM, "rank 0: dgemm of %.200s%s%.200s, threads %d", device.name, known_version ? ", " : "",
+             known_version ? config() : "", device.threads);
+  }
+  close_device(&device);
+  return text;
+}

@@ -1,0 +1,108 @@
+/* kernels.h: what the programs of kernels share. */
+#ifndef COMMODEL_KERNELS_H
+#define COMMODEL_KERNELS_H
+
+#include "accelerator.h"
+#include "harness.h"
+
+/* ---- partition.c: who has which rectangle of blocks, x to the right, y downwards ---- */
+typedef struct {
+  int x, y, width, height; /* 0 x 0: the rank has no work */
+} Rectangle;
+typedef struct {
+  int side, ranks;
+  bool columns; /* rectangles that share a column of blocks have one x and one width */
+  Rectangle *of; /* of every rank */
+} Partition;
+Partition read_partition(const char *path); /* dies by user_error unless they tile side x side exactly */
+Partition deal_partition(const char *path, int rank); /* collective; ranks beyond it have nothing */
+Rectangle rectangle_of(const Partition *partition, int rank);
+void free_partition(Partition *partition);
+int shared_length(int start, int length, int other, int other_length); /* of two intervals */
+
+/* ---- device.c: who computes for this rank, its processor or an accelerator ---- */
+typedef void Dgemm(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const double *,
+                   const double *, const int64_t *, const double *, const int64_t *, const double *, double *,
+                   const int64_t *, size_t, size_t); /* as Fortran has it, with the lengths of its two texts */
+typedef struct {
+  void *library, *blas; /* NULL where there is none; the functions of each below */
+  const char *name;     /* of the BLAS */
+  int threads;
+  void *(*begin)(const char *kernel, size_t rows, size_t columns, size_t block, const double *initial);
+  int (*update)(void *state, const double *const in[4], double *const out[4]);
+  int (*end)(void *state, double *result);
+  Dgemm *dgemm;
+} Device;
+Device open_device(void); /* as the environment says; dies by user_error */
+void close_device(Device *device);
+char *describe_device(void); /* free() it */
+
+/* ---- task.c: a rectangle that is computed on, as accelerator.h has it ---- */
+typedef struct Task Task;
+enum { NORTH, EAST, SOUTH, WEST };
+Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,
+                 const double *initial); /* NULL: zeros */
+void update_task(Task *task, const double *const in[4], double *const out[4]);
+const double *result_of(Task *task); /* after the last update; lies there until end_task */
+void end_task(Task *task);
+/* Of a wave after so many steps: equal to the last bit; an accelerator may round a sum once where we round twice. */
+bool same_cell(const Device *device, double cell, double wanted, int steps);
+
+/* ---- gemm.c, stencil.c: the processor's own kernels ---- */
+void multiply_add(const Device *device, size_t m, size_t n, size_t k, const double *a, const double *b, double *c);
+/* `old` and `current` point to the first cell; the cells around the rectangle are there, too. */
+void wave_step(double *old, const double *current, size_t rows, size_t columns, size_t stride, int threads);
+void copy_edges(const double *first, size_t rows, size_t columns, size_t stride, double *const out[4]);
+
+/* ---- together.c: communication that all ranks begin at once ---- */
+typedef struct {
+  Alignment *alignment;
+  double lead;
+  int late; /* how often a rank began late, in spite of all attempts; all ranks know */
+} Together;
+Together open_together(Alignment *alignment);
+/* Collective: the seconds that `communicate` says. It may be called several times, and its last messages count. */
+double communicate_together(Together *together, double (*communicate)(void *state, int k), void *state, int k);
+
+/* ---- pivots.c: SUMMA's messages; the two of one iteration are in a slot ---- */
+typedef struct Pivots Pivots;
+/* Collective. a and b, the rank's rectangles of blocks of side x side doubles, may be NULL: then messages hold nothing. */
+Pivots *open_pivots(const Partition *partition, int rank, size_t block_bytes, int side, const double *a, const double *b);
+void post_column(Pivots *p, int k, int slot);
+void pass_row(Pivots *p, int k, int slot); /* blocking, down the column */
+void post_row(Pivots *p, int k, int slot);
+void wait_pivots(Pivots *p, int slot);
+const double *pivot_column(const Pivots *p, int slot);
+const double *pivot_row(const Pivots *p, int k, int slot);
+void fill_pivots(Pivots *p, int k, int slot); /* what is sent without a and b, and whether it arrived */
+void check_pivots(const Pivots *p, int k, int slot);
+void close_pivots(Pivots *p);
+
+/* ---- product.c: whether C = A B, all collective ---- */
+typedef struct {
+  Rectangle place;
+  int side;              /* of a block, in doubles */
+  size_t n, first, last; /* of the matrix; the columns of A and rows of B that were multiplied */
+  double *vector, *wanted, *allowed;
+  bool referred;
+} Product;
+Product *open_product(const Partition *partition, int rank, int side, int first, int last, const double *a, const double *b);
+void verify_product(Product *product, const double *c); /* dies when it is wrong */
+void close_product(Product *product);
+
+/* ---- edges.c: what rectangles that touch send each other in a step of the wave ---- */
+typedef struct Edges Edges;
+Edges *open_edges(const Partition *partition, int rank, size_t cell_bytes);
+double *const *own_edges(const Edges *edges);         /* NORTH, EAST, SOUTH, WEST of the rectangle */
+const double *const *beyond_edges(const Edges *edges); /* what lies beyond them: neighbours' cells, zeros at the border */
+void exchange_edges(Edges *edges);
+void fill_edges(Edges *edges, int turn); /* of cells without numbers, and whether they arrived */
+void check_edges(const Edges *edges, int turn);
+void close_edges(Edges *edges);
+
+/* ---- numbers.c: any element of a matrix, without the others, between -1/2 and 1/2 ---- */
+typedef enum { MATRIX_A, MATRIX_B, VECTOR, WAVE } Numbers;
+double number_at(Numbers numbers, uint64_t row, uint64_t column);
+int block_side(long long bytes); /* of a block of doubles; 0 where it is no square */
+
+#endif

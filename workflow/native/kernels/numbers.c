@@ -1,0 +1,19 @@
+/* numbers.c: matrices that need no memory: every rank can tell any element, and so what another rank must have; and the
+ * blocks that they are made of. */
+#include "kernels.h"
+
+#include <math.h>
+
+double number_at(Numbers numbers, uint64_t row, uint64_t column)
+{
+  uint64_t z = ((uint64_t)numbers + 1) * 0x9e3779b97f4a7c15u + row * 0xd1b54a32d192ed03u + column * 0x8cb92ba72f3d8dd7u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return (double)(z >> 11) * 0x1p-53 - 0.5;
+}
+
+int block_side(long long bytes)
+{
+  int side = (int)(sqrt((double)bytes / sizeof(double)) + 0.5);
+  return (long long)side * side * (long long)sizeof(double) == bytes ? side : 0;
+}

@@ -1,0 +1,127 @@
+/* partition.c: reads a partition, rank,x,y,width,height in blocks, and refuses what does not tile a square exactly.
+ *
+ * Sorted by x, only rectangles that share a column of blocks are compared with each other; when none overlap, and their
+ * areas add up to the square's, there is no gap either.
+ */
+#include "kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SIDE = 1 << 20, FIELDS = 5 };
+static const char header[] = "rank,x,y,width,height";
+
+typedef struct {
+  Rectangle place;
+  int rank, line;
+} Row;
+
+static int number_in(const char *path, int line, const char *column, const char *text)
+{
+  long long value;
+  if (!parse_integer(text, &value) || value < 0 || value > MOST_SIDE)
+    user_error("%s:%d: column %s: found '%s', wanted a whole number from 0 to %d", path, line, column, text, MOST_SIDE);
+  return (int)value;
+}
+
+static Row parse_row(const char *path, int line, char *text)
+{
+  static const char *const columns[FIELDS] = {"rank", "x", "y", "width", "height"};
+  char *fields[FIELDS];
+  int count = split_fields(text, fields, FIELDS), numbers[FIELDS];
+  if (count != FIELDS) user_error("%s:%d: found %d fields, wanted %d", path, line, count, FIELDS);
+  for (int k = 0; k < FIELDS; k++) numbers[k] = number_in(path, line, columns[k], fields[k]);
+  Row row = {{numbers[1], numbers[2], numbers[3], numbers[4]}, numbers[0], line};
+  if ((row.place.width == 0) != (row.place.height == 0))
+    user_error("%s:%d: found %d x %d blocks, wanted both above 0, or both 0 of a rank without work", path, line,
+               row.place.width, row.place.height);
+  return row;
+}
+
+static int by_place(const void *a, const void *b)
+{
+  const Row *p = a, *q = b;
+  if (p->place.x != q->place.x) return p->place.x < q->place.x ? -1 : 1;
+  return (p->place.y > q->place.y) - (p->place.y < q->place.y);
+}
+
+int shared_length(int start, int length, int other, int other_length)
+{
+  int first = start > other ? start : other;
+  int end = start + length < other + other_length ? start + length : other + other_length;
+  return end > first ? end - first : 0;
+}
+
+static void check_tiling(const char *path, Partition *partition, Row *rows, int count)
+{
+  long long area = 0, whole = (long long)partition->side * partition->side;
+  qsort(rows, (size_t)count, sizeof *rows, by_place);
+  partition->columns = true;
+  for (int i = 0; i < count; i++) {
+    Rectangle a = rows[i].place;
+    area += (long long)a.width * a.height;
+    for (int j = i + 1; j < count && rows[j].place.x < a.x + a.width; j++) {
+      Rectangle b = rows[j].place;
+      if (!b.width) continue;
+      if (shared_length(a.y, a.height, b.y, b.height))
+        user_error("%s:%d: found a rectangle that overlaps that of line %d", path, rows[j].line, rows[i].line);
+      if (a.x != b.x || a.width != b.width) partition->columns = false;
+    }
+  }
+  if (area != whole)
+    user_error("%s: found rectangles of %lld blocks in all, wanted %lld: %d x %d without a gap", path, area, whole,
+               partition->side, partition->side);
+}
+
+Partition read_partition(const char *path)
+{
+  Partition partition = {0};
+  char *text = read_text(path, "partition"), *cursor = text;
+  int lines = 1, count = 0;
+  for (const char *c = text; *c; c++) lines += *c == '\n';
+  char *line = next_line(&cursor);
+  if (!line || strcmp(line, header) != 0) user_error("%s:1: found '%.80s', wanted %s", path, line ? line : "", header);
+  Row *rows = allocate((size_t)lines, sizeof *rows);
+  for (int number = 2; (line = next_line(&cursor)); number++) {
+    if (!*line) continue;
+    Row row = rows[count++] = parse_row(path, number, line);
+    int right = row.place.x + row.place.width, bottom = row.place.y + row.place.height;
+    if (row.place.width && right > partition.side) partition.side = right;
+    if (row.place.width && bottom > partition.side) partition.side = bottom;
+  }
+  if (partition.side == 0) user_error("%s: found no block, wanted at least one", path);
+  if (partition.side > MOST_SIDE) user_error("%s: found %d blocks in a row, wanted at most %d", path, partition.side, MOST_SIDE);
+  partition.ranks = count;
+  partition.of = allocate((size_t)count, sizeof *partition.of);
+  int *line_of = allocate((size_t)count, sizeof *line_of);
+  for (int i = 0; i < count; i++) {
+    int rank = rows[i].rank;
+    if (rank >= count) user_error("%s:%d: found rank %d, wanted ranks 0 to %d, one a line", path, rows[i].line, rank, count - 1);
+    if (line_of[rank]) user_error("%s:%d: found rank %d, which line %d has", path, rows[i].line, rank, line_of[rank]);
+    line_of[rank] = rows[i].line;
+    partition.of[rank] = rows[i].place;
+  }
+  check_tiling(path, &partition, rows, count);
+  free(line_of);
+  free(rows);
+  free(text);
+  return partition;
+}
+
+Partition deal_partition(const char *path, int rank)
+{
+  Partition partition = {0};
+  if (rank == 0) partition = read_partition(path);
+  int about[3] = {partition.side, partition.ranks, partition.columns};
+  MPI_TRY(MPI_Bcast(about, 3, MPI_INT, 0, MPI_COMM_WORLD));
+  if (rank != 0) partition = (Partition){about[0], about[1], about[2], allocate((size_t)about[1], sizeof(Rectangle))};
+  MPI_TRY(MPI_Bcast(partition.of, partition.ranks * (int)(sizeof(Rectangle) / sizeof(int)), MPI_INT, 0, MPI_COMM_WORLD));
+  return partition;
+}
+
+Rectangle rectangle_of(const Partition *partition, int rank)
+{
+  return rank < partition->ranks ? partition->of[rank] : (Rectangle){0};
+}
+
+void free_partition(Partition *partition) { free(partition->of); }

@@ -1,0 +1,265 @@
+/* summa: the matrix product C = A B by SUMMA over rectangles of blocks (Rico-Gallego et al. 2017, Algorithm 1).
+ *
+ * Every rank holds its rectangle of A, B and C, in blocks of `bytes`, b x b doubles. In iteration k all ranks start
+ * together; each gets its part of the pivot column and of the pivot row k (pivots.c) and then adds their product to its
+ * rectangle of C. One sample is the sum over the iterations of the longest time that a rank's communication took, its
+ * packing included; `computation` beside it that of the products. A sample whose C does not verify (product.c) ends the
+ * program.
+ *
+ *   iteration   all, or the one iteration that is done alone
+ *   overlapped  1: nothing blocks, and the next iteration's messages are posted before this one's product and waited
+ *               for after it: of them it is the time of posting and of waiting that counts
+ *   barrier     0: ranks go from one iteration into the next, and their time has what they wait for late ones
+ *   compute     0: nothing is multiplied, and no matrix is held; the first pass checks that messages arrive right
+ *
+ * Where time is simulated, iterations after a barrier whose messages are those of the one before take as long as that
+ * one: they are not gone through.
+ *
+ *   mpiexec -n 6 summa --cases cases.csv --out samples
+ *   cases.csv: id,partition,bytes,iteration,overlapped,barrier,compute; a partition: rank,x,y,width,height in blocks
+ */
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTITION_COLUMN, BYTES_COLUMN, ITERATION_COLUMN, OVERLAPPED_COLUMN, BARRIER_COLUMN, COMPUTE_COLUMN };
+static const Column columns[] = {
+    {"partition", "", "path of the partition", WORD},
+    {"bytes", "B", "of one block", BYTES},
+    {"iteration", "", "all, or the number of an iteration", WORD},
+    {"overlapped", "", "0 or 1", COUNT},
+    {"barrier", "", "0 or 1", COUNT},
+    {"compute", "", "0 or 1", COUNT},
+};
+
+typedef struct {
+  Run *run;
+  Partition partition;
+  Rectangle own;
+  int side, first, last; /* of a block, in doubles; iterations */
+  bool overlapped, barrier, compute;
+  Device device;
+  double *a, *b;
+  Pivots *pivots;
+  Product *product;
+  Task *task;
+  double *times, *longest; /* of every iteration: communication, then computation */
+  Together together;
+} State;
+
+static bool parse_iteration(const char *text, int side, int *first, int *last)
+{
+  long long k = 0;
+  *first = 0;
+  *last = side;
+  if (strcmp(text, "all") == 0) return true;
+  if (!parse_integer(text, &k) || k < 0 || k >= side) return false;
+  *first = (int)k;
+  *last = *first + 1;
+  return true;
+}
+
+static void check(const Case *c, int ranks)
+{
+  const Field *fields = c->fields;
+  int first, last;
+  char wanted[96];
+  for (int k = OVERLAPPED_COLUMN; k <= COMPUTE_COLUMN; k++)
+    if (fields[k].count > 1) case_error(c, columns[k].name, fields[k].text, "0 or 1");
+  bool compute = fields[COMPUTE_COLUMN].count;
+  if (compute && COMMODEL_SIMULATED)
+    case_error(c, "compute", "1", "0: nothing is computed where time is simulated");
+  if (compute && !block_side(fields[BYTES_COLUMN].count))
+    case_error(c, "bytes", fields[BYTES_COLUMN].text, "8 b^2 for a block of b x b doubles");
+  Partition partition = read_partition(fields[PARTITION_COLUMN].text);
+  if (!partition.columns)
+    case_error(c, "partition", fields[PARTITION_COLUMN].text, "rectangles in columns, all of one as wide as each other");
+  require_ranks(c, "partition", partition.ranks, ranks);
+  snprintf(wanted, sizeof wanted, "all, or a whole number from 0 to %d", partition.side - 1);
+  if (!parse_iteration(fields[ITERATION_COLUMN].text, partition.side, &first, &last))
+    case_error(c, "iteration", fields[ITERATION_COLUMN].text, wanted);
+  if (fields[BYTES_COLUMN].count > INT32_MAX / partition.side)
+    case_error(c, "bytes", fields[BYTES_COLUMN].text, "at most 2147483647 bytes in a row of blocks, one MPI message");
+  free_partition(&partition);
+  if (!compute) return;
+  Device device = open_device(); /* rank 0 speaks for all where its environment is wrong */
+  close_device(&device);
+}
+
+static double *make_matrix(Numbers numbers, Rectangle own, int side)
+{
+  size_t length = (size_t)side, rows = (size_t)own.height * length, columns_held = (size_t)own.width * length;
+  double *matrix = allocate(rows * columns_held, sizeof *matrix);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < columns_held; j++)
+      matrix[i * columns_held + j] = number_at(numbers, (size_t)own.y * length + i, (size_t)own.x * length + j);
+  return matrix;
+}
+
+static void *prepare(const Case *c, Run *run)
+{
+  State *s = allocate(1, sizeof *s);
+  const Field *fields = c->fields;
+  s->run = run;
+  s->together = open_together(run->alignment);
+  s->partition = deal_partition(fields[PARTITION_COLUMN].text, run->rank);
+  s->own = rectangle_of(&s->partition, run->rank);
+  s->overlapped = fields[OVERLAPPED_COLUMN].count;
+  s->barrier = fields[BARRIER_COLUMN].count;
+  s->compute = fields[COMPUTE_COLUMN].count;
+  parse_iteration(fields[ITERATION_COLUMN].text, s->partition.side, &s->first, &s->last);
+  size_t iterations = (size_t)(s->last - s->first), bytes = (size_t)fields[BYTES_COLUMN].count;
+  s->times = allocate(2 * iterations, sizeof *s->times);
+  s->longest = allocate(2 * iterations, sizeof *s->longest);
+  if (s->compute) {
+    s->device = open_device();
+    s->side = block_side(fields[BYTES_COLUMN].count);
+    s->a = make_matrix(MATRIX_A, s->own, s->side);
+    s->b = make_matrix(MATRIX_B, s->own, s->side);
+    s->product = open_product(&s->partition, run->rank, s->side, s->first, s->last, s->a, s->b);
+  }
+  s->pivots = open_pivots(&s->partition, run->rank, bytes, s->side, s->a, s->b);
+  return s;
+}
+
+/* Its messages, packing included; seconds. */
+static double communicate(void *state, int k)
+{
+  State *s = state;
+  int slot = k % 2;
+  double start = clock_now();
+  post_column(s->pivots, k, slot);
+  if (s->overlapped)
+    post_row(s->pivots, k, slot);
+  else
+    pass_row(s->pivots, k, slot);
+  wait_pivots(s->pivots, slot);
+  return clock_now() - start;
+}
+
+static double multiply(State *s, int k)
+{
+  int slot = k % 2;
+  double start = clock_now();
+  if (!s->compute) return 0;
+  const double *const in[4] = {pivot_column(s->pivots, slot), pivot_row(s->pivots, k, slot)};
+  update_task(s->task, in, (double *const[4]){0});
+  return clock_now() - start;
+}
+
+static void iterate(State *s, int k, double *communication, double *computation)
+{
+  *communication = s->barrier ? communicate_together(&s->together, communicate, s, k) : communicate(s, k);
+  *computation = multiply(s, k);
+}
+
+/* The messages of the next iteration while this one's product is made. */
+static void iterate_overlapped(State *s, int k, double *next, double *computation)
+{
+  if (s->barrier) start_together(s->run->alignment, s->together.lead);
+  double start = clock_now();
+  post_column(s->pivots, k + 1, (k + 1) % 2);
+  post_row(s->pivots, k + 1, (k + 1) % 2);
+  double posting = clock_now() - start;
+  *computation = multiply(s, k);
+  start = clock_now();
+  wait_pivots(s->pivots, (k + 1) % 2);
+  *next = posting + clock_now() - start;
+}
+
+static void run_overlapped(State *s, double *communication, double *computation)
+{
+  int last = s->last - 1 - s->first;
+  communication[0] = communicate_together(&s->together, communicate, s, s->first);
+  for (int i = 0; i < last; i++) iterate_overlapped(s, s->first + i, &communication[i + 1], &computation[i]);
+  computation[last] = multiply(s, s->last - 1);
+}
+
+/* Rank 0: a sample is the sum of each iteration's longest. It is none where more than a quarter began late. */
+static void join_times(State *s)
+{
+  int n = s->last - s->first;
+  MPI_TRY(MPI_Reduce(s->times, s->longest, 2 * n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+  s->run->late = 4 * s->together.late > n ? LATE_START : IN_TIME;
+  s->run->seconds = 0;
+  s->run->computation = s->compute ? 0 : NAN;
+  for (int i = 0; i < n; i++) {
+    s->run->seconds += s->longest[i];
+    s->run->computation += s->longest[n + i];
+  }
+}
+
+/* No rectangle begins with this column or row of blocks. */
+static bool repeats(const State *s, int k)
+{
+  if (!COMMODEL_SIMULATED || !s->barrier || s->overlapped || k == s->first) return false;
+  for (const Rectangle *r = s->partition.of; r < s->partition.of + s->partition.ranks; r++)
+    if (r->width && (r->x == k || r->y == k)) return false;
+  return true;
+}
+
+static void pass(void *state)
+{
+  State *s = state;
+  size_t side = (size_t)s->side;
+  int n = s->last - s->first;
+  s->together.late = 0;
+  if (s->compute)
+    s->task = begin_task(&s->device, "gemm", (size_t)s->own.height * side, (size_t)s->own.width * side, side, NULL);
+  MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
+  if (s->overlapped)
+    run_overlapped(s, s->times, s->times + n);
+  else
+    for (int i = 0; i < n; i++) {
+      if (repeats(s, s->first + i))
+        s->times[i] = s->times[i - 1];
+      else
+        iterate(s, s->first + i, &s->times[i], &s->times[n + i]);
+    }
+  join_times(s);
+  if (!s->compute) return;
+  verify_product(s->product, result_of(s->task));
+  end_task(s->task);
+}
+
+/* Without matrices it is the messages that are looked at. */
+static void first_pass(void *state)
+{
+  State *s = state;
+  for (int k = s->first; !s->compute && k < s->last; k++) {
+    if (repeats(s, k)) continue;
+    fill_pivots(s->pivots, k, k % 2);
+    communicate(s, k);
+    check_pivots(s->pivots, k, k % 2);
+  }
+  pass(state);
+}
+
+static void cleanup(void *state)
+{
+  State *s = state;
+  close_pivots(s->pivots);
+  if (s->compute) {
+    close_product(s->product);
+    close_device(&s->device);
+  }
+  free_partition(&s->partition);
+  free(s->a);
+  free(s->b);
+  free(s->times);
+  free(s->longest);
+  free(s);
+}
+
+int main(int argc, char **argv)
+{
+  static const Program program = {
+      .name = "summa", .title = "Matrix product by SUMMA", .kind = "kernel",
+      .columns = columns, .ncolumns = 6, .min_ranks = 1, .timing = PASS_ITSELF, .computes = true,
+      .computing = describe_device, .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass,
+      .cleanup = cleanup,
+  };
+  return harness_main(argc, argv, &program);
+}

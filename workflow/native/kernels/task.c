@@ -1,0 +1,104 @@
+/* task.c: a rectangle that is computed on, by the rank's processor or by its accelerator. */
+#include "kernels.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Task {
+  const Device *device;
+  void *away; /* what an accelerator has begun; NULL: the rest is here */
+  bool wave;
+  size_t rows, columns, block;
+  size_t stride;             /* of wave: with the cells around the rectangle */
+  double *cells, *old;       /* old: of wave */
+};
+
+static double *first_cell(double *cells, size_t stride) { return cells + stride + 1; }
+
+static void copy_rows(double *to, size_t to_stride, const double *from, size_t from_stride, size_t rows, size_t columns)
+{
+  for (size_t i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, columns * sizeof *to);
+}
+
+Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,
+                 const double *initial)
+{
+  Task *t = allocate(1, sizeof *t);
+  *t = (Task){.device = device, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
+  if (rows == 0) return t;
+  if (device->library) {
+    t->away = device->begin(kernel, rows, columns, block, initial);
+    if (!t->away) DIE("the accelerator has no room for %zu x %zu doubles of %s", rows, columns, kernel);
+    return t;
+  }
+  if (!t->wave) {
+    t->cells = (double *)(void *)allocate_buffer(rows * columns, sizeof *t->cells);
+    for (size_t i = 0; i < rows * columns; i++) t->cells[i] = initial ? initial[i] : 0;
+    return t;
+  }
+  t->stride = columns + 2;
+  t->cells = allocate((rows + 2) * t->stride, sizeof *t->cells);
+  t->old = allocate((rows + 2) * t->stride, sizeof *t->old);
+  if (!initial) return t;
+  copy_rows(first_cell(t->cells, t->stride), t->stride, initial, columns, rows, columns);
+  copy_rows(first_cell(t->old, t->stride), t->stride, initial, columns, rows, columns); /* at rest */
+  return t;
+}
+
+static void step_wave(Task *t, const double *const in[4], double *const out[4])
+{
+  double *first = first_cell(t->cells, t->stride), *next = first_cell(t->old, t->stride);
+  memcpy(first - t->stride, in[NORTH], t->columns * sizeof *first);
+  memcpy(first + t->rows * t->stride, in[SOUTH], t->columns * sizeof *first);
+  for (size_t i = 0; i < t->rows; i++) {
+    first[i * t->stride - 1] = in[WEST][i];
+    first[i * t->stride + t->columns] = in[EAST][i];
+  }
+  wave_step(next, first, t->rows, t->columns, t->stride, t->device->threads);
+  copy_edges(next, t->rows, t->columns, t->stride, out);
+  double *current = t->old;
+  t->old = t->cells;
+  t->cells = current;
+}
+
+void update_task(Task *t, const double *const in[4], double *const out[4])
+{
+  if (t->rows == 0) return;
+  if (t->away) {
+    int code = t->device->update(t->away, in, out);
+    if (code) DIE("the accelerator failed with code %d", code);
+  } else if (t->wave)
+    step_wave(t, in, out);
+  else
+    multiply_add(t->device, t->rows, t->columns, t->block, in[0], in[1], t->cells);
+}
+
+const double *result_of(Task *t)
+{
+  if (t->away) {
+    t->cells = allocate(t->rows * t->columns, sizeof *t->cells);
+    int code = t->device->end(t->away, t->cells);
+    t->away = NULL;
+    if (code) DIE("the accelerator ended with code %d", code);
+    return t->cells;
+  }
+  if (!t->wave || t->rows == 0) return t->cells;
+  copy_rows(t->old, t->columns, first_cell(t->cells, t->stride), t->stride, t->rows, t->columns);
+  return t->old;
+}
+
+void end_task(Task *t)
+{
+  if (t->away) result_of(t);
+  free(t->cells);
+  free(t->old);
+  free(t);
+}
+
+bool same_cell(const Device *device, double cell, double wanted, int steps)
+{
+  if (device->library) return fabs(cell - wanted) <= 64 * steps * DBL_EPSILON;
+  return memcmp(&cell, &wanted, sizeof cell) == 0;
+}

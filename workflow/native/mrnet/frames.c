@@ -1,0 +1,60 @@
+/* frames.c: the overlay network's own packets and filters, lent to processes of MRNet. */
+#include "frames.h"
+#include "filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t frame_bytes(const OverlayPacket *packet) { return packet->frame->bytes; }
+
+void *frame_copy(const OverlayPacket *packet)
+{
+  void *copy = malloc(packet->frame->bytes);
+  return copy ? memcpy(copy, packet->frame, packet->frame->bytes) : NULL;
+}
+
+OverlayPacket *packet_of_frame(const void *bytes, size_t count)
+{
+  const Frame *sent = bytes;
+  if (count < sizeof *sent || sent->bytes != count) return overlay_fail("found a packet that is cut off"), NULL;
+  Block *block = block_new(count);
+  if (!block) return NULL;
+  memcpy(block->bytes, bytes, count);
+  OverlayPacket *packet = packet_of(block, (Frame *)block->bytes);
+  block_release(block);
+  return packet;
+}
+
+OverlayPacket *packet_from(OverlayPacket *packet, int backend)
+{
+  OverlayPacket *own = packet_own(packet);
+  if (own) own->frame->source = backend, own->frame->leaves = 1;
+  return own;
+}
+
+/* ---- a filter of a stream ---- */
+typedef struct {
+  Filter filter;
+  void *own;
+} State;
+
+static int by_source(const void *one, const void *other)
+{
+  int a = (*(OverlayPacket *const *)one)->frame->source, b = (*(OverlayPacket *const *)other)->frame->source;
+  return (a > b) - (a < b);
+}
+
+int reduce_wave(void **state, const char *name, OverlayPacket **in, int count, Emit *emit, void *target)
+{
+  State *stream = *state;
+  if (!stream) {
+    if (!(stream = *state = calloc(1, sizeof *stream))) return overlay_fail("no memory for a filter");
+    if (filter_find(name, &stream->filter) != OVERLAY_OK) return OVERLAY_FAILED;
+  }
+  Queue out = {.items = NULL};
+  qsort(in, (size_t)count, sizeof *in, by_source);
+  int code = filter_run(&stream->filter, &stream->own, in, count, 0, &out);
+  for (OverlayPacket *packet; (packet = queue_pop(&out)); overlay_release(packet)) emit(target, packet);
+  queue_clear(&out);
+  return code;
+}

@@ -1,0 +1,73 @@
+/* attach.c: a process finds its parent and says who it is. */
+#include "errors.h"
+#include "network.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static const struct timeval patience = {.tv_sec = 10};
+
+static int connect_to(const char *host, const char *port)
+{
+  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
+  int code = getaddrinfo(host, port, &hints, &list), fd = -1, reason = 0;
+  if (code != 0) return overlay_fail("cannot find the parent at %s port %s: %s", host, port, gai_strerror(code));
+  for (const struct addrinfo *address = list; address && fd < 0; address = address->ai_next) {
+    fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect(), too */
+    if (fd < 0 || connect(fd, address->ai_addr, address->ai_addrlen) == 0) continue;
+    reason = errno == EINPROGRESS ? ETIMEDOUT : errno;
+    close(fd);
+    fd = -1;
+  }
+  freeaddrinfo(list);
+  return fd >= 0 ? fd : overlay_fail("cannot connect to the parent at %s port %s: %s", host, port, strerror(reason));
+}
+
+static int read_token(const char *text, unsigned char token[static TOKEN_BYTES])
+{
+  static const char digits[] = "0123456789abcdef";
+  for (int i = 0; i < TOKEN_BYTES; i++) {
+    const char *high = text[2 * i] ? strchr(digits, text[2 * i]) : NULL,
+               *low = high && text[2 * i + 1] ? strchr(digits, text[2 * i + 1]) : NULL;
+    if (!low) return OVERLAY_FAILED;
+    token[i] = (unsigned char)((high - digits) << 4 | (low - digits));
+  }
+  return text[2 * TOKEN_BYTES] ? OVERLAY_FAILED : OVERLAY_OK;
+}
+
+/* For tests of clock skew: the seconds that this process's clock is to be ahead, from a list by node. */
+static void read_clock(OverlayNetwork *network)
+{
+  const char *list = getenv("OVERLAY_CLOCKS");
+  for (uint32_t node = 0; list && node < network->node; node++) {
+    list = strchr(list, ',');
+    list += list != NULL;
+  }
+  if (list) network->clock_ahead = strtod(list, NULL);
+}
+
+int attach_by(OverlayNetwork *network, const char *attach)
+{
+  char host[MOST_ADDRESS], port[8], token[2 * TOKEN_BYTES + 2];
+  int end = 0;
+  if (sscanf(attach, "%299s %7[0-9] %9u %65s%n", host, port, &network->node, token, &end) != 4 || attach[end] ||
+      read_token(token, network->token) != OVERLAY_OK)
+    return overlay_fail("found an address to attach to that is none, wanted HOST PORT NODE TOKEN");
+  int socket = connect_to(host, port);
+  if (socket < 0) return OVERLAY_FAILED;
+  Hello hello = hello_of(network->token, network->node);
+  if (send(socket, &hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
+    close(socket);
+    return overlay_fail("cannot speak to the parent at %s port %s: %s", host, port, strerror(errno));
+  }
+  read_clock(network);
+  network_open_peer(&network->parent, socket);
+  return OVERLAY_OK;
+}

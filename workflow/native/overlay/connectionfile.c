@@ -1,0 +1,124 @@
+/* connectionfile.c: where back-ends that somebody else starts may attach. One line a back-end: NUMBER HOST PORT NODE;
+ * the token makes it a secret, so only its owner may read it and nobody else may have written it. */
+#include "errors.h"
+#include "network.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char heading[] = "commodel overlay 1";
+static const double patience = 60; /* seconds for the file to appear */
+
+static void write_lines(const OverlayNetwork *network, FILE *file)
+{
+  const Topology *tree = network->tree;
+  fprintf(file, "%s\ntoken ", heading);
+  for (int i = 0; i < TOKEN_BYTES; i++) fprintf(file, "%02x", network->token[i]);
+  fprintf(file, "\n");
+  for (int node = 0, backend = 0; node < tree->nodes; node++) {
+    if (!topology_is_leaf(tree, node)) continue;
+    int parent = tree->parent[node];
+    if (parent == 0)
+      fprintf(file, "%d %s %d %d\n", backend++, network->host, network->port, node);
+    else
+      fprintf(file, "%d %s %d\n", backend++, network->addresses[parent], node);
+  }
+}
+
+int write_connection_file(OverlayNetwork *network, const char *path)
+{
+  for (int node = 1; node < network->tree->nodes; node++)
+    if (topology_is_leaf(network->tree, node) && network->tree->parent[node] &&
+        !network->addresses[network->tree->parent[node]])
+      return overlay_fail("%s has not told where its back-ends may attach",
+                          network->tree->name[network->tree->parent[node]]);
+  size_t room = strlen(path) + 5;
+  char *partial = malloc(room);
+  if (!partial) return overlay_fail("no memory for a path");
+  snprintf(partial, room, "%s.tmp", path);
+  unlink(partial); /* a new file each time: whoever else can write to this folder may have put a link there */
+  int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), code = OVERLAY_OK;
+  FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+  if (file) write_lines(network, file);
+  int broken = !file || ferror(file);
+  if ((file && fclose(file) != 0) || broken)
+    code = overlay_fail("%s: cannot write the connection file: %s", partial, strerror(errno));
+  else if (rename(partial, path) != 0)
+    code = overlay_fail("%s: cannot rename to %s: %s", partial, path, strerror(errno));
+  if (code != OVERLAY_OK)
+    unlink(partial);
+  else if (!(network->connection_file = strdup(path)))
+    code = overlay_fail("no memory for a path"), unlink(path);
+  free(partial);
+  return code;
+}
+
+/* Once nobody is expected any more: a front-end that is killed later leaves none. */
+void remove_connection_file(OverlayNetwork *network)
+{
+  if (network->connection_file) unlink(network->connection_file);
+  free(network->connection_file);
+  network->connection_file = NULL;
+}
+
+/* What process managers tell their processes. */
+static int rank_in_job(void)
+{
+  static const char *const names[] = {"OVERLAY_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = getenv(names[i]);
+    if (text && *text && strlen(text) < 9 && strspn(text, "0123456789") == strlen(text)) return atoi(text);
+  }
+  return overlay_fail("found no rank in the environment, wanted one of OVERLAY_RANK, PMIX_RANK, PMI_RANK, "
+                      "OMPI_COMM_WORLD_RANK, SLURM_PROCID");
+}
+
+static FILE *open_own(const char *path)
+{
+  struct stat about;
+  int fd; /* of a pipe that somebody has put there, too: nobody waits for its other end */
+  double since = now();
+  while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && errno == ENOENT && now() - since < patience)
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+  FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+  if (!file && fd >= 0) close(fd);
+  if (!file) return overlay_fail("%s: cannot read the connection file: %s", path, strerror(errno)), NULL;
+  if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid() && !(about.st_mode & 077))
+    return file;
+  fclose(file);
+  return overlay_fail("%s: wanted a connection file that is one's own, and only one's own to read", path), NULL;
+}
+
+int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 100])
+{
+  if (backend < 0 && (backend = rank_in_job()) < 0) return OVERLAY_FAILED;
+  FILE *file = open_own(path);
+  if (!file) return OVERLAY_FAILED;
+  char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", host[MOST_ADDRESS];
+  int number = 1, known = -1, code = OVERLAY_OK;
+  while (code == OVERLAY_OK && known != backend && fgets(line, sizeof line, file)) {
+    unsigned port, node;
+    int end = 0;
+    if (number == 1 ? strncmp(line, heading, strlen(heading)) == 0 && line[strlen(heading)] == '\n'
+        : number == 2
+            ? sscanf(line, "token %64[0-9a-f]\n%n", token, &end) == 1 && end && !line[end]
+            : sscanf(line, "%9d %299s %5u %9u\n%n", &known, host, &port, &node, &end) == 4 && end && !line[end]) {
+      if (number > 2 && known == backend) snprintf(attach, MOST_ADDRESS + 100, "%s %u %u %s", host, port, node, token);
+    } else {
+      line[strcspn(line, "\n")] = '\0';
+      static const char *const wanted[] = {heading, "token HEX", "NUMBER HOST PORT NODE"};
+      code = overlay_fail("%s:%d: found '%.80s', wanted %s", path, number, number == 2 ? "another line" : line,
+                          wanted[number < 3 ? number - 1 : 2]);
+    }
+    number++;
+  }
+  fclose(file);
+  if (code == OVERLAY_OK && known != backend) return overlay_fail("%s: found no back-end %d", path, backend);
+  return code;
+}

@@ -1,0 +1,55 @@
+/* average.c: means of values and of arrays' elements, each packet weighing as much as the back-ends in it: so they are
+ * right whatever the tree's shape. A mean of whole numbers is none: what comes out are doubles, which may then meet the
+ * whole numbers of back-ends that are nearer to the root. */
+#include "wave.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static double real(Type type, OverlayValue value)
+{
+  return type.code == 'f' ? value.lf : type.code == 'u' ? (double)value.ud : (double)value.d;
+}
+
+static double mean(const OverlayWave *wave, const WaveValues *all, int value, uint32_t element)
+{
+  double sum = 0, weights = 0;
+  for (int p = 0; p < wave->count; p++) {
+    size_t at = (size_t)p * (size_t)all->count + (size_t)value;
+    Type type = all->types[at];
+    OverlayValue number = all->values[at];
+    double weight = overlay_leaves(wave->in[p]);
+    if (type.array) number = element_of(type, number.array, element);
+    sum += weight * real(type, number), weights += weight;
+  }
+  return sum / weights;
+}
+
+int filter_average(OverlayWave *wave)
+{
+  WaveValues all;
+  OverlayValue result[MOST_VALUES];
+  char format[MOST_VALUES * 5 + 1] = "";
+  int code = wave_values(wave, "average", true, &all), made = 0, used = 0;
+  for (; code == OVERLAY_OK && made < all.count; made++) {
+    int array = all.types[made].array;
+    uint32_t elements = array ? all.values[made].count : 1;
+    double *means = malloc((elements + 1) * sizeof *means);
+    if (!means) {
+      code = overlay_fail("no memory for a wave");
+      break;
+    }
+    for (uint32_t i = 0; i < elements; i++) means[i] = mean(wave, &all, made, i);
+    result[made] = (OverlayValue){.array = means, .count = elements};
+    used += snprintf(format + used, sizeof format - (size_t)used, "%s%%%slf", made ? " " : "", array ? "a" : "");
+  }
+  if (code == OVERLAY_OK) {
+    OverlayValue values[MOST_VALUES];
+    for (int i = 0; i < made; i++)
+      values[i] = all.types[i].array ? result[i] : (OverlayValue){.lf = *(const double *)result[i].array};
+    code = overlay_emit(wave, format, values);
+  }
+  while (made-- > 0) free((void *)result[made].array);
+  wave_free(&all);
+  return code;
+}

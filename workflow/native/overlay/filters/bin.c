@@ -1,0 +1,97 @@
+/* bin.c: back-ends in classes of equal checksums, so that a tool asks one of each for what all of it have.
+ *
+ * Back-ends send "%uld", a checksum; what comes out is "%auld %aud %aud %aud": the checksum of each class, its
+ * representative (its lowest back-end), its size, and the back-ends of all classes one class after the other. Classes
+ * are in the order of their representatives.
+ */
+#include "../filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char classes_format[] = "%auld %aud %aud %aud";
+
+typedef struct {
+  uint64_t checksum;
+  uint32_t backend, representative;
+} Member;
+
+static int by_checksum(const void *one, const void *other)
+{
+  const Member *a = one, *b = other;
+  if (a->checksum != b->checksum) return a->checksum < b->checksum ? -1 : 1;
+  return (a->backend > b->backend) - (a->backend < b->backend);
+}
+
+static int by_representative(const void *one, const void *other)
+{
+  const Member *a = one, *b = other;
+  if (a->representative != b->representative) return a->representative < b->representative ? -1 : 1;
+  return (a->backend > b->backend) - (a->backend < b->backend);
+}
+
+/* The members that a packet tells of, behind those that are known; -1 where it is of another kind. */
+static long members_of(OverlayPacket *packet, Member *members, long room)
+{
+  uint64_t checksum;
+  const uint64_t *checksums;
+  const uint32_t *representatives, *sizes, *backends;
+  uint32_t classes, same, too, all, at = 0;
+  if (strcmp(overlay_format(packet), "%uld") == 0) {
+    if (members && room > 0 && overlay_unpack(packet, "%uld", &checksum) == OVERLAY_OK)
+      *members = (Member){.checksum = checksum, .backend = (uint32_t)overlay_source(packet)};
+    return 1;
+  }
+  if (overlay_unpack(packet, classes_format, &checksums, &classes, &representatives, &same, &sizes, &too, &backends,
+                     &all) != OVERLAY_OK)
+    return overlay_fail("filter bin: found a packet '%s', wanted a checksum, '%%uld'", overlay_format(packet));
+  for (uint32_t i = 0; classes == same && classes == too && i < classes; at += sizes[i++]) {
+    if (sizes[i] > all - at) return overlay_fail("filter bin: found classes of more back-ends than there are");
+    for (uint32_t m = 0; members && m < sizes[i] && (long)(at + m) < room; m++)
+      members[at + m] = (Member){.checksum = checksums[i], .backend = backends[at + m]};
+  }
+  return at == all ? (long)all : overlay_fail("filter bin: found classes of fewer back-ends than there are");
+}
+
+static int emit_classes(OverlayWave *wave, const Member *members, uint32_t count)
+{
+  uint64_t *checksums = calloc(count + 1, sizeof *checksums);
+  uint32_t *representatives = calloc(count + 1, sizeof *representatives), *sizes = calloc(count + 1, sizeof *sizes);
+  uint32_t *backends = calloc(count + 1, sizeof *backends), classes = 0;
+  int code = checksums && representatives && sizes && backends ? OVERLAY_OK : overlay_fail("no memory for a wave");
+  for (uint32_t i = 0; code == OVERLAY_OK && i < count; i++) {
+    if (!i || members[i].representative != members[i - 1].representative)
+      checksums[classes] = members[i].checksum, representatives[classes++] = members[i].representative;
+    sizes[classes - 1]++;
+    backends[i] = members[i].backend;
+  }
+  OverlayValue values[] = {{.array = checksums, .count = classes},
+                           {.array = representatives, .count = classes},
+                           {.array = sizes, .count = classes},
+                           {.array = backends, .count = count}};
+  if (code == OVERLAY_OK) code = overlay_emit(wave, classes_format, values);
+  free(checksums), free(representatives), free(sizes), free(backends);
+  return code;
+}
+
+int filter_bin(OverlayWave *wave)
+{
+  long total = 0, used = 0;
+  for (int p = 0; p < wave->count; p++) {
+    long members = members_of(wave->in[p], NULL, 0);
+    if (members < 0) return OVERLAY_FAILED;
+    total += members;
+  }
+  Member *members = calloc((size_t)total + 1, sizeof *members);
+  if (!members) return overlay_fail("no memory for a wave");
+  for (int p = 0; p < wave->count; p++) used += members_of(wave->in[p], members + used, total - used);
+  qsort(members, (size_t)total, sizeof *members, by_checksum);
+  for (long i = 0; i < total; i++) {
+    bool first = i == 0 || members[i].checksum != members[i - 1].checksum;
+    members[i].representative = first ? members[i].backend : members[i - 1].representative;
+  }
+  qsort(members, (size_t)total, sizeof *members, by_representative);
+  int code = emit_classes(wave, members, (uint32_t)total);
+  free(members);
+  return code;
+}

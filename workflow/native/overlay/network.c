@@ -1,0 +1,228 @@
+/* network.c: one process of the tree: its turns, and packets to its neighbours. */
+#include "network.h"
+#include "arguments.h"
+#include "errors.h"
+#include "skew.h"
+#include "streams.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EARLY_FLUSH = 128 << 10 }; /* bytes for a neighbour that do not wait for the end of a turn */
+static const double start_period = 0.05;
+
+static void lines_free(char **lines)
+{
+  for (char **line = lines; line && *line; line++) free(*line);
+  free(lines);
+}
+
+OverlayNetwork *network_new(Role role)
+{
+  OverlayNetwork *network = calloc(1, sizeof *network);
+  if (!network) return overlay_fail("no memory for a network"), NULL;
+  network->role = role;
+  network->listener.fd = network->parent.peer.watch.fd = -1;
+  network->parent.index = -1;
+  network->parent.network = network;
+  network->broadcast.network = network;
+  network->settings = (Settings){.silence = 20, .window = DEFAULT_WINDOW};
+  network->started = now();
+  if (loop_open(&network->loop) != OVERLAY_OK) {
+    free(network);
+    return NULL;
+  }
+  return network;
+}
+
+void network_free(OverlayNetwork *network)
+{
+  streams_free(network);
+  peer_close(&network->parent.peer);
+  free(network->parent.why);
+  for (int i = 0; i < network->nchildren; i++) {
+    peer_close(&network->children[i].peer);
+    free(network->children[i].why);
+  }
+  stop_listening(network);
+  strangers_free(network);
+  remove_connection_file(network);
+  for (int node = 0; network->addresses && node < network->tree->nodes; node++) free(network->addresses[node]);
+  free(network->addresses);
+  skew_free(network);
+  topology_free(network->tree);
+  lines_free(network->settings.backend), lines_free(network->settings.launch);
+  free(network->settings.program), free(network->settings.folder);
+  free(network->broadcast.ranges), free(network->lost), free(network->children), free(network->unflushed);
+  loop_end(&network->loop);
+  explicit_bzero(network, sizeof *network); /* the token, too */
+  free(network);
+}
+
+/* Children of the own node, and the range of all back-ends. */
+int network_children(OverlayNetwork *network)
+{
+  const Topology *tree = network->tree;
+  network->nchildren = topology_children(tree, 0, NULL);
+  size_t count = (size_t)network->nchildren;
+  int *nodes = calloc(count + 1, sizeof *nodes);
+  network->children = calloc(count + 1, sizeof *network->children);
+  network->unflushed = calloc(count + 1, sizeof(Neighbour *));
+  network->broadcast.ranges = calloc(2, sizeof(uint32_t));
+  network->lost = calloc((size_t)tree->leaves, sizeof *network->lost);
+  if (!network->lost || !nodes || !network->children || !network->unflushed || !network->broadcast.ranges) {
+    free(nodes);
+    network->nchildren = 0;
+    return overlay_fail("no memory for %zu children", count);
+  }
+  topology_children(tree, 0, nodes);
+  for (int i = 0; i < network->nchildren; i++) {
+    network->children[i] = (Neighbour){.network = network,
+                                       .index = i,
+                                       .node = nodes[i],
+                                       .first = (int)network->first + tree->first[nodes[i]],
+                                       .width = tree->width[nodes[i]],
+                                       .beats = !topology_is_leaf(tree, nodes[i])};
+    network->children[i].peer.watch.fd = -1;
+    network->children[i].tree_up = !network->children[i].beats;
+  }
+  free(nodes);
+  network->broadcast.ranges[1] = network->broadcast.size = network->backends;
+  network->broadcast.pairs = 1;
+  return OVERLAY_OK;
+}
+
+void network_open_peer(Neighbour *neighbour, int socket)
+{
+  /* The kernel of a host that is there answers these probes also while its process is busy. */
+  int on = 1, silence = (int)neighbour->network->settings.silence, period = silence > 8 ? silence / 4 : 2, probes = 3;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &period, sizeof period);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &period, sizeof period);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  neighbour->peer.received = control_received;
+  neighbour->peer.lost = neighbour_lost;
+  neighbour->attached = true;
+  peer_open(&neighbour->peer, &neighbour->network->loop, socket);
+}
+
+double network_clock(const OverlayNetwork *network)
+{
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9 + network->clock_ahead;
+}
+
+/* ---- sending ---- */
+static bool blocked(const Neighbour *neighbour) { return neighbour->peer.watch.events & EPOLLOUT; }
+
+void post(Neighbour *to, OverlayPacket *packet)
+{
+  peer_send(&to->peer, packet);
+  if (!peer_is_up(&to->peer) || blocked(to)) return;
+  if (to->peer.queue.bytes >= EARLY_FLUSH) return peer_flush(&to->peer);
+  if (to->unflushed) return;
+  to->unflushed = true;
+  OverlayNetwork *network = to->network;
+  if (to->index >= 0) network->unflushed[(network->unflushed_first + network->nunflushed++) % network->nchildren] = to;
+}
+
+void post_control(Neighbour *to, Kind kind, uint32_t stream, const char *format, ...)
+{
+  if (!peer_is_up(&to->peer)) return;
+  va_list arguments;
+  va_start(arguments, format);
+  OverlayPacket *packet = pack_arguments(0, format, arguments);
+  va_end(arguments);
+  if (!packet) return peer_lose(&to->peer, overlay_error());
+  packet->frame->kind = (uint16_t)kind, packet->frame->stream = stream;
+  post(to, packet);
+}
+
+static void flush(Neighbour *neighbour)
+{
+  neighbour->unflushed = false;
+  if (!blocked(neighbour)) peer_flush(&neighbour->peer);
+}
+
+void network_flush(OverlayNetwork *network)
+{
+  if (network->parent.unflushed) flush(&network->parent);
+  while (network->nunflushed) { /* in order: trees have the child first whose sub-tree takes longest */
+    Neighbour *next = network->unflushed[network->unflushed_first];
+    network->unflushed_first = (network->unflushed_first + 1) % network->nchildren;
+    network->nunflushed--;
+    flush(next);
+  }
+}
+
+/* ---- turns ---- */
+static double check_period(const OverlayNetwork *network)
+{
+  if (network->state == STARTING || network->strangers) return start_period;
+  return network->settings.silence / LOOKS;
+}
+
+static void check(OverlayNetwork *network)
+{
+  network->loop.ticked = 0;
+  if (network->state == STARTING) look_for_failed_starts(network);
+  if (network->strangers) look_for_strangers(network);
+  /* Ticks, not time, count: while a tool is away nobody listens, and nobody is silent. */
+  network->unlooked += check_period(network);
+  if (network->unlooked < network->settings.silence / LOOKS) return;
+  network->unlooked = 0;
+  look_for_silence(network);
+}
+
+/* A back-end has one socket. Waiting in recv() itself spares it a call for each packet; the socket's own time-out is
+ * its tick then. */
+static bool waits_for_parent_alone(const OverlayNetwork *network)
+{
+  return network->role == BACK_END && network->state == RUNNING && peer_is_up(&network->parent.peer) &&
+         !blocked(&network->parent);
+}
+
+static int wait_for_parent(OverlayNetwork *network)
+{
+  double period = check_period(network);
+  if (network->patience != period) {
+    struct timeval time = {.tv_sec = (time_t)period, .tv_usec = (suseconds_t)((period - (double)(time_t)period) * 1e6)};
+    if (setsockopt(network->parent.peer.watch.fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) != 0)
+      return overlay_fail("cannot limit the time of a receive: %s", strerror(errno));
+    if (loop_period(&network->loop, period) != OVERLAY_OK) return OVERLAY_FAILED; /* that of start-up is short */
+    network->patience = period;
+  }
+  if (!peer_receive(&network->parent.peer, 0)) network->loop.ticked = 1;
+  return OVERLAY_OK;
+}
+
+static int wait_for_any(OverlayNetwork *network, double seconds)
+{
+  if (loop_period(&network->loop, check_period(network)) != OVERLAY_OK) return OVERLAY_FAILED;
+  return loop_turn(&network->loop, seconds);
+}
+
+int network_turn(OverlayNetwork *network, double seconds)
+{
+  network_flush(network);
+  double wave = network->timed ? streams_deadline(network) : 0, wait = wave > 0 ? wave - now() : -1;
+  if (wave > 0 && wait < 0) wait = 0;
+  if (seconds >= 0 && (wait < 0 || seconds < wait)) wait = seconds;
+  bool alone = wait < 0 && waits_for_parent_alone(network);
+  if ((alone ? wait_for_parent(network) : wait_for_any(network, wait)) != OVERLAY_OK) return OVERLAY_FAILED;
+  if (network->timed) streams_timed(network);
+  if (network->loop.ticked) check(network);
+  handle_losses(network);
+  network_flush(network);
+  handle_losses(network);
+  return OVERLAY_OK;
+}

@@ -1,0 +1,166 @@
+/* network.h: a process of the tree: its neighbours, its streams, and the control packets between them.
+ *
+ * Front-end, internal process and back-end are the same thing: the first has no parent, the last no children, and what
+ * comes out of a stream there waits for the tool. All of it runs in one thread, inside of network_turn().
+ */
+#ifndef OVERLAY_NETWORK_H
+#define OVERLAY_NETWORK_H
+
+#include "topology.h"
+#include "wire.h"
+
+#include <stdarg.h>
+#include <sys/types.h>
+
+enum { DEFAULT_WINDOW = 256 << 10, MOST_ADDRESS = 300, LOOKS = 4 /* for silence, in the time it is allowed */ };
+
+/* What a frame is. Those below DATA are control packets: control.c says what is in them and who may send them. */
+typedef enum {
+  CONFIG,        /* to an internal process: its sub-tree, and how to start it */
+  WELCOME,       /* to a back-end: who it is */
+  ADDRESS,       /* up: where back-ends that others start may attach */
+  TREE_UP,       /* up: all internal processes of a sub-tree are there */
+  READY,         /* up: and all its back-ends */
+  FAILED,        /* up: start-up failed */
+  OPEN,          /* down: a stream */
+  SHUT,          /* down: its end */
+  CREDIT,        /* so many bytes of a stream were consumed */
+  LOST,          /* up: back-ends that are gone */
+  STREAM_FAILED, /* up: a filter failed */
+  DRAINED,       /* up: of a stream nothing more will come, as its back-ends there are lost */
+  PING,          /* I am here */
+  SHUTDOWN,      /* down: end */
+  PROBE,         /* down: what does your clock say? */
+  ECHO,          /* up: this */
+  SKEW,          /* down: measure the clocks of your children */
+  SKEWS,         /* up: how far those of a sub-tree's back-ends are ahead */
+  DATA
+} Kind;
+
+typedef enum { FRONT_END, INTERNAL, BACK_END } Role;
+typedef enum { STARTING, RUNNING, ENDING, ENDED } State;
+
+/* What all processes of a network have to know. */
+typedef struct {
+  char **backend, **launch; /* NULL-ended; NULL: none */
+  char *program, *folder;
+  double silence;
+  uint32_t window;
+} Settings;
+
+typedef struct {
+  Peer peer; /* first: a Neighbour is a Peer */
+  OverlayNetwork *network;
+  int index;        /* of a child; -1: the parent */
+  int node;         /* of the own sub-tree's */
+  int first, width; /* the back-ends behind a child */
+  bool beats;       /* it is an internal process, which is never silent for long */
+  bool attached, tree_up, ready, unflushed, gone;
+  char *why;     /* it was lost; handled at the end of the turn */
+  pid_t process; /* that this process started for it and has not waited for; 0: none */
+} Neighbour;
+
+typedef struct Stranger Stranger; /* a connection that has not said who it is: join.c */
+typedef struct Skew Skew;         /* skew.c */
+
+struct OverlayComm {
+  OverlayNetwork *network;
+  uint32_t *ranges; /* first, count, first, count …, ascending */
+  uint32_t pairs, size;
+};
+
+struct OverlayNetwork {
+  Role role;
+  State state;
+  Topology *tree;                 /* the sub-tree under this process, which is its node 0; NULL in a back-end */
+  uint32_t node, first, backends; /* its number in the whole tree, its first back-end, how many the network has */
+  Settings settings;
+  unsigned char token[TOKEN_BYTES];
+  char host[MOST_ADDRESS]; /* where it listens */
+  int port;
+  Loop loop;
+  Watch listener;
+  Stranger *strangers;
+  Neighbour parent, *children;
+  int nchildren;
+  OverlayStream *streams[64]; /* by their number's last bits */
+  OverlayStream *timed, *readable;
+  uint32_t opened;
+  uint64_t arrivals;
+  Neighbour **unflushed; /* children, in a ring: each once */
+  int unflushed_first, nunflushed;
+  bool losses;              /* a neighbour has a `why` */
+  double patience;          /* of a back-end's receives: 0 where it has not said so yet */
+  double started, unlooked; /* unlooked: seconds since it last looked for silence */
+  OverlayPhases phases;
+  bool *lost;       /* by back-end of the sub-tree */
+  char **addresses; /* by node, in a front-end whose back-ends are started by others */
+  char *connection_file; /* that lies there now */
+  OverlayComm broadcast;
+  Skew *skew;
+  double clock_ahead; /* seconds that OVERLAY_CLOCKS adds to this process's clock, for tests */
+  char failure[512];  /* of start-up */
+};
+
+/* ---- network.c ---- */
+OverlayNetwork *network_new(Role role);
+void network_free(OverlayNetwork *network);
+int network_children(OverlayNetwork *network);             /* makes them of the tree */
+int network_turn(OverlayNetwork *network, double seconds); /* waits for, and does, whatever comes */
+void network_flush(OverlayNetwork *network);
+void post(Neighbour *to, OverlayPacket *packet); /* takes the reference; sent when the turn ends */
+void post_control(Neighbour *to, Kind kind, uint32_t stream, const char *format, ...);
+void network_open_peer(Neighbour *neighbour, int socket);
+double network_clock(const OverlayNetwork *network); /* the real time that skew is about */
+
+/* ---- control.c ---- */
+void control_received(Peer *peer, OverlayPacket *packet);
+
+/* ---- fault.c ---- */
+void neighbour_lost(Peer *peer, const char *why);
+void handle_losses(OverlayNetwork *network);
+void look_for_silence(OverlayNetwork *network);
+void on_lost(Neighbour *from, OverlayPacket *packet);
+
+/* ---- start.c, launch.c, join.c ---- */
+int start_children(OverlayNetwork *network); /* listens and starts all at once */
+int start_child(Neighbour *child);
+int listen_for_children(OverlayNetwork *network);
+void stop_listening(OverlayNetwork *network);
+void look_for_strangers(OverlayNetwork *network);
+void strangers_free(OverlayNetwork *network);
+void child_attached(Neighbour *child, int socket);
+void note_progress(OverlayNetwork *network); /* tells the parent what of start-up is done */
+void start_failed(OverlayNetwork *network, const char *why);
+void look_for_failed_starts(OverlayNetwork *network);
+void on_config(Neighbour *from, OverlayPacket *packet);
+void on_welcome(Neighbour *from, OverlayPacket *packet);
+void on_address(Neighbour *from, OverlayPacket *packet);
+void on_tree_up(Neighbour *from, OverlayPacket *packet);
+void on_ready(Neighbour *from, OverlayPacket *packet);
+void on_failed(Neighbour *from, OverlayPacket *packet);
+
+/* ---- backend.c ---- */
+void drain(OverlayNetwork *network);
+
+/* ---- attach.c ---- */
+int attach_by(OverlayNetwork *network, const char *attach); /* HOST PORT NODE TOKEN */
+
+/* ---- connectionfile.c ---- */
+int write_connection_file(OverlayNetwork *network, const char *path);
+void remove_connection_file(OverlayNetwork *network);
+/* What attach_by() takes, of this back-end; -1: of the rank that this process has in its job. */
+int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 100]);
+
+/* ---- end.c ---- */
+void end_children(OverlayNetwork *network);
+void on_shutdown(Neighbour *from, OverlayPacket *packet);
+
+/* ---- skew.c ---- */
+void on_probe(Neighbour *from, OverlayPacket *packet);
+void on_echo(Neighbour *from, OverlayPacket *packet);
+void on_skew(Neighbour *from, OverlayPacket *packet);
+void on_skews(Neighbour *from, OverlayPacket *packet);
+void skew_without(OverlayNetwork *network, const Neighbour *lost); /* NULL: back-ends further below */
+
+#endif

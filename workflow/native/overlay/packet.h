@@ -1,0 +1,57 @@
+/* packet.h: frames, which packets are on the wire and in memory alike, and the blocks that they lie in.
+ *
+ * A frame is a header, its format string with the zero at its end, and the values, each aligned to its size. Its length
+ * is a multiple of 8, so the next frame of a stream of bytes is aligned too and values are used where they arrived. All
+ * is in the byte order of the host; the handshake refuses others.
+ */
+#ifndef OVERLAY_PACKET_H
+#define OVERLAY_PACKET_H
+
+#include "overlay.h"
+
+#include <stdalign.h>
+
+enum { MOST_FRAME_BYTES = 256 << 20, MOST_VALUES = 64, NOT_A_BACKEND = -1 };
+
+typedef struct {
+  uint32_t bytes;        /* of the frame, the header too */
+  uint16_t kind, format; /* format: bytes of the format string, its end too */
+  uint32_t stream;
+  int32_t tag;
+  int32_t source; /* lowest back-end in it, or NOT_A_BACKEND */
+  uint32_t leaves;
+} Frame;
+
+typedef struct {
+  int references;
+  size_t size;
+  alignas(16) unsigned char bytes[];
+} Block;
+Block *block_new(size_t size);
+void block_release(Block *block);
+
+struct OverlayPacket {
+  int references;
+  Block *block; /* that the frame lies in */
+  Frame *frame;
+  uint64_t arrival;     /* counts what a process received */
+  const char ***tables; /* of string arrays that were unpacked */
+};
+/* The packet of a frame in a block. NULL: no memory, or it is malformed: overlay_error() says how. */
+OverlayPacket *packet_of(Block *block, Frame *frame);
+OverlayPacket *packet_own(OverlayPacket *packet); /* the same values under a header of their own, to change */
+
+/* format.c: the types that a format string names. */
+typedef struct {
+  char code;    /* as in a format string: 'd', 'f', 'c' or 's', 'u' for unsigned */
+  uint8_t size; /* of an element in bytes; 1 for strings */
+  uint8_t array;
+} Type;
+int format_types(const char *format, Type types[static MOST_VALUES]); /* how many; OVERLAY_FAILED */
+int format_same(const char *one, const char *other);                  /* the same types, however they are spaced */
+
+/* One element of an array of numbers, widened. */
+OverlayValue element_of(Type type, const void *array, uint32_t index);
+void set_element(Type type, void *array, uint32_t index, OverlayValue value);
+
+#endif

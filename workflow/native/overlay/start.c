@@ -1,0 +1,209 @@
+/* start.c: a sub-tree comes up: its root listens, starts its children all at once, hands each its part, and reports. */
+#include "errors.h"
+#include "network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+void start_failed(OverlayNetwork *network, const char *why)
+{
+  if (network->failure[0]) return; /* the first reason is the reason */
+  snprintf(network->failure, sizeof network->failure, "%s", why);
+  if (network->role == INTERNAL) post_control(&network->parent, FAILED, 0, "%s", why);
+}
+
+void on_failed(Neighbour *from, OverlayPacket *packet)
+{
+  const char *why;
+  if (overlay_unpack(packet, "%s", &why) == OVERLAY_OK) start_failed(from->network, why);
+}
+
+int start_children(OverlayNetwork *network)
+{
+  if (listen_for_children(network) != OVERLAY_OK) return OVERLAY_FAILED;
+  for (int i = 0; i < network->nchildren; i++) {
+    Neighbour *child = &network->children[i];
+    if (!child->beats && !network->settings.backend) continue; /* somebody else starts it */
+    if (start_child(child) != OVERLAY_OK) return OVERLAY_FAILED;
+  }
+  network->phases.launch = now() - network->started;
+  note_progress(network);
+  return OVERLAY_OK;
+}
+
+/* ---- what a child is told ---- */
+static uint32_t count_lines(char **lines)
+{
+  uint32_t count = 0;
+  while (lines && lines[count]) count++;
+  return count;
+}
+
+static void send_config(Neighbour *child)
+{
+  const OverlayNetwork *network = child->network;
+  const Topology *tree = network->tree;
+  const Settings *settings = &network->settings;
+  uint32_t nodes = (uint32_t)tree->size[child->node];
+  int32_t *parent = calloc(nodes, sizeof *parent);
+  if (!parent) return peer_lose(&child->peer, "no memory for its part of the topology");
+  for (uint32_t i = 0; i < nodes; i++) parent[i] = i ? tree->parent[(uint32_t)child->node + i] - child->node : -1;
+  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", network->node + (uint32_t)child->node,
+               (uint32_t)child->first, network->backends, network->role == INTERNAL, parent, nodes,
+               tree->name + child->node, nodes, settings->backend, count_lines(settings->backend), settings->launch,
+               count_lines(settings->launch), settings->program, settings->folder, settings->silence, settings->window);
+  free(parent);
+}
+
+void child_attached(Neighbour *child, int socket)
+{
+  const OverlayNetwork *network = child->network;
+  network_open_peer(child, socket);
+  if (child->beats) {
+    send_config(child);
+  } else {
+    post_control(child, WELCOME, 0, "%ud %ud %d %lf %ud", (uint32_t)child->first, network->backends,
+                 network->role == INTERNAL, network->settings.silence, network->settings.window);
+    child->ready = true;
+    note_progress(child->network);
+  }
+}
+
+static char **copy_lines(const char *const *lines, uint32_t count)
+{
+  char **copies = calloc(count + 1, sizeof *copies);
+  for (uint32_t i = 0; copies && i < count; i++)
+    if (!(copies[i] = strdup(lines[i]))) {
+      while (i--) free(copies[i]);
+      free(copies);
+      return NULL;
+    }
+  return copies;
+}
+
+/* What a parent says is used in sums and for timers. */
+static bool is_sound(const OverlayNetwork *network)
+{
+  const Settings *settings = &network->settings;
+  return network->node < TOPOLOGY_MOST_NODES && network->backends <= TOPOLOGY_MOST_NODES &&
+         network->first < network->backends && settings->silence >= 1 && settings->silence <= 1e6 &&
+         settings->window > 0;
+}
+
+void on_config(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  Settings *settings = &network->settings;
+  const int32_t *parent;
+  const char *const *name, *const *backend, *const *launch, *program, *folder;
+  uint32_t parents, names, backend_words, launch_words;
+  int32_t beats;
+  if (network->tree || network->settings.program || network->role != INTERNAL)
+    return peer_lose(&from->peer, "it sent a second configuration");
+  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", &network->node, &network->first,
+                     &network->backends, &beats, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
+                     &launch_words, &program, &folder, &settings->silence, &settings->window) != OVERLAY_OK ||
+      parents != names || !is_sound(network))
+    return start_failed(network, "a configuration that is none");
+  from->beats = beats;
+  settings->program = strdup(program), settings->folder = strdup(folder);
+  if (backend_words) settings->backend = copy_lines(backend, backend_words);
+  if (launch_words) settings->launch = copy_lines(launch, launch_words);
+  if (!settings->program || !settings->folder || (backend_words && !settings->backend) ||
+      (launch_words && !settings->launch))
+    return start_failed(network, "no memory for a configuration");
+  network->tree = topology_build(parent, name, parents);
+  if (network->tree && (uint32_t)network->tree->leaves > network->backends - network->first)
+    return start_failed(network, "a configuration of more back-ends than there are");
+  if (!network->tree || network_children(network) != OVERLAY_OK || start_children(network) != OVERLAY_OK)
+    start_failed(network, overlay_error());
+}
+
+void on_welcome(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  int32_t beats;
+  if (network->state != STARTING || network->role != BACK_END)
+    return peer_lose(&from->peer, "it sent a second welcome");
+  if (overlay_unpack(packet, "%ud %ud %d %lf %ud", &network->first, &network->backends, &beats,
+                     &network->settings.silence, &network->settings.window) != OVERLAY_OK)
+    return;
+  if (!is_sound(network)) return peer_lose(&from->peer, "it sent a welcome that is none");
+  from->beats = beats;
+  network->state = RUNNING;
+}
+
+/* ---- what a parent is told ---- */
+void note_progress(OverlayNetwork *network)
+{
+  bool tree_up = true, ready = true;
+  for (int i = 0; i < network->nchildren; i++) {
+    tree_up = tree_up && network->children[i].tree_up;
+    ready = ready && network->children[i].ready;
+  }
+  if (network->state != STARTING) return;
+  if (tree_up && network->phases.tree <= 0) {
+    network->phases.tree = now() - network->started;
+    if (network->role == INTERNAL) {
+      bool attaching = false;
+      for (int i = 0; i < network->nchildren; i++)
+        attaching = attaching || (!network->children[i].beats && !network->settings.backend);
+      char address[MOST_ADDRESS + 16];
+      snprintf(address, sizeof address, "%s %d", network->host, network->port);
+      if (attaching) post_control(&network->parent, ADDRESS, 0, "%ud %s", network->node, address);
+      post_control(&network->parent, TREE_UP, 0, "");
+    }
+  }
+  if (!tree_up || !ready) return;
+  network->phases.backends = now() - network->started;
+  network->state = RUNNING;
+  stop_listening(network);
+  remove_connection_file(network);
+  if (network->role == INTERNAL) post_control(&network->parent, READY, 0, "");
+}
+
+void on_address(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  const char *address;
+  uint32_t node;
+  if (network->role == INTERNAL) return post(&network->parent, overlay_keep(packet));
+  if (overlay_unpack(packet, "%ud %s", &node, &address) != OVERLAY_OK || !network->addresses ||
+      node >= (uint32_t)network->tree->nodes)
+    return;
+  free(network->addresses[node]);
+  network->addresses[node] = strdup(address);
+}
+
+void on_tree_up(Neighbour *from, OverlayPacket *packet)
+{
+  (void)packet;
+  from->tree_up = true;
+  note_progress(from->network);
+}
+
+void on_ready(Neighbour *from, OverlayPacket *packet)
+{
+  (void)packet;
+  from->tree_up = from->ready = true;
+  note_progress(from->network);
+}
+
+/* A child's process that has ended will not attach; but what launches one on another host may end well before. */
+void look_for_failed_starts(OverlayNetwork *network)
+{
+  for (int i = 0; i < network->nchildren; i++) {
+    Neighbour *child = &network->children[i];
+    int status;
+    if (child->attached || child->process <= 0 || waitpid(child->process, &status, WNOHANG) != child->process) continue;
+    child->process = 0;
+    if (network->settings.launch && WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+    char why[400];
+    snprintf(why, sizeof why, "%s of %s ended %s %d before it attached",
+             child->beats ? "the internal process" : "the back-end", network->tree->name[child->node],
+             WIFEXITED(status) ? "with code" : "by signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    start_failed(network, why);
+  }
+}

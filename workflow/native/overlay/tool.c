@@ -1,0 +1,190 @@
+/* tool.c: what front-ends and back-ends do with networks and streams. */
+#include "errors.h"
+#include "streams.h"
+
+#include <stdlib.h>
+
+/* ---- networks ---- */
+int overlay_backends(const OverlayNetwork *network) { return (int)network->backends; }
+int overlay_backend(const OverlayNetwork *network) { return network->role == BACK_END ? (int)network->first : -1; }
+int overlay_fd(const OverlayNetwork *network) { return network->loop.epoll; }
+
+static int ended(void)
+{
+  overlay_fail("the network has ended");
+  return OVERLAY_CLOSED;
+}
+
+int overlay_flush(OverlayNetwork *network)
+{
+  network_flush(network);
+  handle_losses(network);
+  return network->state >= ENDING ? ended() : OVERLAY_OK;
+}
+
+void overlay_close(OverlayNetwork *network)
+{
+  if (!network) return;
+  network_flush(network);
+  if (network->role == BACK_END)
+    drain(network);
+  else
+    end_children(network);
+  network_free(network);
+}
+
+/* ---- streams ---- */
+OverlayStream *overlay_open(OverlayComm *comm, const OverlayStreamOptions *options)
+{
+  static const OverlayStreamOptions defaults;
+  OverlayNetwork *network = comm->network;
+  if (!options) options = &defaults;
+  if (network->state != RUNNING) return overlay_fail("streams are opened once all back-ends have attached"), NULL;
+  if (options->sync < OVERLAY_WAIT_FOR_ALL || options->sync > OVERLAY_DO_NOT_WAIT ||
+      (options->sync == OVERLAY_TIME_OUT && !(options->seconds > 0)))
+    return overlay_fail("wanted a known way to wait, and with OVERLAY_TIME_OUT more than 0 seconds"), NULL;
+  OverlayStream *stream = stream_new(network, network->opened, options, comm->ranges, comm->pairs);
+  if (!stream) return NULL;
+  network->opened++;
+  for (int i = 0; i < stream->nlinks; i++)
+    post_control(stream->links[i].neighbour, OPEN, stream->id, "%s %d %lf %aud", options->filter ? options->filter : "",
+                 options->sync, options->seconds, comm->ranges, comm->pairs * 2);
+  return stream;
+}
+
+uint32_t overlay_stream_id(const OverlayStream *stream) { return stream->id; }
+
+void overlay_close_stream(OverlayStream *stream)
+{
+  if (!stream || stream->network->role != FRONT_END) return;
+  stream_end(stream, OVERLAY_CLOSED, "the stream is closed");
+  stream_free(stream);
+}
+
+int overlay_missing(const OverlayStream *stream, int *backends, int most)
+{
+  int count = 0;
+  for (uint32_t pair = 0; pair < stream->members.pairs && stream->network->lost; pair++) {
+    const uint32_t *range = &stream->members.ranges[2 * pair];
+    for (uint32_t i = range[0]; i < range[0] + range[1]; i++) {
+      if (!stream->network->lost[i]) continue;
+      if (count < most) backends[count] = (int)i;
+      count++;
+    }
+  }
+  return count;
+}
+
+static int why_ended(const OverlayStream *stream)
+{
+  overlay_fail("%s", stream->failure ? stream->failure : "the stream has ended");
+  return stream->ended;
+}
+
+/* ---- sending ---- */
+int overlay_writable(const OverlayStream *stream)
+{
+  return !stream->ended && stream->network->state == RUNNING && stream_can_send(stream);
+}
+
+int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
+{
+  OverlayNetwork *network = stream->network;
+  bool up = network->role == BACK_END;
+  while (!stream->ended && network->state == RUNNING && !stream_can_send(stream))
+    if (network_turn(network, -1) != OVERLAY_OK) return OVERLAY_FAILED;
+  if (stream->ended) return why_ended(stream);
+  if (network->state != RUNNING) return ended();
+  Frame wanted = *packet->frame;
+  wanted.kind = DATA, wanted.stream = stream->id;
+  wanted.source = up ? (int32_t)network->first : NOT_A_BACKEND, wanted.leaves = up;
+  bool same = wanted.stream == packet->frame->stream && wanted.kind == packet->frame->kind &&
+              wanted.source == packet->frame->source;
+  /* The packet may still be on its way on another stream, under its header. */
+  OverlayPacket *own = same || packet->references == 1 ? overlay_keep(packet) : packet_own(packet);
+  if (!own) return OVERLAY_FAILED;
+  if (!same) *own->frame = wanted;
+  if (up)
+    stream_send_up(stream, own);
+  else
+    stream_send_down(stream, own);
+  return OVERLAY_OK;
+}
+
+/* ---- receiving ---- */
+
+/* OVERLAY_OK: nothing yet, but something may come. */
+static int may_come(const OverlayStream *stream)
+{
+  if (stream->ended) return why_ended(stream);
+  if (stream->network->state != RUNNING) return ended();
+  if (stream->network->role == BACK_END || stream_has_sources(stream)) return OVERLAY_OK;
+  overlay_fail("all back-ends of the stream are lost");
+  return OVERLAY_LOST;
+}
+
+static int turn_until(OverlayNetwork *network, double seconds, double end, bool *waited)
+{
+  double left = seconds < 0 ? -1 : end - now();
+  if (seconds >= 0 && left <= 0 && *waited) {
+    overlay_fail("nothing came within %g s", seconds);
+    return OVERLAY_TIMEOUT;
+  }
+  *waited = true;
+  return network_turn(network, seconds < 0 ? -1 : left > 0 ? left : 0);
+}
+
+int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet)
+{
+  double end = seconds > 0 ? now() + seconds : 0;
+  bool waited = false;
+  for (int code; !(*packet = stream_take(stream));) {
+    if ((code = may_come(stream)) != OVERLAY_OK) return code;
+    if ((code = turn_until(stream->network, seconds, end, &waited)) != OVERLAY_OK) return code;
+  }
+  return OVERLAY_OK;
+}
+
+/* The stream with what came first, or one that has ended and has not said so. */
+static OverlayStream *next_readable(OverlayNetwork *network)
+{
+  OverlayStream *first = NULL;
+  uint64_t arrival = UINT64_MAX;
+  for (OverlayStream **at = &network->readable; *at;) {
+    OverlayStream *stream = *at;
+    const Queue *queue = network->role == FRONT_END ? &stream->out : &stream->up.queue;
+    if (!queue->count) {
+      stream->readable = false;
+      *at = stream->next_readable;
+      continue;
+    }
+    if (queue->items[queue->head]->arrival < arrival) first = stream, arrival = queue->items[queue->head]->arrival;
+    at = &stream->next_readable;
+  }
+  return first;
+}
+
+static OverlayStream *newly_ended(OverlayNetwork *network)
+{
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next)
+      if (stream->ended && !stream->told) return stream;
+  return NULL;
+}
+
+int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream)
+{
+  double end = seconds > 0 ? now() + seconds : 0;
+  bool waited = false;
+  *packet = NULL;
+  for (int code; !(*stream = next_readable(network));) {
+    if (network->role == FRONT_END && (*stream = newly_ended(network))) {
+      (*stream)->told = true;
+      return why_ended(*stream);
+    }
+    if (network->state != RUNNING) return ended();
+    if ((code = turn_until(network, seconds, end, &waited)) != OVERLAY_OK) return code;
+  }
+  *packet = stream_take(*stream);
+  return OVERLAY_OK;
+}

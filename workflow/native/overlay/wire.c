@@ -1,0 +1,185 @@
+/* wire.c: bytes of a connection into packets where they lie, and queues of packets into single writes. */
+#include "wire.h"
+#include "errors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum { BLOCK_BYTES = 64 << 10, LEAST_ROOM = 4 << 10, MOST_PIECES = 64 };
+
+/* ---- queues ---- */
+int queue_push(Queue *queue, OverlayPacket *packet)
+{
+  if (queue->count == queue->room) {
+    uint32_t room = queue->room ? 2 * queue->room : 8;
+    OverlayPacket **items = malloc(room * sizeof *items);
+    if (!items) {
+      overlay_release(packet);
+      return overlay_fail("no memory for a queue of %u packets", room);
+    }
+    for (uint32_t i = 0; i < queue->count; i++) items[i] = queue->items[(queue->head + i) & (queue->room - 1)];
+    free(queue->items);
+    queue->items = items, queue->head = 0, queue->room = room;
+  }
+  queue->items[(queue->head + queue->count++) & (queue->room - 1)] = packet;
+  queue->bytes += packet->frame->bytes;
+  return OVERLAY_OK;
+}
+
+OverlayPacket *queue_pop(Queue *queue)
+{
+  if (!queue->count) return NULL;
+  OverlayPacket *packet = queue->items[queue->head];
+  queue->head = (queue->head + 1) & (queue->room - 1);
+  queue->count--;
+  queue->bytes -= packet->frame->bytes;
+  return packet;
+}
+
+void queue_clear(Queue *queue)
+{
+  for (OverlayPacket *packet; (packet = queue_pop(queue));) overlay_release(packet);
+  free(queue->items);
+  *queue = (Queue){.items = NULL};
+}
+
+/* ---- receiving ---- */
+
+/* Room for what comes next: for the rest of the frame that has begun, or for another LEAST_ROOM bytes. A block that
+ * packets still lie in is left to them, and what has arrived of the next frame moves to a new one. */
+static bool make_room(Peer *peer)
+{
+  size_t begun = peer->end - peer->start, wanted = LEAST_ROOM;
+  if (begun >= sizeof(Frame)) {
+    const Frame *frame = (const Frame *)(peer->block->bytes + peer->start);
+    wanted = frame->bytes - begun;
+  }
+  if (peer->block && peer->block->references == 1 && !begun) peer->start = peer->end = 0;
+  if (peer->block && peer->block->size - peer->end >= wanted) return true;
+  size_t size = begun + wanted > BLOCK_BYTES ? begun + wanted : BLOCK_BYTES;
+  Block *block = block_new(size);
+  if (!block) return false;
+  if (begun) memcpy(block->bytes, peer->block->bytes + peer->start, begun);
+  block_release(peer->block);
+  peer->block = block, peer->start = 0, peer->end = begun;
+  return true;
+}
+
+/* Hands on all whole frames. False: a malformed one, or the peer was lost meanwhile. */
+static bool take_frames(Peer *peer)
+{
+  while (peer->end - peer->start >= sizeof(Frame)) {
+    Frame *frame = (Frame *)(peer->block->bytes + peer->start);
+    if (frame->bytes < sizeof *frame || frame->bytes % 8 || frame->bytes > MOST_FRAME_BYTES)
+      return overlay_fail("found a packet of %u bytes, wanted at most %d MiB", frame->bytes, MOST_FRAME_BYTES >> 20),
+             false;
+    if (peer->end - peer->start < frame->bytes) return true;
+    OverlayPacket *packet = packet_of(peer->block, frame);
+    if (!packet) return false;
+    peer->start += frame->bytes;
+    peer->received(peer, packet);
+    if (!peer_is_up(peer)) return true;
+  }
+  return true;
+}
+
+bool peer_receive(Peer *peer, int flags)
+{
+  if (!make_room(peer)) return peer_lose(peer, overlay_error()), true;
+  ssize_t count = recv(peer->watch.fd, peer->block->bytes + peer->end, peer->block->size - peer->end, flags);
+  if (count == 0) return peer_lose(peer, "it closed the connection"), true;
+  if (count < 0) {
+    if (errno == EAGAIN) return false;
+    if (errno != EINTR) peer_lose(peer, strerror(errno));
+    return true;
+  }
+  peer->end += (size_t)count;
+  peer->quiet = 0;
+  if (!take_frames(peer)) {
+    char why[300];
+    snprintf(why, sizeof why, "it sent what is no packet: %s", overlay_error());
+    peer_lose(peer, why);
+  }
+  return true;
+}
+
+static void on_ready(Watch *watch, uint32_t events)
+{
+  Peer *peer = (Peer *)watch;
+  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) peer_receive(peer, MSG_DONTWAIT);
+  if (peer_is_up(peer) && events & EPOLLOUT) peer_flush(peer);
+}
+
+/* ---- sending ---- */
+void peer_send(Peer *peer, OverlayPacket *packet)
+{
+  if (!packet || !peer_is_up(peer)) return overlay_release(packet);
+  if (queue_push(&peer->queue, packet) != OVERLAY_OK) peer_lose(peer, overlay_error());
+}
+
+void peer_flush(Peer *peer)
+{
+  while (peer_is_up(peer) && peer->queue.count) {
+    struct iovec pieces[MOST_PIECES];
+    struct msghdr message = {.msg_iov = pieces};
+    size_t skipped = peer->sent;
+    for (; message.msg_iovlen < MOST_PIECES && message.msg_iovlen < peer->queue.count; skipped = 0) {
+      Frame *frame = peer->queue.items[(peer->queue.head + message.msg_iovlen) & (peer->queue.room - 1)]->frame;
+      pieces[message.msg_iovlen++] = (struct iovec){(char *)frame + skipped, frame->bytes - skipped};
+    }
+    ssize_t count = message.msg_iovlen == 1
+                        ? send(peer->watch.fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                        : sendmsg(peer->watch.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      if (loop_watch(peer->loop, &peer->watch, EPOLLIN | EPOLLOUT) != OVERLAY_OK) peer_lose(peer, overlay_error());
+      return;
+    }
+    /* What it may have sent before it went is still to be read: the reader will find the end. */
+    if (count < 0) {
+      peer->sent = 0;
+      return queue_clear(&peer->queue);
+    }
+    peer->spoke = true;
+    peer->sent += (size_t)count;
+    while (peer->queue.count && peer->sent >= peer->queue.items[peer->queue.head]->frame->bytes) {
+      OverlayPacket *packet = queue_pop(&peer->queue);
+      peer->sent -= packet->frame->bytes;
+      overlay_release(packet);
+    }
+  }
+  if (peer_is_up(peer) && loop_watch(peer->loop, &peer->watch, EPOLLIN) != OVERLAY_OK) peer_lose(peer, overlay_error());
+}
+
+/* ---- beginning and end ---- */
+void peer_open(Peer *peer, Loop *loop, int socket)
+{
+  peer->watch = (Watch){.fd = socket, .ready = on_ready};
+  peer->loop = loop;
+  if (loop_watch(loop, &peer->watch, EPOLLIN) != OVERLAY_OK) peer_lose(peer, overlay_error());
+}
+
+bool peer_is_up(const Peer *peer) { return peer->watch.fd >= 0; }
+
+void peer_close(Peer *peer)
+{
+  loop_close(peer->loop, &peer->watch);
+  queue_clear(&peer->queue);
+  peer->sent = 0;
+  block_release(peer->block);
+  peer->block = NULL, peer->start = peer->end = 0;
+}
+
+void peer_lose(Peer *peer, const char *why)
+{
+  if (!peer_is_up(peer)) return;
+  char text[320];
+  snprintf(text, sizeof text, "%s", why);
+  peer_close(peer);
+  peer->lost(peer, text);
+}

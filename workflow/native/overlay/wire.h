@@ -1,0 +1,54 @@
+/* wire.h: a connection to a neighbour in the tree: frames out of received bytes, packets into few writes. */
+#ifndef OVERLAY_WIRE_H
+#define OVERLAY_WIRE_H
+
+#include "loop.h"
+#include "packet.h"
+
+#include <stdbool.h>
+
+enum { TOKEN_BYTES = 32, WIRE_VERSION = 2 };
+
+/* What a process says first on a connection to its parent; all others are strangers. */
+typedef struct {
+  char magic[8];
+  uint32_t version, order; /* order: whether both count bytes alike */
+  unsigned char token[TOKEN_BYTES];
+  uint32_t node, reserved;
+} Hello;
+Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node);
+/* NULL, or why the process is refused. */
+const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES]);
+int token_new(unsigned char token[static TOKEN_BYTES]);
+
+typedef struct {
+  OverlayPacket **items;
+  uint32_t head, count, room;
+  size_t bytes;
+} Queue;
+int queue_push(Queue *queue, OverlayPacket *packet); /* takes the caller's reference, also where it fails */
+OverlayPacket *queue_pop(Queue *queue);              /* NULL where it is empty */
+void queue_clear(Queue *queue);
+
+typedef struct Peer Peer;
+struct Peer {
+  Watch watch; /* first: a Peer is a Watch */
+  Loop *loop;
+  void (*received)(Peer *peer, OverlayPacket *packet); /* the packet becomes its own */
+  void (*lost)(Peer *peer, const char *why);           /* once; the socket is closed already */
+  Block *block;                                        /* that bytes are received into: [start, end) wait for more */
+  size_t start, end;
+  Queue queue; /* to be sent; of the first, `sent` bytes are */
+  size_t sent;
+  int quiet;  /* how often somebody has looked since anything came */
+  bool spoke; /* something went since somebody looked */
+};
+void peer_open(Peer *peer, Loop *loop, int socket);
+void peer_send(Peer *peer, OverlayPacket *packet); /* takes the reference; to a lost peer it sends nothing */
+void peer_flush(Peer *peer);
+bool peer_receive(Peer *peer, int flags); /* flags of recv(). False: nothing came in its time */
+void peer_lose(Peer *peer, const char *why);
+void peer_close(Peer *peer); /* without telling anybody */
+bool peer_is_up(const Peer *peer);
+
+#endif
