@@ -10,11 +10,11 @@ from commodel.errors import UserError, suggest
 @lru_cache
 def discover(folder: str, constant: str) -> dict[str, object]:
     """All entries of `commodel.<folder>`, by name. A file's stem is its entry's name with '-' as '_'."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     for stem in _stems(folder):
         entry = _defined(folder, constant, stem)
-        found[entry.name] = entry
-    return found
+        entries[entry.name] = entry
+    return entries
 
 
 @lru_cache

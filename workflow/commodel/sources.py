@@ -15,14 +15,14 @@ ROOT = (INSTALLED if INSTALLED.is_dir() else HERE.parents[1]).resolve()
 
 def sources(*modules: str) -> list[str]:
     """The files of some modules (`fit`, `families.tan`) and of everything they import, however far down."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [path for name in modules if (path := file_of(name))]
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in files:
+            files.add(path)
             waiting += imported(path) + rooms_of(path)
-    return sorted(str(path) for path in found)
+    return sorted(str(path) for path in files)
 
 
 def file_of(name: str) -> Path | None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.patterns.longest import circle, longest_ways, told
+from commodel.patterns.longest import circle, longest_ways, waits_in_words
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
 
@@ -119,5 +119,5 @@ class _Clock:
         return _Levels(level[2 * self.posted], ends, level[2 * self.worked + 1])
 
     def _deadlock(self, nodes: list[int]) -> str:
-        ends = [node // 2 for node in nodes if node % 2]  # the steps that cannot end
-        return f"a deadlock: {told([f'rank {self.rank[end]} in step {self.step[end]}' for end in dict.fromkeys(ends)])}"
+        ends = dict.fromkeys(node // 2 for node in nodes if node % 2)  # the steps that cannot end
+        return f"a deadlock: {waits_in_words([f'rank {self.rank[end]} in step {self.step[end]}' for end in ends])}"

@@ -38,7 +38,7 @@ def circle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]
     return list(seen)[seen[node] :]
 
 
-def told(names: list[str], shown: int = 4) -> str:
+def waits_in_words(names: list[str], shown: int = 4) -> str:
     """The names of a circle as `A waits for B, which waits for A`."""
     some = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
     return f"{some[0]} waits for {', which waits for '.join([*some[1:], names[0]])}"

@@ -47,8 +47,8 @@ class Rounds:
         """To whom these senders send in these rounds, and how much."""
         return self.to(number, source), self.sizes[self.block(number, source)]
 
-    def one(self, number: int, node: np.ndarray) -> Schedule:
-        """One of them by itself."""
+    def round(self, number: int, node: np.ndarray) -> Schedule:
+        """One round by itself."""
         source = np.arange(self.ranks)
         target, bytes = self.sent(number, source)
         work = Work.reduce(0, target, bytes) if self.combines else None

@@ -171,7 +171,7 @@ def price(schedule: Schedule, values: Values) -> Array:
         return ready, ready[..., turn.source]
 
     for part in schedule.parts:
-        first = part.one(0, schedule.node) if isinstance(part, Rounds) else part
+        first = part.round(0, schedule.node) if isinstance(part, Rounds) else part
         state = _after(first, state, phases, closed)
         if isinstance(part, Rounds) and part.count > 1:
             next(phases)
@@ -221,7 +221,7 @@ def _steps(schedule: Schedule) -> Iterator[Step]:
     """Those of a schedule; of rounds that repeat two, as all but the first find the same."""
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            yield from part.one(0, schedule.node).steps * min(part.count, 2)
+            yield from part.round(0, schedule.node).steps * min(part.count, 2)
         else:
             yield from part.steps
 

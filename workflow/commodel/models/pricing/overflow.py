@@ -131,7 +131,7 @@ def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.n
     order = np.argsort(np.concatenate([2 * messages + 1, 2 * rows]))
     observer = schedule.ranks + np.arange(len(rows))
 
-    def told(column: np.ndarray, more: np.ndarray) -> np.ndarray:
+    def with_observers(column: np.ndarray, more: np.ndarray) -> np.ndarray:
         return np.concatenate([column, more])[order]
 
     def free(column: Array | float) -> Array:
@@ -141,12 +141,12 @@ def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.n
 
     watched = Schedule.of(
         schedule.ranks + len(rows),
-        told(schedule.step, schedule.step[rows]),
-        told(schedule.src, schedule.src[rows]),
-        told(schedule.dst, observer),
+        with_observers(schedule.step, schedule.step[rows]),
+        with_observers(schedule.src, schedule.src[rows]),
+        with_observers(schedule.dst, observer),
         0,
         work=schedule.work,
-        ends=schedule.ends and Ends(*(told(column, schedule.step[rows]) for column in schedule.ends.columns)),
+        ends=schedule.ends and Ends(*(with_observers(column, schedule.step[rows]) for column in schedule.ends.columns)),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
     watched_costs = replace(costs, **{name: free(getattr(costs, name)) for name in names})

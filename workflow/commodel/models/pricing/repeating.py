@@ -248,7 +248,7 @@ def _condensed(schedule: Long, types: Mapping[str, int] | None) -> tuple[Schedul
     for part in schedule.parts:
         if isinstance(part, Rounds):
             classes = courses(schedule, types)[part].classes()
-            parts += [part.one(number, schedule.node) for number in classes]
+            parts += [part.round(number, schedule.node) for number in classes]
             times += classes.values()
         else:
             parts.append(part)

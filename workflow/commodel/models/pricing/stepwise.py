@@ -27,7 +27,7 @@ def stepwise(
             continue
         steady, added, number = 0, None, 0
         while number < part.count:
-            turn = part.one(number, schedule.node)
+            turn = part.round(number, schedule.node)
             after = walked(turn, costs(turn), work_seconds(turn), state)
             before, added = added, after[0] - state[0]
             alike = before is not None and part.repeats and part.even and part.turn == 1

@@ -137,5 +137,5 @@ def _refuse_single_ends(
         return
     row = int(differ.argmax())
     if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
-        raise tasks.error(sends[row], f"{tasks.told(sends[row])}, and no receive takes it")
-    raise tasks.error(receives[row], f"{tasks.told(receives[row])}, and no send is left for it")
+        raise tasks.error(sends[row], f"{tasks.sentence(sends[row])}, and no receive takes it")
+    raise tasks.error(receives[row], f"{tasks.sentence(receives[row])}, and no send is left for it")

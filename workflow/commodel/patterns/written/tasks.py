@@ -8,7 +8,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.paths import AnyPath
-from commodel.patterns.longest import circle, told
+from commodel.patterns.longest import circle, waits_in_words
 from commodel.patterns.schedule import check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
@@ -66,7 +66,7 @@ class Tasks:
             return f"line {self.line[task]} of rank {self.rank[task]}"
         return f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
 
-    def told(self, task: int) -> str:
+    def sentence(self, task: int) -> str:
         """What the task is, as a sentence begins."""
         rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
         what = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
@@ -96,4 +96,4 @@ class Tasks:
 def circular(tasks: Tasks, before: np.ndarray, after: np.ndarray, left: np.ndarray, what: str) -> UserError:
     """Of tasks that are left because they wait for each other, along edges from `before` to `after`."""
     nodes = circle(before, after, left)
-    return tasks.error(nodes[0], f"a {what}: {told([tasks.named(node) for node in nodes])}")
+    return tasks.error(nodes[0], f"a {what}: {waits_in_words([tasks.named(node) for node in nodes])}")
