@@ -84,6 +84,7 @@ GLOSSARY = (
 )
 
 WAVES = (Column("waves", "waves", "count", "of several, the times measured and predicted are those between two"),)
+SETTING = (Column("setting", "setting", "text", "what people call the job that it was measured in"),)
 WAVE = (
     "wave",
     (
@@ -192,6 +193,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         LEAVES,
         Column("bytes", "bytes [B]", "count"),
         *(WAVES if streams else ()),
+        *(SETTING if frame["setting"].ne("").any() else ()),
         Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
         Column("family", "family"),
         *times,
