@@ -3,7 +3,8 @@
 ln(time there/time elsewhere) of every point is to be ln(price with factors/price without), by least squares, of many
 points by Huber's loss, for factors that are positive. A price is nearly linear in both, a little less where another
 chain of messages becomes the longest: a few Gauss-Newton steps do. An interval is Student's, of as many points as there
-are beyond the factors, and never narrower than what the times' own intervals leave open.
+are beyond the factors, and never narrower than what the times' own intervals leave open. Two points tell two factors
+only where it is known otherwise how far off prices are.
 
     >>> from commodel.models.byhand import given
     >>> from commodel.price.predict import predict
@@ -63,7 +64,7 @@ def pace_of(
         if not 0 < len(ways) <= len(logs):
             continue
         best, half, scatter = _fitted(effect, logs, ways, noise, shared)
-        if len(ways) == 1 or half.max() < WIDE:
+        if half.max() < (WIDE if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
 
@@ -111,6 +112,8 @@ def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: floa
             break
     inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
     spare = len(logs) - len(ways)
+    if not spare and not shared:
+        return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
     scatter = _scatter(trust * left, len(ways)) if spare else 0.0
     reach = max(scatter * student.ppf(0.975, spare) if spare else 0.0, NORMAL * float(noise.min()))
     return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter

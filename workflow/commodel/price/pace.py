@@ -96,6 +96,11 @@ def can_be_paced(parameters: ParameterSet) -> bool:
     return any(parameter.paced and parameter.unit in ("s", "s/B", "B/s") for parameter in moved)
 
 
+def has_both(parameters: ParameterSet) -> bool:
+    """Whether there is a time per byte beside the latency."""
+    return can_be_paced(parameters) and family(parameters.family).uses_bytes
+
+
 def at_pace(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
     """The set of another job: values and draws are moved, so that prices have the factors' uncertainty too."""
     entry = family(parameters.family)
