@@ -146,3 +146,8 @@ def as_json(pace: Pace, setting: str) -> dict[str, object]:
         for name, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))
     }
     return {"setting": setting, **numbers, "together": pace.together, "points": pace.points, "scatter": pace.scatter}
+
+
+def from_json(entry: Mapping) -> Pace:
+    factors = (Factor(**entry[name]) for name in ("latency", "per_byte"))
+    return Pace(*factors, entry["points"], entry["together"], entry["scatter"])
