@@ -119,6 +119,7 @@ class Results:
         yield from map(self.table, TABLES)
         yield from (self.fitted(platform, family) for platform in platforms for family in families)
         yield from map(self.predictions, families)
+        yield from (folder / CALIBRATION for folder in self.calibrations())
 
 
 def pass_name(number: int) -> str:

@@ -17,6 +17,7 @@ from commodel.report.sections import (
     evidence,
     following,
     gaps,
+    jobs,
     latency,
     library,
     network,
@@ -126,6 +127,7 @@ def build(
     containers: Mapping[str, Mapping] | None = None,
     traces: Traces = NO_TRACES,
     networks: Sequence[Network] = (),
+    drift: pd.DataFrame | None = None,
     rebuilt: Sequence[Section] = (),
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
@@ -147,7 +149,11 @@ def build(
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
-            [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})],
+            [
+                *crowding.sentences(frame, provenance or {}),
+                *conditions.sentences(frame, provenance or {}),
+                *(jobs.sentences(drift) if drift is not None else []),
+            ],
         ),
         Section(
             "Comparison",
@@ -157,6 +163,7 @@ def build(
         verdicts.errors(frame[frame["held_out"] & is_said(frame)]),
         *verdicts.choices(frame),
         *overhead.sections(beside, containers or {}, simulated),
+        *(jobs.sections(drift) if drift is not None else []),
         *gaps.sections(gap, simulated),
         *([parameters.models(families)] if families else []),
         parameters.parameters(parameter_sets, definitions or {}),

@@ -19,6 +19,14 @@ from commodel.records import Count, Finite, Name
 
 MOST = 1000  # points, or families
 
+
+def _setting(text: str) -> str:
+    try:
+        return parse_setting(text)
+    except UserError as error:
+        raise ValueError(error.found) from None
+
+
 Text = Annotated[str, AfterValidator(one_line)]
 Positive = Annotated[float, Interval(gt=0, lt=float("inf"))]
 
@@ -61,7 +69,7 @@ class NotedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    setting: Annotated[str, AfterValidator(parse_setting)]
+    setting: Annotated[str, AfterValidator(_setting)]
     platform: Name  # whose sets were moved
     measured_on: Name
     simulated: bool
@@ -79,11 +87,5 @@ def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
 
 def read_calibrations(results: Results) -> dict[str, Calibration]:
     """All of a folder of results, by the name of their folder, in the order of their dates."""
-    found = {}
-    for folder in results.calibrations():
-        path = folder / CALIBRATION
-        try:
-            found[folder.name] = read_json_record(FORM, path)
-        except UserError as error:
-            raise UserError(error.found, file=path, key=error.key) from None
+    found = {folder.name: read_json_record(FORM, folder / CALIBRATION) for folder in results.calibrations()}
     return dict(sorted(found.items(), key=lambda entry: (entry[1].date, entry[0])))
