@@ -78,6 +78,24 @@ def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw)
     assert np.mean(shares) + noise >= (0.95 if count >= ENOUGH else 0.93 if count > FEWEST else 0.90)
 
 
+@pytest.mark.parametrize("jobs", [3, 5, 10])
+def test_a_new_job_is_inside_where_those_before_it_are_told_apart(jobs):
+    """What the groups of a job have in common is as large as what they have of their own. Told which groups are of one
+    job, the band holds more of the next one, and says of how few jobs it knows."""
+    rng, inside = np.random.default_rng(jobs), {True: [], False: []}
+    for _ in range(CAMPAIGNS):
+        logs = (rng.normal(size=jobs + 1)[:, None] + rng.normal(size=(jobs + 1, 40))) / 10
+        seen, job = known(logs[:jobs].ravel()), np.repeat(np.arange(jobs), 40).astype(str)
+        for told in (True, False):
+            apart = replace(seen, job=job, allocation=job) if told else seen
+            low, high, words = ends(apart)
+            inside[told].append(np.mean((low <= logs[jobs]) & (logs[jobs] <= high)))
+        assert words.startswith("at least: 1 allocation,")
+    assert ends(replace(seen, job=job, allocation=job))[2].startswith("at least" if jobs < JOBS else f"{jobs} alloc")
+    assert np.mean(inside[True]) > np.mean(inside[False])
+    assert np.mean(inside[True]) > (0.95 if jobs >= JOBS else 0.93)
+
+
 logs_of = st.lists(st.floats(-3, 3), min_size=4, max_size=40)
 
 

@@ -2,6 +2,7 @@
 are held out."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,15 +13,18 @@ from commodel.cli._progress import Line
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.files.sets import write_parameters
-from commodel.fit.collectives import Watch, fit_measured, from_collectives
+from commodel.fit.collectives import Watch, from_collectives
 from commodel.fit.pointtable import read_points
 from commodel.fit.remarks import remarks
+from commodel.fit.settings import fit_in_settings, in_setting, reference_of, told
 from commodel.models.families import family
 
 LONG = 2.0  # seconds, from which on people wonder
 
 
-def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Path | None, style: str) -> None:
+def fit_table(
+    table: Path, families: tuple[str, ...], where: str | None, setting: str | None, out: Path | None, style: str
+) -> None:
     """Each family's set into the file, or where there are several into a folder; the errors on the screen."""
     names = from_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
     if len(names) > 1 and out and out.is_file():
@@ -32,14 +36,13 @@ def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Pa
         click.echo(f"commodel: left out {measured.streams} rows of several waves: one wave is fitted", err=True)
     parts = split(measured, where) if where else None
     seen = parts.seen if parts else measured
+    reference = reference_of(seen, setting)
     rows, line = [], Line(quiet=False)
     for number, name in enumerate(names, 1):
         try:
             watch = _watch(line, f"{name}, family {number} of {len(names)}" if len(names) > 1 else name)
-            if parts:
-                fitted = fit_seen(parts, name, table.name, watch)
-            else:
-                fitted = fit_measured(measured.points, measured.seconds, name, table.name, watch=watch)
+            fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
+            fitted = fit(name, table.name, setting, watch=watch)
         except UserError as error:
             line.clear()
             if len(names) == 1:
@@ -49,7 +52,7 @@ def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Pa
         if out:
             write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, fitted)
         line.clear()
-        for remark in remarks(fitted, seen, table.name):
+        for remark in (*told(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
             click.echo(f"commodel: {name}: {remark}", err=True)
         if parts:
             rows.append(judged(fitted, parts.unseen))

@@ -1,26 +1,20 @@
 """The best configurations of a kernel measured where they are to run."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from commodel import __version__
 from commodel.advice.configurations import Configuration, Problem, Times, fastest
 from commodel.cli._progress import progress
 from commodel.errors import UserError
 from commodel.files.paths import SafePath
-from commodel.measure.batch import measure
+from commodel.measure.now import measure_now
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
-from commodel.plan.duration import Durations
-from commodel.plan.make import planned
-from commodel.platforms.build import build
-from commodel.platforms.launchers import launcher, toolchain
-from commodel.platforms.tools import ROOT
-from commodel.records import Batch, Measure, Plan, Point
+from commodel.platforms.launchers import launcher
+from commodel.records import Measure, Point
 from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import why_unmeasured
 
@@ -37,29 +31,15 @@ def checked(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        _measure(tuple(points.values()), platform, raw)
+        simulated = launcher(load_platform(find("platform", platform)).launcher).simulated
+        settings = SIMULATED if simulated else REAL
+        measure_now("configurations", tuple(points.values()), platform, settings, raw, progress(False))
         return [
             replace(configuration, measured=_times(configuration, problem, points[configuration], raw))
             if configuration in points
             else configuration
             for configuration in configurations
         ]
-
-
-def _measure(points: tuple[Point, ...], platform: str, raw: SafePath) -> None:
-    loaded = load_platform(find("platform", platform))
-    how = launcher(loaded.launcher)
-    if how.in_job and not os.environ.get("SLURM_JOB_ID"):
-        raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
-    if not loaded.image:
-        build(ROOT, toolchain(loaded))
-    settings = SIMULATED if how.simulated else REAL
-    most = Durations(loaded.launcher, settings).of_points(points, most=True)
-    batch = Batch("configurations", platform, max(point.nodes for point in points), points, most=most)
-    platforms = {platform: planned(platform, loaded)}
-    measure(
-        Plan("configure", "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress(False)
-    )
 
 
 def _times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:

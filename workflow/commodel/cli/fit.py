@@ -28,9 +28,12 @@ from commodel.errors import UserError
     metavar="EXPRESSION",
     help="Of --points: price those for which this is true instead of fitting them, and tell how far off that is.",
 )
+@click.option(
+    "--setting", help="Of --points: fit those of this setting.  [default: of the one with most; others get factors]"
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Parameter set (YAML); a folder where there are several.")
 @style_option
-def fit(observations, plan_file, families, platform, table, where, out, style) -> None:
+def fit(observations, plan_file, families, platform, table, where, setting, out, style) -> None:
     """Fit one family to what the probes measured on one platform, with 95 % intervals.
 
     \b
@@ -52,10 +55,11 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
-        fit_table(table, families, where, out, style)
+        fit_table(table, families, where, setting, out, style)
         return
-    if where or len(families) > 1:
-        raise UserError(f"{'--hold-out' if where else 'more than one --family'} needs --points")
+    alone = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
+    if given := [option for option, value in alone.items() if value is not None]:
+        raise UserError(f"{given[0]} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent

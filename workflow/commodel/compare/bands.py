@@ -64,9 +64,16 @@ def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
         np.log(rows["measured"] / rows["predicted"]).to_numpy(float) if logs is None else logs,
         np.array([operation_class(name, wave) for name, wave in names]),
         rows["group"].to_numpy(str),
-        rows["batch"].to_numpy(str) if "batch" in rows else np.full(len(rows), ""),
+        _allocations(rows),
         {"ranks": over.to_numpy(float), "bytes": rows["bytes"].to_numpy(float)},
+        job=rows["setting"].to_numpy(str) if "setting" in rows else None,
     )
+
+
+def _allocations(rows: pd.DataFrame) -> np.ndarray:
+    """A batch is measured in one, and in one setting."""
+    columns = [rows[name].astype(str) for name in ("batch", "setting") if name in rows]
+    return (columns[0].str.cat(columns[1:], " ") if columns else pd.Series("", index=rows.index)).to_numpy(str)
 
 
 def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:

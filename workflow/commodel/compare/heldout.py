@@ -4,15 +4,15 @@ An expression over the names of a point says which are held out. What is reporte
 """
 
 from dataclasses import dataclass, replace
-from itertools import compress
 
 import pandas as pd
 
 from commodel.compare.table import summarize, with_errors
 from commodel.errors import UserError
 from commodel.files import expressions
-from commodel.fit.collectives import Watch, fit_measured, print_nothing
+from commodel.fit.collectives import Watch, print_nothing
 from commodel.fit.pointtable import Measured
+from commodel.fit.settings import fit_in_settings, only, settings_of
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
 from commodel.price.predict import predict
@@ -33,14 +33,15 @@ class Split:
 
 def split(measured: Measured, where: str) -> Split:
     try:
-        held_out = expressions.parse(where, AXES)
-        flags = [bool(held_out(_names(point))) for point in measured.points]
+        held_out = expressions.parse(where, (*AXES, "setting"))
+        both = zip(measured.points, settings_of(measured), strict=True)
+        flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
     except UserError as error:
         raise UserError(error.message, key="--hold-out") from None
     if all(flags) or not any(flags):
         what = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
         raise UserError(f"'{held_out.text}' holds out {what}", key="--hold-out")
-    seen, unseen = (_only(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
+    seen, unseen = (only(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
     return Split(held_out.text, seen, unseen)
 
 
@@ -49,15 +50,11 @@ def _names(point: Point) -> dict[str, str | int]:
     return names | {"ranks_per_node": point.per_node}
 
 
-def _only(measured: Measured, flags: list[bool]) -> Measured:
-    points, seconds = (list(compress(column, flags)) for column in (measured.points, measured.seconds))
-    return replace(measured, points=points, seconds=seconds)
-
-
-def fit_seen(parts: Split, family: str, table: str, watch: Watch = print_nothing) -> ParameterSet:
+def fit_seen(
+    parts: Split, family: str, table: str, setting: str | None = None, watch: Watch = print_nothing
+) -> ParameterSet:
     """A family fitted to what is not held out; the set says what is."""
-    parameters = fit_measured(parts.seen.points, parts.seen.seconds, family, table, watch=watch)
-    count = len(parts.unseen.points)
+    parameters, count = fit_in_settings(parts.seen, family, table, setting, watch), len(parts.unseen.points)
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {parts.where}, are",

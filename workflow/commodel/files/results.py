@@ -11,6 +11,7 @@ from pathlib import Path
 from commodel.files.paths import AnyPath, SafePath
 
 PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
+CALIBRATED, CALIBRATION = "calibrated", "calibration.json"
 RAW = "raw"  # a folder for each batch
 WORK = ".work"  # in a batch's folder while it is measured: what programs read and print
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
@@ -67,6 +68,14 @@ class Results:
         """The fitted set with how far off its prices were."""
         return self.folder / "judged" / platform / f"{family}.yaml"
 
+    def calibrated(self, name: str) -> SafePath:
+        """Sets that were moved to another job, and what was measured there."""
+        return self.folder / CALIBRATED / name
+
+    def calibrations(self) -> list[SafePath]:
+        """Those that were finished: the file comes last."""
+        return [path for path in files(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
+
     def platforms(self) -> list[str]:
         """Those that something was fitted on."""
         return [path.name for path in files(self.folder / "fitted")]
@@ -110,6 +119,7 @@ class Results:
         yield from map(self.table, TABLES)
         yield from (self.fitted(platform, family) for platform in platforms for family in families)
         yield from map(self.predictions, families)
+        yield from (folder / CALIBRATION for folder in self.calibrations())
 
 
 def pass_name(number: int) -> str:

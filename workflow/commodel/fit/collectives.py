@@ -98,7 +98,7 @@ def fit_points(
         schedules = [schedule(point) for point in points]
         fitted = entry.fit_points(schedules, given[order])  # it searches no kinks
         return replace(fitted, errors=errors_unseen(points, refitted(entry, schedules, given[order])))
-    stacks = list(_in_parts(points))
+    stacks = list(in_parts(points))
     guess = dict(entry.from_points)
     works = any(pattern.reduces for _, pattern, _ in stacks)
     if works and entry.uses_bytes and "gamma" in entry.by_name:
@@ -137,7 +137,7 @@ def fit_points(
     )
 
 
-def _in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
+def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
     """Points stacked by shape; what is a sum part by part, with how often each is there."""
     for numbers, pattern in stacked(points, many=True):
         several = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]

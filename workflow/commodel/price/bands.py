@@ -1,6 +1,7 @@
 """How far off prices are where nobody has looked: bands for ln(measured/price) from groups that were left out.
 
-A group is what was measured of one job, so a new job is as one more of them. Of K groups, each counting alike, the band
+A group is what was measured of one job, so a new job is as one more of them; where people tell settings apart, the band
+is wider by how far one that is left out lies outside of the others. Of K groups, each counting alike, the band
 reaches from one quantile to the other of what they and one that is infinitely off would be (conformal, over groups). Of
 fewer than ENOUGH groups no quantile reaches 95 %: the band then holds them all, and is wider at both ends by how far a
 group that is left out lies outside of the others. By as much as sizes, ranks or operations do when all of one is left
@@ -51,11 +52,12 @@ class Residuals:
     allocation: np.ndarray
     axes: Mapping[str, Array]  # AXES
     left: Mapping[str, Array] = field(default_factory=dict)
+    job: np.ndarray | None = None  # the setting, where people tell jobs apart; None: nobody does
 
     def only(self, flags: np.ndarray) -> Residuals:
         named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
         tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
-        return replace(self, **named, **tables)
+        return replace(self, **named, **tables, job=None if self.job is None else self.job[flags])
 
     def of_axis(self, name: str) -> Array:
         return self.left.get(name, self.logs)
@@ -65,7 +67,7 @@ def operation_class(operation: str, waves: float = 1) -> str:
     return f"{STREAM if waves != 1 else ''}{base(operation)}"
 
 
-def _kind(operation: str) -> str:
+def kind_of(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
@@ -80,9 +82,9 @@ def errors(residuals: Residuals) -> dict[str, Errors]:
 
 def _classes(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
     """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all."""
-    kinds = np.array([_kind(name) for name in residuals.operation.tolist()])
+    kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
     levels = [(name, residuals.operation == name) for name in operations]
-    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(_kind, operations))]
+    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(kind_of, operations))]
     for name, flags in levels:
         if len(np.unique(residuals.group[flags])) >= FEWEST:
             yield name, residuals.only(flags)
@@ -96,9 +98,10 @@ def _errors(part: Residuals) -> Errors | None:
     if count < 2:
         return None
     low, high = _ends(part.logs, groups)
-    if count < ENOUGH:
-        more = _outside(part.logs, part.logs, groups, groups)
-        low, high = low - more, high + more
+    more = _outside(part.logs, part.logs, groups, groups) if count < ENOUGH else 0.0
+    if part.job is not None and len(np.unique(part.job)) > 1:  # the next job is none of these
+        more = max(more, _outside(part.logs, part.logs, _numbered(part.job), groups))
+    low, high = low - more, high + more
     wider, growth = {}, {}
     for name in AXES:
         wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
@@ -175,7 +178,7 @@ def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tu
 
 def between(bands: Mapping[str, Errors], operation: str, ranks: float, sizes: Array) -> tuple[Array, Array, list[str]]:
     """ln(measured/price) at each size: from, to, and in words what that rests on."""
-    if not (named := next((name for name in (operation, _kind(operation), ALL) if name in bands), "")):
+    if not (named := next((name for name in (operation, kind_of(operation), ALL) if name in bands), "")):
         nothing = np.zeros(len(sizes))
         return nothing, nothing, [PARAMETERS] * len(sizes)
     band = bands[named]

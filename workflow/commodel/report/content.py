@@ -17,6 +17,7 @@ from commodel.report.sections import (
     evidence,
     following,
     gaps,
+    jobs,
     latency,
     library,
     network,
@@ -84,6 +85,7 @@ GLOSSARY = (
 )
 
 WAVES = (Column("waves", "waves", "count", "of several, the times measured and predicted are those between two"),)
+SETTING = (Column("setting", "setting", "text", "what people call the job that it was measured in"),)
 WAVE = (
     "wave",
     (
@@ -125,6 +127,7 @@ def build(
     containers: Mapping[str, Mapping] | None = None,
     traces: Traces = NO_TRACES,
     networks: Sequence[Network] = (),
+    drift: pd.DataFrame | None = None,
     rebuilt: Sequence[Section] = (),
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
@@ -146,7 +149,11 @@ def build(
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
-            [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})],
+            [
+                *crowding.sentences(frame, provenance or {}),
+                *conditions.sentences(frame, provenance or {}),
+                *(jobs.sentences(drift) if drift is not None else []),
+            ],
         ),
         Section(
             "Comparison",
@@ -156,6 +163,7 @@ def build(
         verdicts.errors(frame[frame["held_out"] & is_said(frame)]),
         *verdicts.choices(frame),
         *overhead.sections(beside, containers or {}, simulated),
+        *(jobs.sections(drift) if drift is not None else []),
         *gaps.sections(gap, simulated),
         *([parameters.models(families)] if families else []),
         parameters.parameters(parameter_sets, definitions or {}),
@@ -192,6 +200,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         LEAVES,
         Column("bytes", "bytes [B]", "count"),
         *(WAVES if streams else ()),
+        *(SETTING if frame["setting"].ne("").any() else ()),
         Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
         Column("family", "family"),
         *times,

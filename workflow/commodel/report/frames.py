@@ -26,11 +26,11 @@ LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     """The comparison with honest types, whatever a CSV file made of them, sorted, with the labels that reports need:
-    `size` of the job, with its waves, `kind` of the choice, and `way`, the choice by a name that tells it from the
-    others of its job. Where these differ in layout too the way names it and `place` says what is given instead, else
-    the layout."""
+    `size` of the job, with its waves and its setting, `kind` of the choice, and `way`, the choice by a name that tells
+    it from the others of its job. Where these differ in layout too the way names it and `place` says what is given
+    instead, else the layout."""
     frame = named_streams(comparison)
-    frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(comparison), ""))  # of an older comparison
+    frame = frame.assign(**dict.fromkeys({"batch", "raw", "setting"} - set(comparison), ""))  # of an older comparison
     frame = frame.assign(**dict.fromkeys({"first", "last", "processes", "processors"} - set(comparison), math.nan))
     if "interval" not in frame:
         ends = {f"parameters_{end}": frame[f"predicted_{end}"] for end in ("low", "high")}
@@ -59,7 +59,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
 
 def _size(row) -> str:
     over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
-    return over if row.waves == 1 else f"{over}, {row.waves} waves"
+    over = over if row.waves == 1 else f"{over}, {row.waves} waves"
+    return f"{over}, {row.setting}" if row.setting else over
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

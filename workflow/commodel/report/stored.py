@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from commodel.compare.drift import drift
 from commodel.compare.network import networks, places
 from commodel.files.atomic import read_json
 from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
@@ -24,6 +25,7 @@ from commodel.report.rawlinks import results_from
 from commodel.report.sections import crowding, papers
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
+from commodel.results.calibrations import read_calibrations as calibrations
 from commodel.results.provenance import read_program, versions
 from commodel.results.traces import Traces, attempts, digests, texts
 from commodel.results.unmeasured import read_unmeasured
@@ -92,6 +94,7 @@ def _report(
         containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
         networks=seen,
+        drift=drift(plan, comparison, sets, calibrations(results)),
         rebuilt=papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else (),
     )
 

@@ -38,9 +38,10 @@ class Parameter:
     form: str = ""  # of a function where nothing else says it
     of: str = ""  # type or pair
     optional: bool = False  # it may be missing: the price says when it cannot do without
+    paced: bool = True  # a slower network moves it; False: local work, what a protocol fixes, what no network has
 
 
-GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0)
+GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0, paced=False)
 
 
 def local_work(observed: Observed) -> Array:

@@ -227,11 +227,13 @@ FAMILY = Family(
         Parameter("L_m", "s/B", "further latency per byte"),
         Parameter("capacity", "B/s", "throughput of the whole network, shared by all pairs", optional=True),
         Parameter("B_L", "1", "packets that the network can hold for one receiver", optional=True),
-        Parameter("timeout", "s", "until what is lost is sent again; Linux's least, TCP_RTO_MIN", default=TIMEOUT),
+        Parameter(
+            "timeout", "s", "until what is lost is sent again; Linux's least, TCP_RTO_MIN", default=TIMEOUT, paced=False
+        ),
         Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET),
-        Parameter("M_ctc", "s", "copy within a cache", "m", optional=True),
-        Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True),
-        Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True),
+        Parameter("M_ctc", "s", "copy within a cache", "m", optional=True, paced=False),
+        Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True, paced=False),
+        Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True, paced=False),
         GAMMA,
     ),
     probes=("prtt", "deal", "stream", "overlap", "pairs", "flood", "memcopy", "work"),

@@ -168,8 +168,8 @@ FAMILY = Family(
     "in complex codes, SC 2013",
     equation="T(p, m) = c0 + c1·p^i1·log2(p)^j1·m^k1 + c2·p^i2·log2(p)^j2·m^k2",
     parameters=(
-        Parameter("c0", "s", "what every pattern costs"),
-        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0) for n in range(1, MOST + 1)),
+        Parameter("c0", "s", "what every pattern costs", paced=False),
+        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, paced=False) for n in range(1, MOST + 1)),
         *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in range(1, MOST + 1)),
         *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in range(1, MOST + 1)),
         *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in range(1, MOST + 1)),

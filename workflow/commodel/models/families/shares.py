@@ -169,7 +169,7 @@ FAMILY = Family(
         ),
         Parameter("c_all", "s/B", "time per byte of all between groups of a level", of="level", optional=True),
         Parameter("c_inside", "s/B", "time per byte of all messages within a node", of="level", optional=True),
-        Parameter("gamma", "s", "local reduction or copy of m bytes", "m", default=0.0),
+        Parameter("gamma", "s", "local reduction or copy of m bytes", "m", default=0.0, paced=False),
     ),
     probes=("prtt", "distance", "capacity", "work"),
     fit=fit,

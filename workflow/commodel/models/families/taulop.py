@@ -204,7 +204,7 @@ FAMILY = Family(
         Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", of="pair", optional=True),
         Parameter("p_0", "s", "of each further message within a node, for its processor", of="type", default=0.0),
         Parameter("p_1", "s", "of each further message between nodes, for its processor", of="pair", default=0.0),
-        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0),
+        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
     ),
     probes=("ring", "prtt", "pairprtt", "work"),
     fit=fit,

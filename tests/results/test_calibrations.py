@@ -1,0 +1,56 @@
+"""Calibrations of a campaign: what was written is read back, unfinished ones are none, wrong ones one line."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from commodel.errors import UserError
+from commodel.files.paths import SafePath
+from commodel.files.results import CALIBRATION, Results
+from commodel.results.calibrations import (
+    Calibration,
+    NotedFactor,
+    NotedPace,
+    NotedPoint,
+    read_calibrations,
+    write_calibration,
+)
+
+FACTOR = NotedFactor(2.0, 1.9, 2.1, True)
+PACE = NotedPace(FACTOR, replace(FACTOR, known=False), False, 6, 0.01, 1.5, 1.1, 6)
+POINT = NotedPoint("bcast", "linear", "block:1", 2, 8, 1e-5, None, True)
+KNOWN = Calibration("rails=2", "p", "p", False, "2026-11-23T01:00:00+00:00", (POINT,), {"loggp": PACE})
+
+
+@pytest.fixture
+def results(tmp_path):
+    return Results(SafePath.at(tmp_path))
+
+
+def test_what_is_written_is_read_back_in_the_order_of_dates(results):
+    assert read_calibrations(results) == {}
+    for name, date in (("a", "2026-11-23T01"), ("b", "2026-11-22T01")):
+        write_calibration(results.calibrated(name), replace(KNOWN, date=date))
+    (results.calibrated("unfinished") / "loggp.yaml").mkdir()
+    assert list(read_calibrations(results)) == ["b", "a"]
+    assert read_calibrations(results)["a"] == replace(KNOWN, date="2026-11-23T01")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("setting", "a\nb"),
+        ("platform", "../up"),
+        ("date", 7),
+        ("points", "none"),
+        ("families", {"../x": None}),
+        ("families", {"loggp": {"latency": 0}}),
+    ],
+)
+def test_what_a_calibration_may_not_say(results, tmp_path, key, value):
+    write_calibration(results.calibrated("a"), KNOWN)
+    path = tmp_path / "calibrated" / "a" / CALIBRATION
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(UserError, match=rf"{CALIBRATION}.*{key}"):
+        read_calibrations(results)

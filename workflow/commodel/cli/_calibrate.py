@@ -1,0 +1,230 @@
+"""What `commodel calibrate` starts from, what it measures, and what it tells and leaves."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import pandas as pd
+
+from commodel.advice.evidence import of_files, of_platform, only_platform
+from commodel.cli._kernel import files_of
+from commodel.cli._output import show
+from commodel.cli._progress import progress
+from commodel.cli._setting import job_setting
+from commodel.compare import calibration as calibrating
+from commodel.compare.bands import errors_of
+from commodel.compare.calibration import Calibrated, Taken, Witness
+from commodel.errors import UserError
+from commodel.files.columns import COMPARISON
+from commodel.files.kept import standing_on
+from commodel.files.paths import AnyPath, SafePath
+from commodel.files.results import Results
+from commodel.files.sets import write_parameters
+from commodel.files.settings import parse_setting
+from commodel.files.tables import read_table
+from commodel.hierarchy import Hierarchy
+from commodel.measure.now import measure_now
+from commodel.parameters import Errors, ParameterSet
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
+from commodel.plan.file import load_plan
+from commodel.price.pace import Factor
+from commodel.records import Measure, Plan
+from commodel.results.calibrations import (
+    Calibration,
+    NotedFactor,
+    NotedPace,
+    NotedPoint,
+    read_calibrations,
+    write_calibration,
+)
+from commodel.units import format_seconds
+
+HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
+PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
+LONGEST = 60  # characters of a folder
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The sets to be moved, and where there is one the campaign that they come from."""
+
+    sets: Sequence[ParameterSet]
+    platform: str = ""  # that they are of
+    results: Results | None = None
+    plan: Plan | None = None
+    comparison: pd.DataFrame = field(default_factory=pd.DataFrame)
+    errors: Mapping[str, Mapping[str, Errors]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    site: Setting  # of the platform to measure on
+    levels: Hierarchy
+    simulated: bool
+    setting: str
+    nodes: int
+    count: int
+    aside: int
+
+    @classmethod
+    def of(
+        cls, source: Source, platform: str | None, setting: str | None, count: int, aside: int, nodes: int | None
+    ) -> Asked:
+        if not (platform or source.platform):
+            raise UserError("--platform is missing: the sets do not say where to measure")
+        loaded = load_platform(find("platform", platform or source.platform))
+        if loaded.overlay:
+            raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
+        job = os.environ.get("SLURM_JOB_ID", "")
+        called = job_setting(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
+        offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
+        room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
+        site = Setting.of(loaded.name, loaded)
+        return cls(site, loaded.hierarchy, loaded.simulated, called or f"{_now():%Y-%m-%d %H.%M}", room, count, aside)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def sets_of(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
+    """Of a campaign that has compared its prices, or of files."""
+    if params:
+        if experiment:
+            raise UserError("give --params or --experiment")
+        sets = of_files(files_of(params), None).sets
+        return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
+    if not (platform or experiment):
+        raise UserError("give --experiment or --platform of a run, or --params FILE…")
+    own = experiment and platform not in Results.of(results / experiment).platforms()
+    known = only_platform(experiment, results) if own else platform
+    evidence, folder = of_platform(known, results, experiment)
+    found = Results.of(folder)
+    comparison = read_table(found.table("comparison"), COMPARISON)
+    comparison = comparison[comparison["platform"] == known]
+    errors = {entry.family: errors_of(comparison, known, entry.family) for entry in evidence.sets}
+    click.echo(f"prices: {folder}, platform {known}", err=True)
+    return Source(evidence.sets, known, found, load_plan(found.plan), comparison, errors)
+
+
+def measured(source: Source, asked: Asked, quiet: bool) -> tuple[list[Taken], list[Taken]]:
+    """What the points that tell most took here, and those kept aside."""
+    kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
+    with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
+        picked, aside = _witnesses(source, asked)
+        raw = SafePath.at(Path(folder).resolve()) / "raw"
+        raw.mkdir()
+        several = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
+        alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
+        samples = measure_now("calibration", several, asked.site.name, alike, raw, progress(quiet))
+    taken = [calibrating.taken(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
+    used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
+    if len(used) < calibrating.FEWEST:
+        raise UserError(f"only {len(used)} of {len(picked)} points could be measured, wanted {calibrating.FEWEST}")
+    return used, kept
+
+
+def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witness]]:
+    if source.plan:
+        points = [point for point in source.plan.points if point.platform == source.platform]
+        known = calibrating.known_witnesses(points, source.comparison, asked.nodes)
+        if len(known) >= calibrating.FEWEST:
+            order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
+            ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
+            return calibrating.picked(known, ranked, asked.levels, asked.count, asked.aside)
+    messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
+    return messages[: asked.count], aside[: asked.aside]
+
+
+def tell(
+    calibrations: Sequence[Calibrated],
+    complaints: Mapping[str, str],
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    style: str,
+) -> None:
+    """A row a family."""
+    for complaint in complaints.values():
+        click.echo(f"commodel: left out: {complaint}", err=True)
+    if not calibrations:
+        raise UserError("no set could be moved to this job")
+    show([_row(entry, style) for entry in calibrations], style)
+    if style == "table":
+        seconds = sum(entry.seconds for entry in (*used, *kept))
+        counts = f"factors from {len(used)} points, errors at {len(kept)} others"
+        click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
+
+
+def _row(entry: Calibrated, style: str) -> dict[str, object]:
+    if style == "table":
+        together = entry.pace.together
+        per_byte = "the same: not told apart" if together else entry.pace.per_byte.text
+        errors = {"μ before": entry.before, "μ after": entry.after, "at": entry.checked}
+        return {"family": entry.moved.family, "latency ×": entry.pace.latency.text, "per byte ×": per_byte, **errors}
+    noted = _noted(entry)
+    flat = {
+        f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
+        for name in ("latency", "per_byte")
+        for end in ("value", "low", "high")
+    }
+    rest = {name: getattr(noted, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    return {"family": entry.moved.family, **flat, **rest}
+
+
+def _noted(entry: Calibrated) -> NotedPace:
+    pace = entry.pace
+    factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
+    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
+    return NotedPace(*factors, pace.together, pace.points, pace.scatter, *errors, entry.checked)
+
+
+def _factor(factor: Factor) -> NotedFactor:
+    return NotedFactor(factor.value, factor.low, factor.high, factor.known)
+
+
+def written(
+    source: Source,
+    asked: Asked,
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    calibrations: Sequence[Calibrated],
+    out: Path | None,
+) -> AnyPath:
+    """The folder of the sets; what was measured is told last, so that without it a folder is not finished."""
+    called = PLAIN.sub("-", asked.setting).strip("-.")[:LONGEST] or "job"
+    if out is None and source.results is None:
+        out = Path(f"calibrated-{called}")
+    folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
+    if out is None and (known := read_calibrations(source.results).get(called)) and known.setting != asked.setting:
+        raise UserError(f"found the sets of setting '{known.setting}' there; wanted another --setting", file=folder)
+    for entry in calibrations:
+        write_parameters(folder / f"{entry.moved.family}.yaml", entry.moved)
+    points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
+    calibration = Calibration(
+        asked.setting,
+        source.platform or asked.site.name,
+        asked.site.name,
+        asked.simulated,
+        _now().isoformat(timespec="seconds"),
+        tuple(_point(entry, flag) for entry, flag in points),
+        {entry.moved.family: _noted(entry) for entry in calibrations},
+    )
+    write_calibration(folder, calibration)
+    return folder
+
+
+def _point(entry: Taken, used: bool) -> NotedPoint:
+    point, elsewhere = entry.witness.point, entry.witness.seconds
+    where = (point.operation, point.choice, point.layout, point.ranks, point.bytes)
+    return NotedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

@@ -1,0 +1,217 @@
+"""A few points measured in a new job move the prices of another one to it: which points tell most, the factors that
+they say, and how far off prices are before and after at points that were kept aside.
+
+A point that the campaign measured too is compared with its time there, so that what a family is always off does not
+count. Where there is no campaign, single messages are compared with their prices, and what these are off counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.table import STREAM, named_streams
+from commodel.errors import UserError
+from commodel.fit.pace import Effect, pace_of
+from commodel.hierarchy import Hierarchy
+from commodel.parameters import Errors, ParameterSet
+from commodel.patterns.layouts import place
+from commodel.patterns.points import Setting, make_point
+from commodel.price.bands import PARAMETERS, between, operation_class
+from commodel.price.pace import NORMAL, Pace, at_pace, has_both
+from commodel.price.predict import Prediction, predict
+from commodel.price.status import PriceStatus
+from commodel.records import Point
+from commodel.stats import median_interval
+
+FEWEST, MOST = 2, 6  # points that factors are taken from
+MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
+SIZES = (8, 1 << 20)  # bytes of single messages
+ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
+TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
+LOOKED_AT = 400  # points of a campaign
+QUICK = 0.1  # seconds: what takes longer is not measured again
+ALMOST = 0.9  # of the largest share that a point's price has of latency, or of time per byte: as good
+WORK = 0.02  # of a price that no factor moves, from which on a point tells less of them
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A point that is to be measured, and its time in the campaign with the standard deviation of its logarithm."""
+
+    point: Point
+    seconds: float = nan
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a witness took in the new job."""
+
+    witness: Witness
+    seconds: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A family at the pace of the job; before and after are its μ at the points kept aside that it prices."""
+
+    moved: ParameterSet
+    pace: Pace
+    before: float
+    after: float
+    checked: int
+
+
+def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
+    """The points of a campaign that can be measured again at once on so many nodes."""
+    rows = named_streams(comparison)
+    rows = rows[rows["held_out"] & (rows["measured"] > 0) & (rows["measured"] < QUICK) & (rows["predicted"] > 0)]
+    rows = rows[~rows["operation"].str.startswith(STREAM).astype(bool)].drop_duplicates("point").set_index("point")
+    known = [
+        Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
+        for point in points
+        if point.priced and point.nodes <= nodes and point.id in rows.index
+    ]
+    return known[:: max(-(-len(known) // LOOKED_AT), 1)]
+
+
+def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
+    """Single messages, a short and a long one over every distance of the platform, and collectives to keep aside."""
+    layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
+    layouts += ["block:1"] if site.nodes > 1 else []
+    layouts += ["block:2"] if site.cores > 1 else []
+    if not layouts:
+        raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
+    messages = [{**MESSAGE, "layout": layout, "bytes": size} for layout in layouts for size in SIZES]
+    ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
+    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in ASIDE]
+    aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]
+    return tuple([Witness(make_point(site, entry)) for entry in several] for several in (messages, aside))
+
+
+def picked(
+    several: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
+) -> tuple[list[Witness], list[Witness]]:
+    """Those to take factors from, by the prices of the first set that has both a latency and a time per byte, and those
+    to keep aside; a few are kept where there are few."""
+    count = min(count, max(len(several) - others, FEWEST, len(several) // 2))
+    for parameters in sets:
+        if parameters.values and has_both(parameters):
+            used = chosen(several, parameters, levels, count)
+            return used, kept_aside(several, used, others)
+    raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
+
+
+def chosen(several: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int) -> list[Witness]:
+    """Those that tell most: of every distance one whose price is latency, and one whose price is time per byte, the
+    quickest that are as good; then the next best, until there are enough."""
+    shares = Effect(parameters, [entry.point for entry in several]).slopes(np.zeros(2))
+    plain = shares.sum(axis=1) > 1 - WORK
+    free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(several)))
+    distance = [max(levels.classes(place(entry.point.layout, entry.point.ranks))) for entry in several]
+    picked: list[int] = []
+    while free and len(picked) < count:
+        for apart, factor in ((apart, factor) for apart in sorted(set(distance)) for factor in (0, 1)):
+            near = [number for number in free if distance[number] == apart]
+            if near and len(picked) < count:
+                most = max(shares[number, factor] for number in near)
+                good = [number for number in near if shares[number, factor] >= ALMOST * most]
+                picked.append(min(good, key=lambda number: several[number].seconds))
+                free.remove(picked[-1])
+    return [several[number] for number in picked]
+
+
+def kept_aside(several: Sequence[Witness], used: Sequence[Witness], count: int) -> list[Witness]:
+    """Of the others so many, from all operations and sizes alike."""
+    rest = sorted(
+        set(several) - set(used), key=lambda entry: (entry.point.operation, entry.point.bytes, entry.point.id)
+    )
+    places = np.unique(np.linspace(0, len(rest) - 1, min(count, len(rest))).round().astype(int))
+    return [rest[number] for number in places.tolist()]
+
+
+def taken(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
+    """None where none of the samples is valid."""
+    valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
+    if not len(valid):
+        return None
+    middle, low, high = median_interval(valid)
+    return Taken(witness, middle, _noise(low, high)) if middle > 0 else None
+
+
+def _noise(low: float, high: float) -> float:
+    """The standard deviation of a logarithm whose 95 % interval this is."""
+    return float(np.log(high / low) / 2 / NORMAL) if 0 < low < high else 0.0
+
+
+def calibrated(
+    parameters: ParameterSet, used: Sequence[Taken], kept: Sequence[Taken], setting: str, errors: Mapping[str, Errors]
+) -> Calibrated:
+    """A set moved to the job by the points `used`, judged by those that were `kept`. `errors` is what its prices were
+    off elsewhere."""
+    prices = [price.seconds if _says(price) else nan for price in _prices(parameters, used)]
+    seen = [(entry, price) for entry, price in zip(used, prices, strict=True) if price == price]
+    logs = [np.log(entry.seconds / _elsewhere(entry, price)) for entry, price in seen]
+    noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
+    points = [entry.witness.point for entry, _ in seen]
+    apart = len(seen) > FEWEST and all(entry.witness.seconds == entry.witness.seconds for entry, _ in seen)
+    pace = pace_of(parameters, points, np.array(logs), np.array(noise), 0.0 if apart else _form(errors, points))
+    moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
+    before, after = (_mu(known, kept) for known in (parameters, moved))
+    return Calibrated(moved, pace, before[0], after[0], after[1])
+
+
+def _elsewhere(entry: Taken, price: float) -> float:
+    return entry.witness.seconds if entry.witness.seconds == entry.witness.seconds else price
+
+
+def _prices(parameters: ParameterSet, several: Sequence[Taken]) -> list[Prediction]:
+    return predict(parameters, [entry.witness.point for entry in several], strict=False, draws=0)
+
+
+def _says(price: Prediction) -> bool:
+    return price.seconds > 0 and PriceStatus.votes(price.status)
+
+
+def _form(errors: Mapping[str, Errors], points: Sequence[Point]) -> float:
+    """How far off the family's prices of such points are, as a standard deviation of the logarithm: that is no reason
+    to believe that the job is another."""
+    halves = []
+    for point in points:
+        low, high, words = between(errors, operation_class(point.operation), point.ranks, np.array([point.bytes]))
+        halves += [] if words[0] == PARAMETERS else [max(abs(low[0]), abs(high[0]))]
+    return float(np.median(halves)) / NORMAL if halves else 0.0
+
+
+def _mu(parameters: ParameterSet, kept: Sequence[Taken]) -> tuple[float, int]:
+    ratios = [
+        price.seconds / entry.seconds
+        for price, entry in zip(_prices(parameters, kept), kept, strict=True)
+        if _says(price)
+    ]
+    return (float(np.mean([max(ratio, 1 / ratio) for ratio in ratios])) if ratios else nan), len(ratios)
+
+
+def calibrate(
+    sets: Sequence[ParameterSet],
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    setting: str,
+    errors: Mapping[str, Mapping[str, Errors]],
+) -> tuple[list[Calibrated], dict[str, str]]:
+    """Every set that can be moved, the one that is nearest afterwards first; of the others, by family, why not."""
+    done, complaints = [], {}
+    for parameters in sets:
+        try:
+            if not parameters.values:
+                raise UserError(f"family {parameters.family} has no values")
+            done.append(calibrated(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors)))
+        except UserError as error:
+            complaints[parameters.family] = error.message
+    return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
