@@ -11,10 +11,12 @@ import click
 @click.option(
     "--out", "folder", type=click.Path(path_type=Path), required=True, help="Folder for the batch's raw samples."
 )
+@click.option("--setting", help="What tells this job from others.  [default: $COMMODEL_SETTING, else the platform's]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
+def measure(plan_file: Path, name: str, folder: Path, setting: str | None, quiet: bool) -> None:
     """Measure what is missing of one batch; a batch that was stopped goes on where it stopped."""
     from commodel.cli._progress import progress
+    from commodel.cli._setting import job_setting
     from commodel.files.kept import standing_on
     from commodel.files.paths import SafePath
     from commodel.files.results import Results
@@ -24,4 +26,4 @@ def measure(plan_file: Path, name: str, folder: Path, quiet: bool) -> None:
     results = plan_file.parent
     plan = load_plan(SafePath.given(plan_file, results))
     with standing_on(Results.of(results), plan.files):
-        measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet))
+        measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet), job_setting(setting))

@@ -11,7 +11,7 @@ from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
 from commodel.price.status import PriceStatus
 from commodel.records import LIBRARY, Plan, Point
-from commodel.results.collect import LATENCIES, summary_of
+from commodel.results.collect import LATENCIES, by_case, summary_of
 from commodel.results.rawfiles import raw_name
 from commodel.stats import NEGLIGIBLE
 
@@ -44,6 +44,7 @@ def compare(
     measured = _measurements(observations)
     frame = points.merge(measured, on="point", how="left").merge(predictions, on="point", how="left")
     frame["family"] = frame["family"].fillna("")
+    frame = _by_setting(frame)
     unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
     frame["status"] = np.select([is_library(frame), unsaid], [UNPRICED, UNSAID], frame["status"].fillna(""))
     frame["samples"] = frame["samples"].fillna(0).astype(int)
@@ -57,7 +58,17 @@ def compare(
     frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
     frame = with_errors(with_bands(frame.assign(held_out=_held_out(frame))))
-    return _with_library(_with_choices(frame))[names(COMPARISON)]
+    frame = _with_library(_with_choices(frame))
+    return frame[[name for name in names(COMPARISON) if name != "setting" or name in frame]]
+
+
+def _by_setting(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of one setting a point is an alternative to those of the same alone; without any there is no such column."""
+    setting = frame["setting"].fillna("")
+    if setting.eq("").all():
+        return frame.drop(columns="setting")
+    group = frame["group"].where(setting.eq(""), frame["group"] + " in " + setting)
+    return frame.assign(setting=setting, group=group)
 
 
 def _measurement(row, why: str, asked: int) -> str:
@@ -108,9 +119,10 @@ def _room(point: Point, processors: int | None) -> dict[str, float]:
 
 
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
-    points = observations[observations["kind"] == "point"].groupby("id", sort=False)
-    rows = [{"point": case, **summary_of(group)} for case, group in points]
-    columns = ["point", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
+    known = observations.assign(setting="") if "setting" not in observations else observations
+    points = by_case(known[known["kind"] == "point"])
+    rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
+    columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
     return pd.DataFrame(rows, columns=columns).rename(columns=renamed)
 

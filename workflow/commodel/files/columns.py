@@ -50,6 +50,7 @@ OBSERVATIONS = (
     *_fields(str, "stop", among=STOPS),
     # The settings of probes and points: each has some of them.
     *_fields(str, "choice apart direction how level what path", optional=True),
+    *_fields(str, "setting", optional=True),  # of the job, as people call it; blank: none (`files/settings.py`)
     *_fields(str, "where", optional=True),  # nodes of a probe that does not run on the first ones, as 3+17
     *_fields(int, "bytes", unit="B", blank=True, optional=True),
     *_fields(
@@ -75,7 +76,7 @@ SUMMARY = (
     *_fields(str, "stop", among=STOPS),
     *_fields(float, "min median low high mean p95 max skew", unit="s", blank=True),
     *_fields(float, "cpu computation", unit="s", blank=True, optional=True),
-    *_fields(str, "batch raw", optional=True),  # older tables have none
+    *_fields(str, "batch raw setting", optional=True),  # older tables have none
 )
 DISTRIBUTIONS = (
     *_fields(str, "id platform"),
@@ -120,7 +121,7 @@ COMPARISON = (
     *_fields(int, "waves", optional=True),  # of several, the time measured and predicted is that between two
     *_fields(str, "room group"),
     *_fields(bool, "simulated"),
-    *_fields(str, "batch", optional=True),
+    *_fields(str, "batch setting", optional=True),
     *_fields(int, "fan_in"),
     *_fields(float, "measured measured_low measured_high", unit="s", blank=True),
     *_fields(float, "first last", unit="s", blank=True, optional=True),  # latencies of the first and the last wave

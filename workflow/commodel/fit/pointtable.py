@@ -1,10 +1,10 @@
 """Measured collectives from a table that a person or another tool wrote: points, and how long each took.
 
-Columns operation, algorithm or topology, ranks, bytes, seconds, and layout if ranks share nodes; any others are not
-looked at. `bytes` means what it means for the operation here (see `operations`): a block, not the whole
-result, of gather and allgather. Rows of one point are samples of it: its time is their median. Rows of the algorithm
-`library`, which is whatever an MPI library chose, have no price and are only counted; so are those of several waves,
-whose times are not those of a pattern.
+Columns operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting, the job that
+a row was measured in (see `files/settings.py`); any others are not looked at. `bytes` means what it means for the
+operation here (see `operations`): a block, not the whole result, of gather and allgather. Rows of one point in one
+setting are samples of it: its time is their median. Rows of the algorithm `library`, which is whatever an MPI library
+chose, have no price and are only counted; so are those of several waves, whose times are not those of a pattern.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from statistics import median
 
 from commodel.errors import UserError
 from commodel.files.project import check_inside
+from commodel.files.settings import parse_setting
 from commodel.files.tables import cell, read_rows
 from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Point
@@ -37,17 +38,19 @@ COLUMNS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Every point of a table once, in the order of its first row, its time, and how many rows were left out."""
+    """Every point of a table once for each setting that it was measured in, in the order of its first row there, its
+    time, and how many rows were left out."""
 
     points: list[Point]
     seconds: list[float]
     unpriced: int
     streams: int = 0  # rows of several waves
     lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
+    settings: list[str] = field(default_factory=list)  # of each point; blank: none. Left out: nobody says any
 
 
 def read_points(path: Path) -> Measured:
-    samples: dict[Point, list[float]] = {}
+    samples: dict[tuple[Point, str], list[float]] = {}
     lines: dict[Point, list[int]] = {}
     unpriced = streams = 0
     for line, row in read_rows(path, ("operation", "seconds")):
@@ -60,17 +63,19 @@ def read_points(path: Path) -> Measured:
                 continue
             point = make_point(Setting.unlimited(), _combination(row))
             seconds = cell(row, "seconds", parse_number_of_seconds)
+            setting = cell(row, "setting", parse_setting) if row.get("setting") else ""
             if not seconds:
                 raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
-        samples.setdefault(point, []).append(seconds)
+        samples.setdefault((point, setting), []).append(seconds)
         lines.setdefault(point, []).append(line)
     if not samples:
         only = [f"{unpriced} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpriced else []
         only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []
         raise UserError(f"found only {' and '.join(only)}", file=path)
-    return Measured(list(samples), [median(times) for times in samples.values()], unpriced, streams, lines)
+    points, settings = (list(column) for column in zip(*samples, strict=True))
+    return Measured(points, [median(times) for times in samples.values()], unpriced, streams, lines, settings)
 
 
 def _combination(row: dict[str, str]) -> dict[str, object]:

@@ -28,7 +28,7 @@ from commodel.records import Batch, Plan
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DONE, OwnAttempt
 from commodel.results.holding import held
-from commodel.results.provenance import commit, provenance
+from commodel.results.provenance import commit, provenance, same_setting
 
 Progress = Callable[[str], None]
 SIMULATED_PATIENCE = 10  # simulated cases get so many times the time that measured ones get: it is not theirs
@@ -36,8 +36,9 @@ MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that
 MARGIN_SHARE = 0.1  # of a short limit
 
 
-def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> int:
-    """Measures what is missing of a batch into `folder`; returns how many cases that was."""
+def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress, setting: str = "") -> int:
+    """Measures what is missing of a batch into `folder`; returns how many cases that was. `setting` takes the place of
+    the platform's."""
     folder = SafePath.at(folder)
     platform = planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
@@ -52,7 +53,7 @@ def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> in
     if made == "mpi" and not platform.image:
         refuse_foreign(workshop(), starter, platform.slurm_mpi)
     names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
-    rig = Rig(plan, platform, launching, starter, names, folder, passes)
+    rig = Rig(plan, platform, launching, starter, names, folder, passes, setting=setting or platform.setting)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, 60 * batch.minutes, commit())
@@ -114,11 +115,18 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
 
 def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
     """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
+    about, setting = rig.folder / PROVENANCE, rig.setting
+    if missing and about.exists() and _sampled(rig):
+        setting = same_setting(about, setting)
     if missing or not attempt.after_all_was_done:
         attempt.write()
-    about = rig.folder / PROVENANCE
     if missing or not about.exists():
-        write_json(about, provenance(rig.plan, batch, places(rig)))
+        write_json(about, provenance(rig.plan, batch, places(rig), setting))
+
+
+def _sampled(rig: Rig) -> bool:
+    folders = (rig.folder, *(rig.pass_folder(number) for number in range(rig.passes)))
+    return any(unmeasured.finished(folder)[0] for folder in folders)
 
 
 def _summary(rig: Rig, name: str, measured: int, lacking: int, missing: bool) -> str:

@@ -89,6 +89,7 @@ class Rig:
     folder: SafePath
     passes: int
     inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
+    setting: str = ""  # of the job
 
     @property
     def work(self) -> SafePath:

@@ -112,6 +112,9 @@ class Platform(Part):
     substrate: fields.one_of(*SUBSTRATES) = Field(
         "mpi", description="what carries messages: MPI, an overlay network over TCP, or MRNet"
     )
+    setting: fields.JOB = Field(
+        "", description="what tells its jobs from others, such as rails=2 transport=ucx; left out: nothing"
+    )
     nodes: RANKS = Field(description="nodes that one allocation may have")
     cores: kind(
         lambda value: os.cpu_count() or 1 if value == "auto" else units.parse_count(value),
@@ -230,7 +233,8 @@ class Platform(Part):
     def digest(self) -> str:
         """Also of the simulated network and of the image themselves: another one is another platform."""
         apart = {"container"} if self.overlay else {"container", "substrate"}  # digests are as they were with MPI alone
-        apart |= {name for name in ("fewer_cores", "levels") if not getattr(self, name)}  # and where nodes are alike
+        fresh = ("fewer_cores", "levels", "setting")  # and where nodes are alike, and jobs
+        apart |= {name for name in fresh if not getattr(self, name)}
         settings = self.model_dump(mode="json", warnings="none", exclude=apart)
         image = self._image
         return digest([settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])

@@ -8,10 +8,11 @@ import pandas as pd
 from commodel.errors import UserError
 from commodel.files.columns import SUMMARY, names
 from commodel.files.paths import AnyPath
-from commodel.files.results import DONE
+from commodel.files.results import DONE, PROVENANCE
 from commodel.patterns.layouts import nodes_of_case
 from commodel.records import Batch, Plan
 from commodel.results.attempts import read_story
+from commodel.results.provenance import setting_of
 from commodel.results.rawfiles import SUFFIXES, DamagedError, raw_file, raw_name, read_samples
 from commodel.results.unmeasured import UNFINISHED, table_of, why_unmeasured
 from commodel.stats import median_interval, worst_stop
@@ -19,6 +20,7 @@ from commodel.stats import median_interval, worst_stop
 ASIDE = ".damaged"
 LATENCIES = ("first", "last")  # of a stream of waves
 SOME = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
+ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
 SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *SOME)  # what differs from sample to sample
 
 
@@ -31,6 +33,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
     damaged: list[DamagedError] = []
     for batch in plan.batches:
         folder = raw / batch.name
+        setting = setting_of(folder / PROVENANCE)
         for case, about, room in _cases(plan, batch):
             if not (folder / f"{case}.csv").exists():
                 lacking.append({"id": case, **about, **room} | _why(folder, case))
@@ -41,7 +44,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
                     damaged.append(error)
                     _put_aside(path)
                     continue
-                measured.append({"id": case, **about, "rows": len(rows)})
+                measured.append({"id": case, **about, "setting": setting, "rows": len(rows)})
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]
     if damaged:
@@ -59,7 +62,9 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
     cases = pd.DataFrame([blank | row for row in measured])
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
-    return observations.drop(columns=[name for name in SOME if observations[name].isna().all()]), table_of(lacking)
+    empty = [name for name in SOME if observations[name].isna().all()]
+    empty += ["setting"] if observations["setting"].eq("").all() else []
+    return observations.drop(columns=empty), table_of(lacking)
 
 
 def _put_aside(path: AnyPath) -> None:
@@ -91,18 +96,25 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """One row a case: how its samples are spread, how many there are, and why sampling stopped."""
     rows = []
-    for case, group in observations.groupby("id", sort=False):
+    for case, group in by_case(observations):
         first, summary = group.iloc[0], summary_of(group)
         settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
         valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
         rows.append(
-            {name: first[name] for name in ("kind", "platform", "simulated", "name", "batch")}
+            {name: first[name] for name in ABOUT if name in first}
             | {"id": case, "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items())}
             | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
             | {"raw": raw_name(first["batch"], case, summary["samples"] > 0), **summary}
         )
     summary = pd.DataFrame(rows, columns=names(SUMMARY))
-    return summary.drop(columns=[name for name in ("cpu", "computation") if summary[name].isna().all()])
+    return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
+
+
+def by_case(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The samples of each case with its id; those of another setting are of another."""
+    several = "setting" in observations and observations["setting"].nunique() > 1
+    for key, group in observations.groupby(["id", "setting"] if several else ["id"], sort=False):
+        yield key[0], group
 
 
 def summary_of(samples: pd.DataFrame) -> dict[str, object]:
@@ -123,8 +135,7 @@ def summary_of(samples: pd.DataFrame) -> dict[str, object]:
 
 
 # Columns that do not tell one case of a probe or one point of an operation from another.
-OTHERS = {"id", "batch", "platform", "simulated", "kind", "name", "pass", "sample", "seconds", "skew", "valid", "stop"}
-OTHERS |= set(SOME)
+OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *SOME}
 
 
 def _blank(value: object) -> bool:

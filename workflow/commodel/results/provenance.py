@@ -14,7 +14,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from commodel import __version__
+from commodel.errors import UserError
 from commodel.files.paths import AnyPath
+from commodel.files.settings import parse_setting
 from commodel.files.typed import read_json_record
 from commodel.plan.config import planned_platform
 from commodel.plan.keeping import named
@@ -50,12 +52,44 @@ def read_program(path: AnyPath) -> Program:
     return read_json_record(PROGRAM, path)
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What is read back of a batch's provenance."""
+
+    setting: str = ""
+
+
+NOTED = TypeAdapter(Noted)
+
+
+def setting_of(path: AnyPath) -> str:
+    """The setting that a batch was measured in, where its provenance says one."""
+    if not path.exists():
+        return ""
+    try:
+        return parse_setting(read_json_record(NOTED, path).setting)
+    except UserError as error:
+        raise UserError(error.found, file=path, key=error.key or "setting") from None
+
+
+def same_setting(path: AnyPath, wanted: str) -> str:
+    """Of a batch that has samples and goes on: those of one batch are of one setting. Who says none goes on in that."""
+    began = setting_of(path)
+    if wanted not in ("", began):
+        what = f"in setting '{began}'" if began else "without a setting"
+        instead = "a platform file that says `setting:` has batches of its own"
+        raise UserError(f"found setting '{wanted}', but this batch was begun {what}; {instead}", file=path)
+    return began
+
+
 def processors(paths: Iterable[AnyPath]) -> int | None:
     """Those that the programs of a batch saw on their first host; None where none says."""
     return min((number for path in paths if (number := read_program(path).processors)), default=None)
 
 
-def provenance(plan: Plan, batch: Batch, places: Mapping[str, object] | None = None) -> dict[str, object]:
+def provenance(
+    plan: Plan, batch: Batch, places: Mapping[str, object] | None = None, setting: str = ""
+) -> dict[str, object]:
     """Of the measuring side. What only the programs know (MPI, compiler, hosts, clock) they write themselves. `places`
     says where nodes and processors are."""
     where = plan.platforms[batch.platform]
@@ -68,6 +102,7 @@ def provenance(plan: Plan, batch: Batch, places: Mapping[str, object] | None = N
         **({"files": files} if (files := _files(plan, batch)) else {}),
         "launcher": where.launcher,
         "substrate": where.substrate,
+        **({"setting": setting} if setting else {}),
         "simulated": where.simulated,
         "measure": asdict(plan.measure),
         "seed": plan.seed,
