@@ -24,6 +24,9 @@ ASKED = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
     "layout": click.option("--layout", default="", help="Such as block:2, where the file does not say."),
+    "metadata": click.option(
+        "--metadata", default="", metavar="FILE", help="SYSTEM_metadata.csv of a run; default where PICO puts it."
+    ),
     "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
     "columns": click.option(
         "--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="E.g. seconds=time:us."
@@ -53,6 +56,8 @@ def _table(entry: Format) -> click.Command:
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         statistics = ", ".join(dict.fromkeys(time.statistic for time in imported.times))
         click.echo(f"{out}: {len(imported.times)} times of {operations} ({statistics})")
+        for remark in imported.remarks:
+            click.echo(f"commodel: {remark}", err=True)
         if imported.left_out:
             click.echo(f"commodel: left out what cannot be used: {left_out(imported)}", err=True)
 

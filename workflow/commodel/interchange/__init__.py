@@ -53,6 +53,7 @@ class Time:
     bytes: int
     seconds: float
     statistic: str
+    setting: str  # the job that it was measured in, see `files/settings.py`
     source: str
 
 
@@ -65,6 +66,7 @@ class Given:
     layout: str = ""
     ranks: int = 0
     columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
+    metadata: str = ""  # the file that says what was measured
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Readings:
 
     times: list[Time] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
+    remarks: list[str] = field(default_factory=list)  # a line each
 
     def take(
         self, place: "Place", name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
@@ -109,7 +112,7 @@ class Readings:
         layout = place.given.layout or place.layout
         if problem := _no_layout(layout) or _outside(operation):
             raise place.error(problem)
-        self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.name))
+        self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.setting, place.name))
 
 
 @dataclass(frozen=True)
@@ -117,17 +120,22 @@ class Place:
     """Where a row stands, for messages and for the table; and what the user said about the file."""
 
     file: Path
-    line: int
+    line: int  # 0: of a file in an archive, which is what it is called
     given: Given
     layout: str = ""
     called: str = ""  # what the tool calls the algorithm, where several of its names mean one of ours
+    setting: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.file.name}:{self.line} {self.called}".rstrip()
+        return (
+            f"{self.file.name}:{self.line} {self.called}".rstrip() if self.line else f"{self.file.name} {self.called}"
+        )
 
     def error(self, message: str) -> UserError:
-        return UserError(message, file=self.file, line=self.line)
+        if not self.line:
+            message = f"{self.called}: {message}"
+        return UserError(message, file=self.file, line=self.line or None)
 
     def number(self, text: str) -> float:
         try:
@@ -163,6 +171,7 @@ def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
             raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
         together.times += readings.times
         together.left_out += readings.left_out
+        together.remarks += readings.remarks
     return together
 
 
