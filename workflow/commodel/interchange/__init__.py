@@ -3,7 +3,10 @@ that it is only written. What readers share is here: a measured time, limits, an
 
 Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two,
 which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not priced.
+What knows patterns is imported where it is used: TAB asks every format for its title, and is to be quick.
 """
+
+from __future__ import annotations
 
 import re
 from collections import Counter
@@ -12,16 +15,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.project import check_inside
 from commodel.files.text import MIB, read_lines
-from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import algorithm
-from commodel.patterns.layouts import Defaults, full
-from commodel.patterns.operations import base, operations, sized
 from commodel.records import LIBRARY
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+
+if TYPE_CHECKING:
+    from commodel.parameters import ParameterSet
 
 MAX_FILE = 256 * MIB
 NAMED = 12  # of what was left out, in a message
@@ -77,11 +80,11 @@ class Readings:
     left_out: Counter = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)  # a line each
 
-    def take(
-        self, place: "Place", name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
-    ) -> None:
+    def take(self, place: Place, name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
         """One row of a collective; `chosen` is its algorithm, or empty where the library chose. A library that has
         0 bytes to move returns at once: no sample of anything."""
+        from commodel.patterns.operations import base, operations, sized
+
         operation = MPI_NAMES.get(plain(name), name if base(name) in operations() else "")
         if operation and sized(operation) and not size and chosen in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
@@ -96,12 +99,12 @@ class Readings:
         size = size if sized(operation) else 0
         self._add(place, operation, chosen, ranks, size, seconds, statistic)
 
-    def take_message(self, place: "Place", size: int, seconds: float, statistic: str) -> None:
+    def take_message(self, place: Place, size: int, seconds: float, statistic: str) -> None:
         """One message between two ranks: half a round trip."""
         self._add(place, *ONE_MESSAGE, size, seconds, statistic)
 
     def _add(
-        self, place: "Place", operation: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
+        self, place: Place, operation: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
     ) -> None:
         if not (isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
             raise place.error(f"found a time of {seconds:g} s, wanted one above 0")
@@ -203,6 +206,8 @@ def plain(name: str) -> str:
 @lru_cache
 def _no_layout(spec: str) -> str:
     """Why this is no layout; empty: it is one, or none is named."""
+    from commodel.patterns.layouts import Defaults, full
+
     try:
         check_inside(spec)
         full(spec or "block", Defaults())
@@ -221,7 +226,10 @@ def _outside(operation: str) -> str:
     return ""
 
 
+@lru_cache
 def _known(operation: str, chosen: str) -> bool:
+    from commodel.patterns.algorithms import algorithm
+
     try:
         algorithm(operation, chosen)
     except UserError:
