@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from commodel.cli import main
+from commodel.cli import import_, main
 from commodel.files.sets import read_parameters
+from commodel.registry import discover
 from tests.cli.running import output as run
 from tests.interchange.samples import SAMPLES
 from tests.patterns.goal_files import BINARY, TEXT
@@ -33,6 +34,12 @@ def folder(tmp_path):
     for name, text in {"SHM": SHM, "IB": IB, "gamma": GAMMA}.items():
         (tmp_path / f"{name}.txt").write_text(text)
     return tmp_path
+
+
+def test_every_table_of_times_can_be_imported():
+    known = {name for name, entry in discover("interchange", "FORMAT").items() if entry.times}
+    assert set(import_.TIMES) == known
+    assert set(import_.import_.list_commands(None)) == known | {"goal", "netgauge", "taulop"}
 
 
 def test_a_folder_of_tables(folder, tmp_path):

@@ -139,15 +139,19 @@ def test_the_script_of_a_shell(shell):
         assert "_COMMODEL_COMPLETE" in run("completion", shell).stdout
 
 
-def test_tab_imports_nothing_heavy():
+@pytest.mark.parametrize(
+    ("typed", "offer", "verb"),
+    [("predict --operation bcast --algorithm ", "binomial", "predict"), ("import ", "pico", "import_")],
+)
+def test_tab_imports_nothing_heavy(typed, offer, verb):
     """That is what keeps it below 0.3 s of a processor; a test of time would fail on a busy machine."""
-    words = {"COMP_WORDS": "commodel predict --operation bcast --algorithm ", "COMP_CWORD": "5"}
+    words = {"COMP_WORDS": f"commodel {typed}", "COMP_CWORD": f"{len(typed.split()) + 1}"}
     code = "import sys; from commodel.cli import main\ntry: main(prog_name='commodel')\nfinally: print(*sys.modules)"
     environment = os.environ | words | {"_COMMODEL_COMPLETE": "bash_complete"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert "plain,binomial" in done.stdout
+    assert f"plain,{offer}" in done.stdout
     modules = done.stdout.splitlines()[-1].split()
-    assert "commodel.cli.predict" in modules
+    assert f"commodel.cli.{verb}" in modules
     assert not {"numpy", "pandas", "pydantic", "scipy"} & set(modules)
 
 

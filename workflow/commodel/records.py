@@ -13,6 +13,7 @@ from annotated_types import Interval, Predicate
 from commodel.errors import UserError, suggest
 from commodel.units import MAX_WAVES
 
+STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
 MOST = 2**63  # of any number in a plan

@@ -5,8 +5,9 @@ from math import log
 
 import numpy as np
 
+from commodel.records import STOPS
+
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
-STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 
 
 def worst_stop(stops: Iterable[str]) -> str:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._output import as_csv
-from commodel.cli._words import Forgiving
-from commodel.registry import discover
+from commodel.cli._words import Forgiving, understood
+from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
 
 if TYPE_CHECKING:
     from commodel.interchange import Format
     from commodel.parameters import ParameterSet
 
+TIMES = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
 FILE = click.argument("file", type=click.Path(path_type=Path))
 TABLE = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table (CSV) to write.")
 SET = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parameter set (YAML) to write.")
@@ -24,6 +25,9 @@ ASKED = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
     "layout": click.option("--layout", default="", help="Such as block:2, where the file does not say."),
+    "metadata": click.option(
+        "--metadata", default="", metavar="FILE", help="SYSTEM_metadata.csv of a run; default where PICO puts it."
+    ),
     "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
     "columns": click.option(
         "--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="E.g. seconds=time:us."
@@ -31,7 +35,19 @@ ASKED = {
 }
 
 
-@click.group(name="import", cls=Forgiving)
+class Formats(Forgiving):
+    """Of a table's format nothing is read but its file, and only when it is asked for: TAB is to be quick."""
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:
+        return sorted([*TIMES, *self.commands])
+
+    def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
+        if name in TIMES and name not in self.commands:
+            self.add_command(understood(_table(lookup("interchange", "FORMAT", name))))
+        return super().get_command(ctx, name)
+
+
+@click.group(name="import", cls=Formats)
 def import_() -> None:
     """Read files of other tools: measured times, ready for `commodel fit --points`, parameter sets, or patterns.
 
@@ -41,29 +57,26 @@ def import_() -> None:
 
 
 def _table(entry: Format) -> click.Command:
-    from commodel.files.atomic import write_text
-    from commodel.interchange import Given, left_out, read_times
-
     @click.command(name=entry.name, help=f"Times of {entry.title}.")
     @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
     @TABLE
     def command(files, out: Path, ranks: str | None, **given) -> None:
+        from commodel.files.atomic import write_text
+        from commodel.interchange import Given, left_out, read_times
+
         imported = read_times(entry, files, Given(**given, ranks=parse_count(ranks, 2) if ranks else 0))
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         statistics = ", ".join(dict.fromkeys(time.statistic for time in imported.times))
         click.echo(f"{out}: {len(imported.times)} times of {operations} ({statistics})")
+        for remark in imported.remarks:
+            click.echo(f"commodel: {remark}", err=True)
         if imported.left_out:
             click.echo(f"commodel: left out what cannot be used: {left_out(imported)}", err=True)
 
     for name in reversed(("algorithm", "ranks", "layout", *entry.asks)):
         command = ASKED[name](command)
     return command
-
-
-for entry in discover("interchange", "FORMAT").values():
-    if entry.times:
-        import_.add_command(_table(entry))
 
 
 @import_.command(name="taulop")

@@ -4,7 +4,7 @@ blank. Readers check them, writers and reports ask for them.
 
 from dataclasses import dataclass, replace
 
-from commodel.stats import STOPS
+from commodel.records import STOPS
 
 
 @dataclass(frozen=True)

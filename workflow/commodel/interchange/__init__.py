@@ -3,7 +3,10 @@ that it is only written. What readers share is here: a measured time, limits, an
 
 Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two,
 which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not priced.
+What knows patterns is imported where it is used: TAB asks every format for its title, and is to be quick.
 """
+
+from __future__ import annotations
 
 import re
 from collections import Counter
@@ -12,16 +15,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.project import check_inside
 from commodel.files.text import MIB, read_lines
-from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import algorithm
-from commodel.patterns.layouts import Defaults, full
-from commodel.patterns.operations import base, operations, sized
 from commodel.records import LIBRARY
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+
+if TYPE_CHECKING:
+    from commodel.parameters import ParameterSet
 
 MAX_FILE = 256 * MIB
 NAMED = 12  # of what was left out, in a message
@@ -53,6 +56,7 @@ class Time:
     bytes: int
     seconds: float
     statistic: str
+    setting: str  # the job that it was measured in, see `files/settings.py`
     source: str
 
 
@@ -65,6 +69,7 @@ class Given:
     layout: str = ""
     ranks: int = 0
     columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
+    metadata: str = ""  # the file that says what was measured
 
 
 @dataclass
@@ -73,12 +78,13 @@ class Readings:
 
     times: list[Time] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
+    remarks: list[str] = field(default_factory=list)  # a line each
 
-    def take(
-        self, place: "Place", name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
-    ) -> None:
+    def take(self, place: Place, name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
         """One row of a collective; `chosen` is its algorithm, or empty where the library chose. A library that has
         0 bytes to move returns at once: no sample of anything."""
+        from commodel.patterns.operations import base, operations, sized
+
         operation = MPI_NAMES.get(plain(name), name if base(name) in operations() else "")
         if operation and sized(operation) and not size and chosen in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
@@ -93,12 +99,12 @@ class Readings:
         size = size if sized(operation) else 0
         self._add(place, operation, chosen, ranks, size, seconds, statistic)
 
-    def take_message(self, place: "Place", size: int, seconds: float, statistic: str) -> None:
+    def take_message(self, place: Place, size: int, seconds: float, statistic: str) -> None:
         """One message between two ranks: half a round trip."""
         self._add(place, *ONE_MESSAGE, size, seconds, statistic)
 
     def _add(
-        self, place: "Place", operation: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
+        self, place: Place, operation: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
     ) -> None:
         if not (isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
             raise place.error(f"found a time of {seconds:g} s, wanted one above 0")
@@ -109,7 +115,7 @@ class Readings:
         layout = place.given.layout or place.layout
         if problem := _no_layout(layout) or _outside(operation):
             raise place.error(problem)
-        self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.name))
+        self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.setting, place.name))
 
 
 @dataclass(frozen=True)
@@ -117,17 +123,22 @@ class Place:
     """Where a row stands, for messages and for the table; and what the user said about the file."""
 
     file: Path
-    line: int
+    line: int  # 0: of a file in an archive, which is what it is called
     given: Given
     layout: str = ""
     called: str = ""  # what the tool calls the algorithm, where several of its names mean one of ours
+    setting: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.file.name}:{self.line} {self.called}".rstrip()
+        return (
+            f"{self.file.name}:{self.line} {self.called}".rstrip() if self.line else f"{self.file.name} {self.called}"
+        )
 
     def error(self, message: str) -> UserError:
-        return UserError(message, file=self.file, line=self.line)
+        if not self.line:
+            message = f"{self.called}: {message}"
+        return UserError(message, file=self.file, line=self.line or None)
 
     def number(self, text: str) -> float:
         try:
@@ -163,6 +174,7 @@ def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
             raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
         together.times += readings.times
         together.left_out += readings.left_out
+        together.remarks += readings.remarks
     return together
 
 
@@ -194,6 +206,8 @@ def plain(name: str) -> str:
 @lru_cache
 def _no_layout(spec: str) -> str:
     """Why this is no layout; empty: it is one, or none is named."""
+    from commodel.patterns.layouts import Defaults, full
+
     try:
         check_inside(spec)
         full(spec or "block", Defaults())
@@ -212,7 +226,10 @@ def _outside(operation: str) -> str:
     return ""
 
 
+@lru_cache
 def _known(operation: str, chosen: str) -> bool:
+    from commodel.patterns.algorithms import algorithm
+
     try:
         algorithm(operation, chosen)
     except UserError:

@@ -10,8 +10,6 @@ from pathlib import Path
 from commodel.errors import UserError, suggest
 from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format, Given, Place, Readings
-from commodel.patterns.algorithms import algorithm
-from commodel.patterns.operations import own_spelling, sized
 from commodel.records import LIBRARY
 from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
 
@@ -44,6 +42,9 @@ def times(path: Path, given: Given) -> Readings:
 
 
 def _take(readings: Readings, place: Place, texts: dict[str, str]) -> None:
+    from commodel.patterns.algorithms import algorithm
+    from commodel.patterns.operations import own_spelling, sized
+
     name = place.given.operation or texts["operation"]
     statistic, seconds = texts["statistic"] or "unknown", cell(texts, "seconds", parse_seconds)
     if name == "pingpong":

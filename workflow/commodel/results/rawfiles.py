@@ -13,7 +13,7 @@ from commodel.files.atomic import MAX_FILE, write_text
 from commodel.files.paths import AnyPath
 from commodel.files.results import RAW
 from commodel.files.text import read_bytes
-from commodel.stats import STOPS
+from commodel.records import STOPS
 
 PLAIN = "id,sample,seconds,skew,valid,stop"
 WITH = ("", ",count", ",first,last", ",cpu", ",cpu,first,last", ",computation")

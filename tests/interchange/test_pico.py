@@ -1,0 +1,340 @@
+"""Runs of PICO as it leaves them: a folder or its archive, metadata, allocations. Its archives come from anybody."""
+
+import io
+import tarfile
+
+import pytest
+
+from commodel.errors import UserError
+from commodel.files import archives
+from commodel.interchange import Given, pico, read_times
+from commodel.interchange.pico.names import following_default, our_name
+from tests.cli.running import output
+
+RUN = "2025_04_10___20_36_45"
+HEAD = (
+    "timestamp,test_id,nnodes,tasks_per_node,collective_type,mpi_lib,mpi_lib_version,libbine_version,gpu_awareness,"
+    "gpu_lib,gpu_lib_version,output_level,MPI_Op,notes\n"
+)
+OMPI = "OMPI,4.1.5,1.0.0,no,null,null,summarized,MPI_SUM, UCX_MAX_RNDV_RAILS=1\r"
+CUDA = "OMPI,4.1.6,1.0.0,yes,CUDA,12.1,all,null,null"
+
+
+def line(test, nodes, per_node, collective, rest=OMPI):
+    return f"{RUN},{test},{nodes},{per_node},{collective},{rest}\n"
+
+
+def samples(*nanoseconds, columns=""):
+    return f"highest{columns}\n" + "".join(f"{time}\n" for time in nanoseconds)
+
+
+def alloc(*hosts, padding="\0" * 9):
+    return "MPI_Rank,allocation\n" + padding.join(f"{rank},{host}\n" for rank, host in enumerate(hosts))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Writes metadata and files as PICO does; the folder of the run."""
+
+    def written(metadata, files):
+        folder = tmp_path / "results" / "mare_nostrum" / RUN
+        (tmp_path / "results" / "mare_nostrum_metadata.csv").parent.mkdir(exist_ok=True)
+        (tmp_path / "results" / "mare_nostrum_metadata.csv").write_text(HEAD + "".join(metadata))
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        return folder
+
+    return written
+
+
+def packed(folder):
+    archive = folder.with_name(f"{folder.name}.tar.gz")
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(folder, arcname=folder.name)
+    return archive
+
+
+def rows(path, **given):
+    return [
+        (time.operation, time.algorithm, time.layout, time.ranks, time.bytes, time.seconds)
+        for time in pico.times(path, Given(**given)).times
+    ]
+
+
+FILES = {
+    "0/64_ring_over_int32.csv": samples(9_000_000, 2000, 3000, 4000, 5000),  # the first of five warms up
+    "0/64_k_bruck_over_int32.csv": samples(7000),
+    "0/64_brucks_mpich_double.csv": samples(8000, columns=",rank0,rank1").replace("8000", "8000,1,2"),
+    "0/2_ring_over_int32.csv": samples(100),  # blocks of 0 elements
+    "0/64_sparbit_over_int32.csv": samples(100),
+    "0/64_ring_over_int32_instrument.csv": "rank0,send\n1,2\n",
+    "0/64_empty_over_int32.csv": "",
+    "0/8_allreduce_nccl_tree.csv": samples(1, 2, "-> Buffer: 8 byte"),
+    "1/8_ring_ompi_int32.csv": samples(*range(1000, 11000, 1000), "Average runtime: 0.0055"),  # no warm-up
+    "slurm_1.out": "not,read",
+}
+TESTS = [line(0, 4, 1, "ALLGATHER"), line(1, 4, 1, "ALLREDUCE")]
+TIMES = [
+    ("allgather", "bruck", "block:1", 4, 128, 8e-6),
+    ("allgather", "bruck", "block:1", 4, 64, 7e-6),
+    ("allgather", "ring", "block:1", 4, 64, 3.5e-6),
+    ("allreduce", "ring", "block:1", 4, 32, 5.5e-6),
+]
+
+
+def test_a_folder_and_its_archive_are_read_alike(run):
+    folder = run(TESTS, FILES)
+    for path in (folder, packed(folder), folder.parent):
+        readings = pico.times(path, Given())
+        assert rows(path) == [pytest.approx(row) for row in TIMES]
+        assert readings.left_out == {
+            "allgather of 0 bytes": 1,
+            "allgather sparbit": 1,
+            "empty file": 1,
+            "file with lines that are no times": 1,
+        }
+        assert any("0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in said for said in readings.remarks)
+        assert {time.setting for time in readings.times} == {f"job={RUN} lib=OMPI-4.1.5 rails=1"}
+        assert readings.times[0].source == f"{path.name} 0/64_brucks_mpich_double.csv"
+
+
+def test_a_test_and_a_file_of_it_can_be_given_alone(run):
+    folder = run(TESTS, FILES)
+    assert rows(folder / "1") == [pytest.approx(TIMES[3])]
+    assert rows(folder / "0" / "64_ring_over_int32.csv") == [pytest.approx(TIMES[2])]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "layout", "told"),
+    [
+        ("abcd", "block:1", ""),
+        ("aabbccdd", "block:2", "says 4 ranks on 4 nodes, alloc.csv 8 ranks on 4 nodes: that is taken"),
+        ("abcdabcd", "cyclic:2", "alloc.csv 8 ranks on 4 nodes"),
+        ("aabbccd", "nodes:0x2,1x2,2x2,3", "alloc.csv 7 ranks on 4 nodes"),
+        ("aabc", "nodes:0x2,1,2", "alloc.csv 4 ranks on 3 nodes"),
+    ],
+)
+def test_an_allocation_tells_what_metadata_do_not(run, hosts, layout, told):
+    readings = pico.times(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), Given())
+    assert {(time.ranks, time.layout) for time in readings.times} == {(len(hosts), layout)}
+    block = 64 // len(hosts) * 4
+    assert {time.bytes for time in readings.times if time.algorithm == "ring"} == {block, 32}
+    said = [remark for remark in readings.remarks if "ranks on" in remark]
+    assert [f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and told in remark for remark in said] == [
+        True
+    ] * bool(told)
+
+
+def test_each_test_has_the_allocation_of_its_ranks(run):
+    """The only one of an older run is of its first test."""
+    ring = {f"{test}/64_ring_over_int32.csv": samples(5000) for test in (0, 1, 2)}
+    tests = [line(test, 2, per_node, "REDUCE_SCATTER") for test, per_node in enumerate((1, 2, 4))]
+    names = {"alloc_2.csv": alloc(*"ab"), "alloc_4.csv": alloc(*"abab"), "alloc_4_GPU.csv": alloc(*"aabb")}
+    assert [row[2] for row in rows(run(tests, ring | names))] == ["block:1", "cyclic:2", "block:4"]
+
+
+def test_the_allocation_of_an_older_run_is_that_of_its_first_test(run):
+    ring = {f"{test}/64_ring_over_int32.csv": samples(5000) for test in (0, 1)}
+    tests = [line(0, 2, 1, "REDUCE_SCATTER"), line(1, 2, 2, "REDUCE_SCATTER")]
+    assert [row[2:4] for row in rows(run(tests, ring | {"alloc.csv": alloc(*"aabbcc")}))] == [
+        ("block:2", 6),
+        ("block:2", 4),
+    ]
+
+
+def test_a_torus_and_a_gpu(run):
+    readings = pico.times(
+        run([line(0, "2x3x2", 1, "BCAST", CUDA)], {"0/8_linear_ompi_int32.csv": samples(5000)}), Given()
+    )
+    assert [(time.ranks, time.setting) for time in readings.times] == [(12, f"job={RUN} lib=OMPI-4.1.6 gpu=CUDA-12.1")]
+
+
+def test_a_summary_is_read_in_nanoseconds(tmp_path):
+    head = (
+        "collective_type,array_dim,buffer_size,algo_name,datatype,mean,median,nnodes,tasks_per_node,timestamp,test_id,"
+        "gpu_awareness,gpu_lib,gpu_lib_version,notes,mpi_lib,mpi_lib_version\n"
+    )
+    text = f"ALLGATHER,64,256,ring_over,int32,1,3500.0,2,2,{RUN},0,no,,,UCX_MAX_RNDV_RAILS=2,OMPI,4.1.5\n"
+    (tmp_path / "summary.csv").write_text(head + text)
+    assert rows(tmp_path / "summary.csv") == [pytest.approx(("allgather", "ring", "block:2", 4, 64, 3.5e-6))]
+    assert pico.times(tmp_path / "summary.csv", Given()).times[0].setting == f"job={RUN} lib=OMPI-4.1.5 rails=2"
+    (tmp_path / "summary.csv").write_text(head + text.replace(",2,2,", ",2,many,"))
+    with pytest.raises(UserError, match=r"summary.csv:2: tasks_per_node: found 'many', wanted a whole number above 0"):
+        rows(tmp_path / "summary.csv")
+
+
+@pytest.mark.parametrize(
+    ("collective", "called", "ranks", "elements", "ours"),
+    [
+        ("allgather", "k_bruck_over", 6, 60, "bruck"),
+        ("allgather", "k_bruck_ompi", 6, 60, "k_bruck_ompi"),
+        ("allreduce", "rabenseifner_mpich", 8, 80, "rabenseifner"),
+        ("allreduce", "rabenseifner_mpich", 6, 60, "rabenseifner_mpich"),
+        ("alltoall", "pairwise_mpich", 8, 80, "pairwise_mpich"),
+        ("alltoall", "pairwise_mpich", 6, 60, "pairwise"),
+        ("allreduce", "ring_ompi", 8, 80, "ring"),
+        ("allreduce", "ring_ompi", 8, 4, "ring_ompi"),
+        ("allreduce", "ring_over", 8, 4, "ring"),
+        ("alltoall", "linear_sync_ompi", 8, 80, "linear"),
+        ("gather", "default_craympich", 8, 80, "library"),
+    ],
+)
+def test_names_are_mapped_where_messages_are_the_same(collective, called, ranks, elements, ours):
+    assert our_name(collective, called, ranks, elements) == ours
+
+
+SIZES = [8 * 8**power for power in range(7)]
+
+
+def measured(**factors):
+    return {name: {size: factor * (1 + size) for size in SIZES} for name, factor in factors.items()}
+
+
+def test_a_library_that_does_as_it_likes_is_found_by_its_times():
+    equal = measured(default_ompi=1, ring_ompi=1.01, rabenseifner_ompi=0.98, recursive_doubling_ompi=2)
+    followers = {"ring_ompi": "default_ompi", "rabenseifner_ompi": "default_ompi"}
+    assert following_default("allreduce", equal) == followers
+    equal["ring_ompi"][SIZES[2]] *= 3  # a hiccup
+    assert following_default("allreduce", equal) == followers
+    equal["ring_ompi"][SIZES[3]] *= 3
+    assert not following_default("allreduce", equal)  # one may be what the library chooses
+    assert not following_default("gather", measured(default_ompi=1, binomial_ompi=1, binomial_over=1))
+    one = measured(default_mpich=1, recursive_doubling_mpich=1)
+    assert following_default("allreduce", one) == {"recursive_doubling_mpich": "default_mpich"}
+    few = {name: {size: times[size] for size in SIZES[:3]} for name, times in one.items()}
+    assert not following_default("allreduce", few)
+    assert not following_default("alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1))
+
+
+def test_such_rows_are_the_librarys_and_said_to_be(run, tmp_path):
+    files = {
+        f"0/{size}_{name}_mpich_int32.csv": samples(1000 * size)
+        for size in SIZES
+        for name in ("default", "recursive_doubling")
+    }
+    said = output("import", "pico", run(TESTS, files), "-o", tmp_path / "t.csv")
+    assert "14 times of allgather" in said
+    text = f"{RUN} test 0, allgather: at every size recursive_doubling_mpich takes the time of default_mpich"
+    assert f"{text}: counted as the library's own choice" in said
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"alloc.csv": "rank,host\n0,a\n"}, "alloc.csv: found 'rank,host', wanted MPI_Rank,allocation"),
+        (
+            {"alloc.csv": "MPI_Rank,allocation\n0,a\n0,b\n"},
+            "alloc.csv line 3: found rank 0, wanted each from 0 on once",
+        ),
+        ({"alloc.csv": "MPI_Rank,allocation\n1,a\n"}, "alloc.csv: found 1 ranks, wanted all from 0 on"),
+        ({"alloc.csv": "MPI_Rank,allocation\n-1,a\n"}, "alloc.csv line 2: found '-1,a', wanted a rank and its host"),
+        (
+            {"0/8_ring_over_int32.csv": "highest\n0\n"},
+            "0/8_ring_over_int32.csv: found a time of 0 s, wanted one above 0",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_file(run, files, said):
+    with pytest.raises(UserError) as refusal:
+        pico.times(run([line(0, 4, 1, "ALLREDUCE")], FILES | files), Given())
+    assert said in str(refusal.value)
+
+
+def test_metadata_are_asked_for(run, tmp_path):
+    folder = run(TESTS, FILES)
+    file = tmp_path / "results" / "mare_nostrum_metadata.csv"
+    moved = file.rename(tmp_path / "elsewhere.csv")
+    with pytest.raises(UserError, match=r"found no metadata of PICO, wanted SYSTEM_metadata.csv .* give --metadata"):
+        rows(folder)
+    assert rows(folder, metadata=str(moved)) == [pytest.approx(row) for row in TIMES]
+    moved.write_text(HEAD + line(0, "4x0", 1, "BCAST"))
+    with pytest.raises(UserError, match=r"elsewhere.csv:2: nnodes: found '0', wanted a whole number above 0"):
+        rows(folder, metadata=str(moved))
+    moved.write_text(HEAD + TESTS[1])
+    left = pico.times(folder, Given(metadata=str(moved))).left_out
+    assert left[f"test 0 of {RUN}, of which elsewhere.csv says nothing"] == 5
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="found no time of an operation and algorithm known here; is it a file of PICO"):
+        read_times(pico.FORMAT, [tmp_path / "empty"], Given())
+
+
+def hostile(tmp_path, *members, form=tarfile.GNU_FORMAT):
+    """An archive of (name, kind, content); a name's content is a file's, or what a link points to."""
+    path = tmp_path / f"{RUN}.tar.gz"
+    with tarfile.open(path, "w:gz", format=form) as tar:
+        for name, kind, content in members:
+            member = tarfile.TarInfo(name)
+            member.type = kind
+            if kind == tarfile.REGTYPE:
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+            else:
+                member.linkname = content
+                tar.addfile(member)
+    return path
+
+
+FILE = tarfile.REGTYPE
+
+
+def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("x")
+    kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE)
+    members = [(f"{number}.csv", kind, str(secret)) for number, kind in enumerate(kinds)]
+    path = hostile(
+        tmp_path, *members, ("../../e.csv", FILE, b"up"), ("/etc/f.csv", FILE, b"root"), ("g.txt", FILE, b"no")
+    )
+    assert list(archives.files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, "secret.csv"]
+
+
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT])
+def test_names_of_any_length(tmp_path, form):
+    name = "/".join(["a" * 70] * 2) + "/ü.csv"
+    path = hostile(tmp_path, (name, FILE, b"long"), ("b.csv", FILE, b"x" * 513), form=form)
+    assert list(archives.files_in(path)) == [(name, b"long"), ("b.csv", b"x" * 513)]
+
+
+def test_a_small_archive_does_not_stand_for_a_large_disk(tmp_path, monkeypatch):
+    path = hostile(tmp_path, *((f"{number}.txt", FILE, b"x" * 2000) for number in range(9)))
+    monkeypatch.setattr(archives, "LARGEST", 1000)
+    assert list(archives.files_in(path, ".csv")) == []
+    with pytest.raises(UserError, match="found a file of 2,000 bytes in it, wanted at most 1,000"):
+        list(archives.files_in(path))
+    monkeypatch.setattr(archives, "MOST_FILES", 8)
+    with pytest.raises(UserError, match="found more than 8 files in it"):
+        list(archives.files_in(path, ".csv"))
+    monkeypatch.setattr(archives, "MOST_FILES", 9)
+    monkeypatch.setattr(archives, "MOST_BYTES", 9 * 2000)
+    with pytest.raises(UserError, match=r"found more than 0 MiB in it"):
+        list(archives.files_in(path, ".csv"))
+
+
+@pytest.mark.parametrize("cut", [100, 512, 900, 1500])
+def test_a_damaged_archive_is_refused(tmp_path, cut):
+    whole = tarfile_bytes(("a.csv", b"x" * 700))
+    path = tmp_path / "a.tar"
+    path.write_bytes(whole[:cut] + (b"nonsense" * 64 if cut == 1500 else b""))
+    with pytest.raises(UserError, match=r"a\.tar: (found no tar archive|ends in the middle)"):
+        list(archives.files_in(path))
+
+
+def tarfile_bytes(*files):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, content in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def test_nothing_in_a_folder_is_reached_by_a_link(run, tmp_path):
+    folder = run(TESTS, FILES)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "64_linear_over_int32.csv").write_text(samples(1000))
+    (folder / "1" / "64_ring_over_int32.csv").symlink_to(tmp_path / "outside" / "64_linear_over_int32.csv")
+    (folder / "2").symlink_to(tmp_path / "outside")
+    assert rows(folder) == [pytest.approx(row) for row in TIMES]
