@@ -38,7 +38,6 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     commodel fit --family all --points collectives.csv --hold-out "log2(bytes) // 3 % 2 == 0"
     commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
     """
-    from commodel.cli._collectives import fit_table
     from commodel.files.columns import OBSERVATIONS
     from commodel.files.paths import SafePath
     from commodel.files.sets import write_parameters
@@ -52,6 +51,8 @@ def fit(observations, plan_file, families, platform, table, where, out, style) -
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
+        from commodel.cli._collectives import fit_table
+
         fit_table(table, families, where, out, style)
         return
     if where or len(families) > 1:
