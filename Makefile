@@ -70,6 +70,9 @@ example: $(READY)
 # Each of pytest's processes would compile all tests again where Python is told to keep nothing that it compiled.
 test test-slow test-random lab-test: export PYTHONDONTWRITEBYTECODE =
 
+# pytest would load all other files too, to find nothing in them.
+ALONE_TESTS = $(shell grep -lr --include='test_*.py' 'mark\.alone' tests)
+
 # What needs good times of a real measurement has the machine to itself; the rest, simulations too, runs three at a
 # time, as tests wait for what they start, the longest files first.
 test: $(READY)
@@ -77,7 +80,7 @@ test: $(READY)
 	$(COMMODEL) build overlay
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
 	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not lab and not alone and not slow'
-	.venv/bin/python -m pytest -m alone
+	.venv/bin/python -m pytest -m alone $(ALONE_TESTS)
 
 # The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
 test-slow: $(READY)

@@ -1,12 +1,13 @@
 """What a module rests on, against the imports that Python itself makes."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from commodel.sources import HERE, sources
+from commodel.sources import HERE, file_of, imported, sources
 
 
 def named(*modules) -> set[str]:
@@ -34,3 +35,11 @@ def test_a_family_does_not_rest_on_the_others():
     found = named("fit.probes", "models.families.logp-tan")
     assert {"models/families/logp_tan.py", "models/families/tan.py", "models/fitting/observed.py", "stats.py"} <= found
     assert not {"models/families/hockney.py", "report/html.py", "measure/batch.py"} & found
+
+
+def test_what_is_read_off_the_text_is_what_the_syntax_tree_says():
+    for path in HERE.rglob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        names = [f"{node.module}.{name}" for node in nodes for name in ("", *(alias.name for alias in node.names))]
+        stems = [name.partition(".")[2].rstrip(".") for name in names if name.startswith("commodel.")]
+        assert set(imported(path)) == {file for stem in stems if stem and (file := file_of(stem))}, path

@@ -14,6 +14,10 @@ from commodel.cli import main
         ("run demo --cores 0", "commodel: run: Invalid value for '--cores': 0 is not in the range x>=1."),
         ("predict --bytes", "commodel: predict: Option '--bytes' requires an argument."),
         ("plan demo --format pdf", "commodel: plan: Invalid value for '--format': 'pdf' is not one of"),
+        (
+            "schedule --operation bcast --algorithm linear --ranks 4",
+            "commodel: --bytes is missing; bcast needs a message size",
+        ),
         ("nope", "commodel: No such command 'nope'."),
         ("--foo", "commodel: No such option '--foo'."),
     ],
@@ -23,6 +27,12 @@ def test_one_line(line, wanted):
     assert result.exit_code == 2
     assert result.stderr.startswith(wanted)
     assert result.stderr.count("\n") == 1
+
+
+def test_what_sends_nothing_needs_no_size():
+    """Beside the mistake of leaving it out where something is sent."""
+    result = CliRunner().invoke(main, ["schedule", "--operation", "barrier", "--algorithm", "linear", "--ranks", "4"])
+    assert result.exit_code == 0, result.output
 
 
 def test_no_arguments_get_the_help():

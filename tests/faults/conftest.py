@@ -8,7 +8,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from click.testing import CliRunner
 
+from commodel.cli import main
 from commodel.measure.batch import measure
 from commodel.plan.file import load_plan
 from tests.processes import arguments, command_name, family
@@ -40,7 +42,9 @@ class Campaign:
         defaults = {"samples": 100000, "seconds": "0.3 s", "timeout": "600 s", "passes": 1, "budget": "8 h"}
         text = EXPERIMENT.format(sizes=sizes, **(defaults | settings))
         (folder / "params/experiments/faulty.yaml").write_text(text)
-        self.commodel("plan", "faulty", "--write")
+        with chdir(folder):
+            planned = CliRunner().invoke(main, ["plan", "faulty", "--write"])
+        assert planned.exit_code == 0, planned.output
         self.plan = json.loads((folder / "results/faulty/plan.json").read_text())
         (self.batch,) = [batch for batch in self.plan["batches"] if batch["points"]]
         self.raw = folder / "results/faulty/raw" / self.batch["name"]

@@ -52,6 +52,18 @@ def test_a_sample_is_read(name, tmp_path):
     assert found.left_out == sample.left_out
 
 
+def test_parameters_of_netgauge_are_microseconds(tmp_path):
+    """Half of the smallest round trip of 10 µs, less both overheads; the g and G of the last row."""
+    path = tmp_path / "loggp.txt"
+    path.write_text(
+        "1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan\n2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6\n"
+    )
+    found = {name: (value.value, value.unit) for name, value in FORMATS["netgauge"].parameters(path).values.items()}
+    seconds = {"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6}
+    wanted = {name: (pytest.approx(value), "s") for name, value in seconds.items()}
+    assert found == wanted | {"G": (pytest.approx(0.5e-9), "s/B")}
+
+
 @pytest.mark.parametrize("name", READ)
 def test_windows_line_ends_change_nothing(name, tmp_path):
     sample = SAMPLES[name]

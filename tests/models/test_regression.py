@@ -1,10 +1,12 @@
 """The parts of a regression, where a family's contract would not show what they do."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import chdtri
 
-from commodel.models.fitting.regression import sampled, with_misfit
+from commodel.models.fitting.regression import CHANCE, by_chance, sampled, with_misfit
 
 
 def levelled(draws):
@@ -53,3 +55,11 @@ def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
     found = with_misfit(y, np.ones(10), np.ones(10), 2)
     assert np.all(found[0] == y[0])
     np.testing.assert_allclose(np.mean((found - y)[1:] ** 2), 0.8 * 10 / 8, rtol=0.05)
+
+
+@pytest.mark.parametrize("free", [1, 2, 3, 10, 100, 1000])
+def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
+    quantile = chdtri(free, CHANCE) / free
+    ratios = [*np.geomspace(0.1, 10, 101), quantile * (1 - 1e-9), quantile * (1 + 1e-9)]
+    assert [by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [ratio < quantile for ratio in ratios]
+    assert not by_chance(1.0, 0.0, free)

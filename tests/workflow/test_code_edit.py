@@ -18,16 +18,19 @@ VERBS = ("compiling", "measuring", "collecting", "fitting", "predicting", "compa
 
 
 class Clone:
-    """A copy of the workflow, whose files a test may edit, and a project that was run with it to the end."""
+    """A copy of the workflow, whose files a test may edit, and a finished project with one more family, whose results
+    are younger than all of these."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, finished: Path):
         self.folder, self.as_made = folder / "clone", folder / "as made"
         for name in ("workflow", "profiles", "build/smpi"):
             shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         shutil.copy2(ROOT / "Snakefile", self.folder)
-        (self.folder / "project").mkdir()
-        Project(self.folder / "project").experiment("small", SMALL.replace("[loggp]", "[hockney, loggp]"))
-        self.run("--quiet", "all")
+        project = Project(self.folder / "project", finished)
+        shutil.rmtree(project.folder / ".snakemake")  # which knows files of ours by their paths
+        project.experiment("small", SMALL.replace("[loggp]", "[hockney, loggp]"))
+        project.compare("small")
+        project.verb("report", "--in", "results/small")
         shutil.copytree(self.folder, self.as_made)
 
     def restore(self) -> None:
@@ -54,8 +57,8 @@ class Clone:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, simgrid_programs):
-    return Clone(tmp_path_factory.mktemp("code"))
+def made(tmp_path_factory, whole_run):
+    return Clone(tmp_path_factory.mktemp("code"), whole_run)
 
 
 @pytest.fixture

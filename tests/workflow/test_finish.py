@@ -7,18 +7,33 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commodel.plan.file import load_plan
 from tests.once import made_once
 from tests.workflow.conftest import Project, ending, raw_paths, samples
 
 
 @pytest.fixture(scope="module")
-def failed_run(tmp_path_factory, simgrid_programs):
-    """The folder of a project of whose three batches one failed, and what was printed about it."""
+def failed_run(tmp_path_factory, whole_run):
+    """The folder of a project of whose three batches one failed, and of another's cases one was given up and one came
+    late; and what was printed about it."""
 
     def run(folder: Path) -> None:
-        project = Project(folder)
+        project = Project(folder, whole_run)
+        shutil.rmtree(folder / "reports")
+        for path in (folder / "results/small").iterdir():  # all but samples and plan
+            if path.name in ("fitted", "predictions"):
+                shutil.rmtree(path)
+            elif path.suffix == ".csv":
+                path.unlink()
+        (failing,) = (folder / "results/small/raw").glob("loggp-64-16n-*")
+        shutil.rmtree(failing)
+        given_up, late = cases(project)
+        give_up(given_up)
+        count = come_late(late)
+        late.with_name("done").unlink()
         project.barrier().refuse("-np 16 ")
         done = project.commodel("run", "small", code=1)
+        assert len(late_samples(late).read_text().splitlines()) == 1 + count
         (folder / "printed").write_text(done.stdout)
         (folder / "complaints").write_text(done.stderr)
         shutil.rmtree(folder / "barrier")
@@ -31,74 +46,22 @@ def failed(tmp_path, failed_run):
     yield from ending(Project(tmp_path, failed_run))
 
 
-def test_what_one_batch_of_three_lacks_is_told_and_the_rest_reported(failed):
-    complaints = (failed.folder / "complaints").read_text()
-    assert (
-        "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"
-    ) in complaints.splitlines()
-    assert "refused by the barrier" in complaints
-    assert "reports/small/small.xlsx" in (failed.folder / "printed").read_text()
-    comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")
-    assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8}
-    lacking = failed.rows("unmeasured.csv")
-    assert {row["status"] for row in lacking} == {"unfinished"}
-    assert {row["ranks"] for row in lacking} == {"16"}
-    assert "refused by the barrier" in lacking[0]["reason"]
-    status = failed.verb("status", "small")
-    assert "29 of 35 measured, 6 left" in status
-    assert "stopped on" in status
+def cases(project: Project) -> list[Path]:
+    """Where the samples are, or would be, of the case that is given up and of the one that comes late: of the smaller
+    points."""
+    plan = load_plan(project.folder / "results/small/plan.json")
+    (batch,) = (batch for batch in plan.batches if "-8n-" in batch.name)
+    return [project.folder / "results/small/raw" / batch.name / f"{point.id}.csv" for point in batch.points[:2]]
 
 
-@pytest.mark.parametrize("again", ["commodel", pytest.param("snakemake", marks=pytest.mark.slow)])
-def test_what_failed_is_tried_again_and_what_is_damaged_measured_anew_by_the_run_that_finds_it(
-    failed, again, whole_run
-):
-    """Though there is a report. The table that was made from the damaged files is gone, so that they are read again."""
-    whole = samples(whole_run)
-    if again == "snakemake":  # what `commodel run` did in two steps
-        barrier = failed.barrier()
-        barrier.refuse("-np 16 ")
-        failed.snakemake(code=1)
-        before = (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns
-        failed.snakemake("finish=true")
-        assert (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns > before
-        assert "2 attempts" in failed.rows("unmeasured.csv")[0]["reason"]
-        barrier.lift()
-
-    if again == "snakemake":
-        failed.snakemake()
-    else:
-        damaged = [path for path in raw_paths(failed.folder) if "-8n-" in path.parent.name][:3]
-        for path in damaged:
-            path.write_bytes(whole[path.name][:100])
-        (failed.folder / "results/small/observations.csv").unlink()
-        run = failed.commodel("run", "small")
-        assert f"{len(damaged)} files moved aside" in run.stderr
-        assert "did not finish" not in run.stderr
-    assert failed.rows("unmeasured.csv") == []
-    comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")
-    assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8, 16}
-    # Two simulated runs give the same, whatever came between.
-    assert samples(failed.folder) == whole
-    observations = "results/small/observations.csv"
-    assert (failed.folder / observations).read_bytes() == (whole_run / observations).read_bytes()
-
-
-def test_where_no_batch_is_done_there_is_nothing_to_report(project):
-    project.barrier().refuse("-np")
-    run = project.commodel("run", "small", "-q", code=1)
-    assert "refused by the barrier" in run.stderr
-    assert "did not finish" not in run.stderr
-    assert not (project.folder / "reports").exists()
-    assert "no batch has finished" in project.snakemake("finish=true", code=1).stderr
-
-
-def give_up(raw: Path) -> Path:
-    """Makes a case look as if it had been given up. Returns the mark of it."""
+def give_up(raw: Path) -> None:
+    """Makes a case look as if it had been given up."""
     raw.unlink()
-    marker = raw.with_name(f"{raw.stem}.unmeasured.json")
-    marker.write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
-    return marker
+    mark(raw).write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
+
+
+def mark(raw: Path) -> Path:
+    return raw.with_name(f"{raw.stem}.unmeasured.json")
 
 
 def come_late(raw: Path) -> int:
@@ -114,42 +77,103 @@ def come_late(raw: Path) -> int:
     return len(samples)
 
 
-def test_what_was_given_up_or_came_late_is_measured_nowhere_and_tried_again_when_asked(finished):
-    """And what was measured while nobody waited for it, as by a Slurm job that goes on when the run that handed it in
-    is killed, is collected."""
-    before = finished.raw_files()
-    given_up, late = [path for path in raw_paths(finished.folder) if path.parent == finished.victim().parent][:2]
-    marker = give_up(given_up)
-    count = come_late(late)
-    late.with_name("done").unlink()
+def late_samples(raw: Path) -> Path:
+    return raw.with_suffix(".late.csv")
 
-    finished.commodel("run", "small", "-q")
-    late_samples = late.with_suffix(".late.csv")
-    assert len(late_samples.read_text().splitlines()) == 1 + count
-    assert "33 of 35 measured, 2 not (1 late, 1 timeout)" in finished.verb("status", "small")
-    unmeasured = {(row["id"], row["status"]) for row in finished.rows("unmeasured.csv")}
+
+def test_what_one_batch_of_three_lacks_is_told_and_the_rest_reported(failed):
+    complaints = (failed.folder / "complaints").read_text()
+    assert (
+        "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"
+    ) in complaints.splitlines()
+    assert "refused by the barrier" in complaints
+    assert "reports/small/small.xlsx" in (failed.folder / "printed").read_text()
+    comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")
+    assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8}
+    lacking = [row for row in failed.rows("unmeasured.csv") if row["status"] == "unfinished"]
+    assert {row["ranks"] for row in lacking} == {"16"}
+    assert "refused by the barrier" in lacking[0]["reason"]
+    status = failed.verb("status", "small")
+    assert "27 of 35 measured, 2 not (1 late, 1 timeout), 6 left" in status
+    assert "stopped on" in status
+
+
+def test_what_was_given_up_or_came_late_is_measured_nowhere(failed):
+    given_up, late = cases(failed)
+    unmeasured = {(row["id"], row["status"]) for row in failed.rows("unmeasured.csv") if row["status"] != "unfinished"}
     assert unmeasured == {(given_up.stem, "timeout"), (late.stem, "late")}
-    compared = {row["measurement"] for row in finished.rows("comparison.csv") if row["point"] == late.stem}
+    compared = {row["measurement"] for row in failed.rows("comparison.csv") if row["point"] == late.stem}
     assert compared == {"not measured: late"}
-    (summary,) = (row for row in finished.rows("summary.csv") if row["id"] == late.stem)
+    (summary,) = (row for row in failed.rows("summary.csv") if row["id"] == late.stem)
+    count = len(late_samples(late).read_text().splitlines()) - 1
     assert (summary["samples"], summary["invalid"]) == ("0", str(count))
-    report = (finished.folder / "reports/small/index.html").stat().st_mtime_ns
-    measured = finished.raw_files()
-    finished.commodel("run", "small", "-q")
-    assert (finished.folder / "reports/small/index.html").stat().st_mtime_ns == report
-    assert finished.raw_files() == measured
     assert not given_up.exists()
     assert not late.exists()
 
-    marker.unlink()
+
+def test_what_failed_is_tried_again_and_what_is_damaged_measured_anew_by_the_run_that_finds_it(failed, whole_run):
+    """Though there is a report. So is what was given up or came late, when asked; and what was measured while nobody
+    waited for it, as by a Slurm job that goes on when the run that handed it in is killed, is collected. The run after
+    that does nothing."""
+    whole = samples(whole_run)
+    given_up, late = cases(failed)
+    mark(given_up).unlink()
     late.with_name("done").unlink()
-    finished.measure("small", given_up.parent.name)
+    failed.measure("small", given_up.parent.name)
     late.with_name("done").write_text(f"{time.time():.9f}\n")  # as the rule does after it
     assert given_up.exists()
-    run = finished.commodel("run", "small", "--retry")
+    assert late_samples(late).exists()
+    before = failed.raw_files()
+    damaged = [path for path in raw_paths(failed.folder) if "-probes-" in path.parent.name][:3]
+    for path in damaged:
+        path.write_bytes(whole[path.name][:100])
+    run = failed.commodel("run", "small", "--retry")
     assert "cases given up before, to be tried again: 1" in run.stderr
-    assert not late_samples.exists()
-    assert "35 of 35 measured" in finished.verb("status", "small")
-    assert finished.rows("unmeasured.csv") == []
-    after = finished.raw_files()
-    assert {name for name in before if after[name] != before[name]} == {given_up.name, late.name}
+    assert f"{len(damaged)} files moved aside" in run.stderr
+    assert "did not finish" not in run.stderr
+    assert not late_samples(late).exists()
+    after = failed.raw_files()
+    assert {name for name in before if after[name] != before[name]} == {path.name for path in damaged}
+    assert "35 of 35 measured" in failed.verb("status", "small")
+    all_there(failed, whole_run)
+
+    report = (failed.folder / "reports/small/index.html").stat().st_mtime_ns
+    failed.commodel("run", "small", "-q")
+    assert (failed.folder / "reports/small/index.html").stat().st_mtime_ns == report
+    assert failed.raw_files() == after
+
+
+@pytest.mark.slow
+def test_plain_snakemake_tries_again_in_two_steps(failed, whole_run):
+    given_up, late = cases(failed)
+    for path in (mark(given_up), late_samples(late), late.with_name("done")):
+        path.unlink()
+    barrier = failed.barrier()
+    barrier.refuse("-np 16 ")
+    failed.snakemake(code=1)
+    before = (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns
+    failed.snakemake("finish=true")
+    assert (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns > before
+    assert "2 attempts" in failed.rows("unmeasured.csv")[0]["reason"]
+    barrier.lift()
+    failed.snakemake()
+    all_there(failed, whole_run)
+
+
+def all_there(project: Project, whole_run: Path) -> None:
+    """Two simulated runs give the same, whatever came between."""
+    assert project.rows("unmeasured.csv") == []
+    comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
+    assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8, 16}
+    assert samples(project.folder) == samples(whole_run)
+    observations = "results/small/observations.csv"
+    assert (project.folder / observations).read_bytes() == (whole_run / observations).read_bytes()
+
+
+def test_where_no_batch_is_done_there_is_nothing_to_report(project):
+    project.barrier().refuse("-np")
+    run = project.commodel("run", "small", "-q", code=1)
+    assert "refused by the barrier" in run.stderr
+    assert "did not finish" not in run.stderr
+    assert not (project.folder / "reports").exists()
+    assert "no batch has finished" in project.snakemake("finish=true", code=1).stderr

@@ -38,20 +38,37 @@ time.sleep(60)
 
 
 def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
+    """On a terminal, where the line that tells how far it is is rewritten, and gone in the end."""
     project, barrier = finished, finished.barrier()
     before = project.raw_files()
     path = project.folder / "params/experiments/small.yaml"
     path.write_text(path.read_text().replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
     barrier.lower()
-    at_work = project.start("commodel", "run", "small")
+    project.environment["COLUMNS"] = "120"
+    screen, terminal = pty.openpty()
+    at_work = project.start("commodel", "run", "small", stdin=terminal, stdout=terminal, stderr=terminal)
     barrier.await_one(at_work)
+    os.close(terminal)
+    shown = b""
+    while b"running" not in shown:  # the end of the line
+        shown += os.read(screen, 4096)
     started = family(at_work.pid)
     assert len(started) > 3  # Snakemake, a shell, the driver, the program
     os.kill(at_work.pid, signal.SIGINT)
-    told = project.ended(at_work, code=130).stderr
-    assert told.splitlines()[-1] == "commodel: stopped by Ctrl-C; what is measured is kept, and run goes on from there"
-    assert "Error" not in told
-    assert "Traceback" not in told
+    try:
+        while chunk := os.read(screen, 4096):
+            shown += chunk
+    except OSError:  # nobody has the terminal any more
+        pass
+    assert at_work.wait() == 130
+    lines = [line.rpartition("\r\x1b[K") for line in shown.decode().replace("\r\n", "\n").split("\n")]
+    rewritten = [line for before, mark, _ in lines if mark for line in before.split("\r\x1b[K")]
+    assert any("35 of 41 measured" in line and "expected end" in line for line in rewritten)
+    left = [line for _, _, line in lines if line]
+    assert not any(" measured" in line for line in left[:-1] if "expected end" in line)
+    assert left[-1] == "commodel: stopped by Ctrl-C; what is measured is kept, and run goes on from there"
+    assert "Error" not in shown.decode()
+    assert "Traceback" not in shown.decode()
     assert not still_there(started)
     assert not list(project.folder.glob("results/**/.*.tmp"))
     assert project.raw_files() == before
@@ -120,29 +137,3 @@ def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
         signal.SIGINT,
     )
     assert (tmp_path / "log.stop").exists()
-
-
-def test_the_line_on_a_terminal_is_rewritten_and_gone_in_the_end(project):
-    barrier = project.barrier()
-    barrier.lower()
-    project.environment["COLUMNS"] = "120"
-    screen, terminal = pty.openpty()
-    at_work = project.start("commodel", "run", "small", stdin=terminal, stdout=terminal, stderr=terminal)
-    barrier.await_one(at_work)
-    os.close(terminal)
-    shown = b""
-    while b"running" not in shown:  # the end of the line
-        shown += os.read(screen, 4096)
-    os.kill(at_work.pid, signal.SIGINT)
-    try:
-        while chunk := os.read(screen, 4096):
-            shown += chunk
-    except OSError:  # nobody has the terminal any more
-        pass
-    assert at_work.wait() == 130
-    lines = [line.rpartition("\r\x1b[K") for line in shown.decode().replace("\r\n", "\n").split("\n")]
-    rewritten = [line for before, mark, _ in lines if mark for line in before.split("\r\x1b[K")]
-    assert any("0 of 35 measured" in line and "expected end unknown" in line for line in rewritten)
-    left = [line for _, _, line in lines if line]
-    assert not any(" measured" in line for line in left[:-1] if "expected end" in line)
-    assert left[-1].startswith("commodel: stopped by Ctrl-C")

@@ -41,7 +41,6 @@ def fit(observations, plan_file, families, platform, table, where, setting, out,
     commodel fit --family all --points collectives.csv --hold-out "log2(bytes) // 3 % 2 == 0"
     commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
     """
-    from commodel.cli._collectives import fit_table
     from commodel.files.columns import OBSERVATIONS
     from commodel.files.paths import SafePath
     from commodel.files.sets import write_parameters
@@ -55,6 +54,8 @@ def fit(observations, plan_file, families, platform, table, where, setting, out,
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
+        from commodel.cli._collectives import fit_table
+
         fit_table(table, families, where, setting, out, style)
         return
     alone = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}

@@ -4,9 +4,6 @@ they make, and which nodes are slower than their like. Latency and transfer time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from commodel.hierarchy import MOST, Hierarchy
 
@@ -49,6 +46,8 @@ def _clusters(points: np.ndarray) -> np.ndarray:
     other, and at least GAP times as far as what any of them joins."""
     if len(points) < 2:
         return np.zeros(len(points), dtype=int)
+    from scipy.cluster.hierarchy import fcluster, linkage  # here, because it is slow to load and few reports ask
+
     tree = linkage(points, "average", metric="chebyshev")
     joined = np.maximum.accumulate(tree[:, 2])[::-1]  # of the step that leaves 1, 2, 3, … clusters
     within = np.append(joined[1:], 0.0)
@@ -129,6 +128,9 @@ def _placed(pairs: np.ndarray, logs: np.ndarray, of: np.ndarray, slow: tuple[int
 
 def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tuple[Hierarchy, bool]:
     """Nodes that pairs of a class, or of a nearer one, join are a group of its level."""
+    from scipy.sparse import coo_array  # as above
+    from scipy.sparse.csgraph import connected_components
+
     levels: dict[str, list[int]] = {}
     for number in range(min(classes - 1, MOST)):
         near = pairs[(of >= 0) & (of <= number)]

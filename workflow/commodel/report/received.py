@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-import openpyxl
-
 from commodel.errors import UserError, one_line
 from commodel.files.text import bounded
 
@@ -28,6 +26,8 @@ ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""
 @contextmanager
 def received(path: Path) -> Iterator:
     """The workbook, read row by row; whatever is wrong with it is one line."""
+    import openpyxl  # here, because writers of workbooks need none of it
+
     with bounded(path, MOST_PACKED, "a workbook") as stream:
         try:
             _inspect(stream, path)

@@ -6,6 +6,7 @@ is put on again with random factors (wild bootstrap). So noise-free data that do
 interval.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -75,14 +76,24 @@ def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
     if len(y) == 1 or cases <= terms or total == 0:
         return y
     noise = np.sum(weights * y[1:].var(axis=0)) * (cases - terms) / cases
-    free = cases - terms
-    from scipy.special import chdtri  # here, because it takes longer to load than most verbs to run
-
-    if total * free < noise * chdtri(free, CHANCE):
-        return y  # noise alone may well do that
+    if by_chance(total, noise, cases - terms):
+        return y
     share = max(0.0, 1 - noise / total)
     signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
+
+
+def by_chance(total: float, noise: float, free: int) -> bool:
+    """Whether noise alone may well make such a misfit: below the quantile of χ², which lies between its mean and
+    Laurent and Massart's bound."""
+    if total < noise:
+        return True
+    tail = -math.log(CHANCE)
+    if total * free >= noise * (free + 2 * math.sqrt(free * tail) + 2 * tail):
+        return False
+    from scipy.special import chdtri  # here, because it takes longer to load than most verbs to run
+
+    return total * free < noise * chdtri(free, CHANCE)
 
 
 def mean(y: Array, weights: Array | float = 1.0) -> Array:
