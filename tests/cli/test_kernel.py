@@ -6,12 +6,13 @@ import json
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import openpyxl
 import pytest
 
 from commodel.files.sets import write_parameters
 from commodel.models.byhand import given
-from commodel.patterns.rectangles import Rectangles, write
+from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from tests.cli import running
@@ -64,6 +65,32 @@ def test_a_table_for_people(sets):
     alone = run("summa", "--params", sets, "--partition", FIGURE_8, "--iteration", 80).output
     assert "dearest" not in alone
     assert ":iteration=80" in alone
+
+
+def test_what_a_product_does_not_hide(sets, tmp_path):
+    """By a file of speeds, or by the partition's own; without either nobody can say, and not as if it took no time."""
+    speeds, known = tmp_path / "speeds.yaml", tmp_path / "known.csv"
+    speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
+    tiling = read(FIGURE_8)
+    known.write_text(write(replace(tiling, speed=np.full(6, 1e6))))
+    asked = ["summa", "--params", sets, "--layout", "block:3", "--format", "json", "--partition"]
+
+    def times(*arguments):
+        out = json.loads(run(*asked, *arguments).output)
+        return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
+
+    (plain, waiting), (out, hidden) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
+    assert "computation" not in plain
+    assert out["computation"] == tiling.area.max() / 1e6
+    assert {row["rule"] for row in out["families"]} == {"messages"}
+    assert out["operation"] == f"summa:partition={FIGURE_8}:overlapped=yes"
+    assert times(known, "--overlapped")[1] == hidden
+    assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
+    unknown, none = times(FIGURE_8, "--overlapped")
+    assert set(none.values()) == {None}
+    assert all(row["status"].startswith("not priced: how long ranks compute") for row in unknown["families"])
+    text = run(*asked[:-3], "--partition", FIGURE_8, "--overlapped").output
+    assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
 
 
 def test_the_wave_equation_and_a_csv(sets):
@@ -137,6 +164,14 @@ def test_a_mistake_in_a_partition_is_one_line(sets, tmp_path, content, more, com
     [
         (["summa"], "give --params FILE…, or --platform or --experiment of a run"),
         (["summa", "--params", "SETS"], "ranks: ranks are missing"),
+        (
+            ["summa", "--params", "SETS", "--ranks", "4", "--speeds", "params/speeds/fermi.yaml"],
+            "--speeds: only --overlapped asks how long processes compute; leave it out",
+        ),
+        (
+            ["summa", "--params", "SETS", "--ranks", "4", "--overlapped", "--speeds", "params/speeds/fermi.yaml"],
+            "params/speeds/fermi.yaml: no speeds of 'node/1' for gemm; there are those of fat/1, ",
+        ),
         (
             ["summa", "--params", "SETS", "--ranks", "4", "--blocks", "0"],
             "summa: n: found '0', wanted a whole number from 1",

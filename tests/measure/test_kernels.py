@@ -60,6 +60,21 @@ def test_rectangles_are_written_beside_the_case_file(tmp_path):
         assert read.side == (8 if start.program == "summa" else 9)
 
 
+def test_speeds_are_for_who_only_waits_as_long(tmp_path):
+    """What really multiplies takes its own time."""
+    (tmp_path / "mine.csv").write_text("rank,x,y,width,height,speed\n0,0,0,5,8,10\n1,5,0,3,8,6\n")
+
+    def speeds(operation, simulated):
+        (row,) = starts(tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated)[
+            "summa"
+        ].rows
+        return rectangles.read(tmp_path / with_partition(row, tmp_path)["partition"]).speed
+
+    assert speeds("summa:overlapped=yes", simulated=True).tolist() == [10, 6]
+    assert speeds("summa:overlapped=yes", simulated=False) is None
+    assert speeds("summa", simulated=True) is None
+
+
 @pytest.mark.parametrize("operation", ["summa:n=8", "wave2d:n=9"])
 def test_the_program_reads_these_columns(mpi_programs, tmp_path, operation):
     ((program, start),) = starts(tmp_path, point(operation)).items()

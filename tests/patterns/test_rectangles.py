@@ -10,6 +10,7 @@ from commodel.errors import UserError
 from commodel.patterns.rectangles import Rectangles, even, misfit, read, touching, write
 
 HEAD = "rank,x,y,width,height\n"
+FAST = "rank,x,y,width,height,speed\n"
 OUTSIDE = "reaches out of"
 
 
@@ -141,6 +142,15 @@ def test_rectangles_that_are_no_columns_have_none():
         (HEAD + "0,0,0,2,2\n1,0,0,2,0\n", 3, "rank 1 is flat; without work it is 0×0: 2×0 at x=0, y=0"),
         (HEAD + "0,0,0,9999999,9999999\n", None, "found a square of 9999999×9999999, wanted at most 1048576 a side"),
         (HEAD + "0,0,0,1,1\n1,99999999,99999999,0,0\n", None, "found a square of 99999999"),
+        (HEAD + "0,0,0,2,2,5\n", 2, "found '0,0,0,2,2,5', wanted five whole numbers: rank,x,y,width,height"),
+        (
+            FAST + "0,0,0,2,2\n",
+            2,
+            "found '0,0,0,2,2', wanted five whole numbers and a speed: rank,x,y,width,height,speed",
+        ),
+        (FAST + "0,0,0,2,2,0\n", 2, "column speed: found '0', wanted a number from 1e-30 to 1e+30, units a second"),
+        (FAST + "0,0,0,2,2,nan\n", 2, "column speed: found 'nan', wanted a number from"),
+        (FAST + "0,0,0,2,2,fast\n", 2, "column speed: found 'fast', wanted a number from"),
     ],
 )
 def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
@@ -150,6 +160,17 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
         read(path)
     assert error.value.format_message().startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
     assert "\n" not in error.value.format_message()
+
+
+def test_how_fast_ranks_are_may_stand_beside(tmp_path):
+    """Whoever has nothing to compute takes no time, and without speeds nobody knows."""
+    path = tmp_path / "p.csv"
+    path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
+    tiling = read(path)
+    assert tiling.seconds.tolist() == [15 / 1e6, 10 / 2500, 0]
+    path.write_text(write(tiling))
+    assert read(path).speed.tolist() == [1e6, 2500, 7]
+    assert np.isnan(even(4, (1, 2)).seconds).all()
 
 
 def test_what_is_no_file_of_text_is_one_line(tmp_path):

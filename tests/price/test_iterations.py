@@ -1,5 +1,6 @@
 """Sums of iterations: each begun by all ranks at once, those that are alike priced once, intervals those of the sum."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -28,7 +29,7 @@ SIZES = (8, 1000, 100_000)  # the last one overflows buffers
 def partition(tmp_path_factory):
     path = tmp_path_factory.mktemp("partition") / "p.csv"
     columns = [4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4]
-    path.write_text(write(Rectangles.of(*columns)))
+    path.write_text(write(replace(Rectangles.of(*columns), speed=np.full(RANKS, 1e5))))
     return path
 
 
@@ -50,6 +51,9 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
     for size, whole in zip(SIZES, wholes, strict=True):
         points = [of(partition, size, k, *how) for k in range(SIDE)]
         several = predict(fitted(name), points, strict=False)
+        if overlapped and not family(name).hides:
+            assert whole.status.startswith("not priced")
+            continue
         assert whole.seconds == pytest.approx(sum(one.seconds for one in several), rel=1e-12)
         assert whole.status in {one.status for one in several}
         assert (whole.status == "ok") == ({one.status for one in several} == {"ok"})

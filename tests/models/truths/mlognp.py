@@ -13,4 +13,11 @@ def pingpong(case):
     return 2 * (2 * memcopy({**case, "path": "ctm"}) + MLOGNP["o_net.a"] + MLOGNP["o_net.b"] * case["bytes"])
 
 
-TRUTH = Truth({"memcopy": memcopy, "pingpong": pingpong, "work": lambda case: LOGGP["gamma"] * case["bytes"]}, MLOGNP)
+def within(case):
+    """There and back, each time into a buffer and out of it."""
+    assert case["pair"] == "node.same"
+    return 4 * memcopy({**case, "path": "ctm"})
+
+
+TIMES = {"memcopy": memcopy, "pingpong": pingpong, "pairprtt": within}
+TRUTH = Truth(TIMES | {"work": lambda case: LOGGP["gamma"] * case["bytes"]}, MLOGNP)

@@ -13,7 +13,7 @@ from commodel.cli._output import as_csv, emit, table
 from commodel.errors import UserError
 from commodel.models.byhand import BY_HAND, note
 from commodel.patterns.build import parted
-from commodel.patterns.operations import parameters
+from commodel.patterns.operations import operation, parameters
 from commodel.price.kernelrules import RULED, by_sums
 from commodel.price.predict import predict
 from commodel.price.status import PriceStatus
@@ -33,34 +33,39 @@ class Priced:
     simulated: bool
     rows: list[dict[str, object]]
     iterations: list[dict[str, object]]
+    hiding: float | None = None  # seconds that the slowest process computes beside its messages; NaN: nobody knows
 
     @classmethod
     def of(cls, point: Point, evidence: Evidence) -> Priced:
         parts = parted(point)
+        named = parameters(point.operation, point.ranks)
+        overlapped = named.get("overlapped", False)
+        hiding = float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
         rows, columns = [], {}
         for known in evidence.sets:
-            for rule in (GENERAL, SUMS) if known.family in RULED and known.values else (GENERAL,):
+            for rule in (GENERAL, SUMS) if known.family in RULED and known.values and not overlapped else (GENERAL,):
                 cost = by_sums if rule == SUMS else None
                 (whole,) = predict(known, [point], strict=False, cost=cost)
-                by_hand = {BY_HAND: note(parameters)} if any(map(note, evidence.sets)) else {}
+                by_hand = {BY_HAND: note(known)} if any(map(note, evidence.sets)) else {}
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "status": whole.status})
                 if len(parts) > 1:
                     several = predict(known, [part for part, _ in parts], strict=False, draws=0, cost=cost)
                     columns[whole.family, rule] = [_number(one.seconds) for one in several]
-        named = {_column(*names): column for names, column in columns.items()}
+        by_name = {_column(*names): column for names, column in columns.items()}
         iterations = [
-            {"iteration": _first(part), "count": count} | {name: column[number] for name, column in named.items()}
+            {"iteration": _first(part), "count": count} | {name: column[number] for name, column in by_name.items()}
             for number, (part, count) in enumerate(parts)
-            if named
+            if by_name
         ]
-        return cls(point, any(entry.simulated for entry in evidence.sets), rows, iterations)
+        return cls(point, any(entry.simulated for entry in evidence.sets), rows, iterations, hiding)
 
     @property
     def about(self) -> dict[str, object]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
         about = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         count = sum(entry["count"] for entry in self.iterations) or 1
+        about |= {} if self.hiding is None else {"computation": _number(self.hiding)}
         return about | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
@@ -92,6 +97,12 @@ class Priced:
         if said["iterations"] > 1:
             text += f": {said['iterations']} iterations, {said['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
+        if self.hiding is not None:
+            lines.append(
+                f"Overlapped: priced is what {format_seconds(self.hiding)} of computation an iteration do not hide."
+                if self.hiding == self.hiding
+                else "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition."
+            )
         if any(row["rule"] == SUMS for row in self.rows):
             lines.append("sums: by the τ–Lop paper's rule for this family, messages added up as if each were alone.")
         return lines

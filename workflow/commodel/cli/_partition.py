@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +212,6 @@ def write_workbook(shown: Shown, path: Path) -> None:
 TEXTS: dict[str, Callable[[Shown], str]] = {
     "table": as_table,
     "json": as_json,
-    "csv": lambda shown: write(shown.tiling).rstrip("\n"),
+    "csv": lambda shown: write(replace(shown.tiling, speed=shown.computed.speed)).rstrip("\n"),
     "svg": as_svg,
 }

@@ -1,6 +1,7 @@
 """commodel kernel: what a data-parallel kernel's communication costs under all families, side by side."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -53,10 +54,15 @@ def kernel() -> None:
 @kernel.command()
 @kernel_options("block", "8KiB")
 @click.option("--iteration", help="This one alone, from 0.  [default: all, and which are the dearest]")
-@click.option("--overlapped", is_flag=True, help="Panels are sent while processes multiply.")
-def summa(iteration: str | None, overlapped: bool, **options) -> None:
+@click.option("--overlapped", is_flag=True, help="Panels are sent while processes multiply: what that does not hide.")
+@click.option(
+    "--speeds", type=PATH, help="For --overlapped: how fast processes multiply (YAML).  [default: as --partition]"
+)
+def summa(iteration: str | None, overlapped: bool, speeds: Path | None, **options) -> None:
     """C = A·B: all iterations, each begun by all processes at once."""
-    answer("summa", {"iteration": iteration, "overlapped": "yes" if overlapped else None}, **options)
+    if speeds and not overlapped:
+        raise UserError("--speeds: only --overlapped asks how long processes compute; leave it out")
+    answer("summa", {"iteration": iteration, "overlapped": "yes" if overlapped else None}, speeds=speeds, **options)
 
 
 @kernel.command()
@@ -66,8 +72,25 @@ def wave2d(**options) -> None:
     answer("wave2d", {}, **options)
 
 
-def answer(name, named, platform, layout, side, partition, grid, ranks, size, params, experiment, settings, style, out):
+def answer(
+    name,
+    named,
+    platform,
+    layout,
+    side,
+    partition,
+    grid,
+    ranks,
+    size,
+    params,
+    experiment,
+    settings,
+    style,
+    out,
+    speeds=None,
+):
     from commodel.cli._kernel import Priced, files_of, write
+    from commodel.cli._overlapped import at_speeds
     from commodel.patterns.points import make_point
     from commodel.units import parse_bytes, parse_count
 
@@ -80,7 +103,10 @@ def answer(name, named, platform, layout, side, partition, grid, ranks, size, pa
     combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size)}
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
-    write(Priced.of(make_point(evidence.setting, combination), evidence), style, out)
+    point = make_point(evidence.setting, combination)
+    with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared):
+        priced = Priced.of(at_their_speeds, evidence)
+    write(replace(priced, point=point, simulated=priced.simulated or declared), style, out)
 
 
 def _evidence(files, platform, experiment, settings):

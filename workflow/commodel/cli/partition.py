@@ -42,7 +42,7 @@ PATH = click.Path(path_type=Path)
     "--format",
     "style",
     type=click.Choice(["table", "json", "csv", "svg", "xlsx"]),
-    help="csv: rank,x,y,width,height, for summa:partition=PATH.  [default: as -o ends, else table]",
+    help="csv: rank,x,y,width,height,speed, for summa:partition=PATH.  [default: as -o ends, else table]",
 )
 @click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]")
 def partition(

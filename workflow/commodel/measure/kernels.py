@@ -1,5 +1,7 @@
 """What the native kernels read: a row of the case file for a point, and its partition as explicit rectangles."""
 
+from dataclasses import replace
+
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
 from commodel.patterns import rectangles
@@ -21,9 +23,11 @@ def row(point: Point, computes: bool) -> dict[str, object]:
 
 
 def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
-    """The row as the case file has it, with its partition written out."""
+    """The row as the case file has it, with its partition written out. How fast ranks are is for those that wait instead
+    of computing."""
     point = row["partition"]
     path = work / f"{point.id}{SUFFIX}"
     tiles = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks))
-    write_text(path, rectangles.write(tiles))
+    waits = row.get("overlapped") and not row["compute"]
+    write_text(path, rectangles.write(tiles if waits else replace(tiles, speed=None)))
     return {**row, "partition": path.name}

@@ -1,6 +1,7 @@
 """Rectangles that tile a square of N×N units, one a rank: x to the right, y downwards, in whole units.
 
-As a file they are the CSV `rank,x,y,width,height`, a line a rank in any order. A rank without work has 0×0.
+As a file they are the CSV `rank,x,y,width,height`, a line a rank in any order. A rank without work has 0×0. A sixth
+column, `speed`, may say how many units of its rectangle each rank computes in a second.
 """
 
 import csv
@@ -19,8 +20,11 @@ from commodel.patterns.segments import share
 from commodel.units import MAX_COUNT, shown
 
 COLUMNS = ("rank", "x", "y", "width", "height")
+WITH_SPEED = (*COLUMNS, "speed")
 MAX_SIDE = 1 << 20  # units
 MAX_FILE = 256 * MIB
+SLOWEST, FASTEST = 1e-30, 1e30  # units a second, so that no time overflows
+MOST_DIGITS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +36,7 @@ class Rectangles:
     width: np.ndarray
     height: np.ndarray
     side: int  # N
+    speed: np.ndarray | None = None  # units a second of every rank, where somebody says it
 
     @property
     def ranks(self) -> int:
@@ -44,6 +49,11 @@ class Rectangles:
     @property
     def area(self) -> np.ndarray:
         return self.width * self.height
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """That each rank computes in one iteration, NaN where nobody says how fast it is."""
+        return np.where(self.area > 0, self.area / (np.nan if self.speed is None else self.speed), 0.0)
 
     @property
     def right(self) -> np.ndarray:
@@ -179,8 +189,11 @@ def write(tiling: Rectangles) -> str:
     """The CSV of them."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(zip(range(tiling.ranks), *(column.tolist() for column in tiling.table), strict=True))
+    columns = [column.tolist() for column in tiling.table]
+    if tiling.speed is not None:
+        columns.append([f"{speed:.9g}" for speed in tiling.speed])
+    writer.writerow(COLUMNS if tiling.speed is None else WITH_SPEED)
+    writer.writerows(zip(range(tiling.ranks), *columns, strict=True))
     return text.getvalue()
 
 
@@ -196,27 +209,30 @@ def read(name: str | AnyPath) -> Rectangles:
 def _parsed(path: AnyPath, changed: int, size: int) -> Rectangles:
     rows: dict[int, tuple[int, ...]] = {}
     lines: dict[int, int] = {}
-    header = False
+    speeds: dict[int, float] = {}
+    header: tuple[str, ...] = ()
     for number, line in read_lines(path, MAX_FILE, "a table of rectangles"):
         cells = [cell.strip() for cell in line.split(",")]
         if cells == [""]:
             continue
         if not header:
-            if tuple(cells) != COLUMNS:
+            if tuple(cells) not in (COLUMNS, WITH_SPEED):
                 raise UserError(f"found {shown(line)}, wanted {','.join(COLUMNS)}", file=path, line=number)
-            header = True
+            header = tuple(cells)
             continue
-        rank, *rectangle = _numbers(path, number, line, cells)
+        rank, *rectangle = _numbers(path, number, line, cells, header)
         if rank in rows:
             raise UserError(f"found rank {rank} again, first on line {lines[rank]}", file=path, line=number)
         rows[rank], lines[rank] = tuple(rectangle), number
+        if len(cells) > len(COLUMNS):
+            speeds[rank] = _speed(path, number, cells[-1])
     if not rows:
         raise UserError(f"found no rectangles, wanted {','.join(COLUMNS)} and a line a rank", file=path)
     if (lost := next((rank for rank in range(len(rows)) if rank not in rows), None)) is not None:
         raise UserError(f"found rank {max(rows)}, but none {lost}", file=path, line=lines[max(rows)])
     columns = np.array([rows[rank] for rank in range(len(rows))], dtype=np.int64).T
     side = int(max((columns[0] + columns[2]).max(), (columns[1] + columns[3]).max()))
-    tiling = Rectangles(*columns, side)
+    tiling = Rectangles(*columns, side, np.array([speeds[rank] for rank in range(len(rows))]) if speeds else None)
     if side > MAX_SIDE:
         raise UserError(f"found a square of {side}×{side}, wanted at most {MAX_SIDE} a side", file=path)
     if mistake := misfit(tiling):
@@ -224,8 +240,21 @@ def _parsed(path: AnyPath, changed: int, size: int) -> Rectangles:
     return tiling
 
 
-def _numbers(path: AnyPath, number: int, line: str, cells: list[str]) -> list[int]:
-    known = len(cells) == len(COLUMNS) and all(cell.isascii() and cell.isdigit() and len(cell) <= 8 for cell in cells)
+def _numbers(path: AnyPath, number: int, line: str, cells: list[str], header: tuple[str, ...]) -> list[int]:
+    whole = cells[: len(COLUMNS)]
+    known = len(cells) == len(header) and all(cell.isascii() and cell.isdigit() and len(cell) <= 8 for cell in whole)
     if not known or int(cells[0]) >= MAX_COUNT:
-        raise UserError(f"found {shown(line)}, wanted five whole numbers: {','.join(COLUMNS)}", file=path, line=number)
-    return [int(cell) for cell in cells]
+        wanted = f"five whole numbers{' and a speed' if header == WITH_SPEED else ''}: {','.join(header)}"
+        raise UserError(f"found {shown(line)}, wanted {wanted}", file=path, line=number)
+    return [int(cell) for cell in whole]
+
+
+def _speed(path: AnyPath, number: int, text: str) -> float:
+    try:
+        speed = float(text) if text.isascii() and len(text) <= MOST_DIGITS else 0.0
+    except ValueError:
+        speed = 0.0
+    if not SLOWEST <= speed <= FASTEST:
+        wanted = f"a number from {SLOWEST:g} to {FASTEST:g}, units a second"
+        raise UserError(f"column speed: found {shown(text)}, wanted {wanted}", file=path, line=number)
+    return speed

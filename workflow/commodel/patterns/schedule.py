@@ -46,6 +46,13 @@ class Work:
         return cls._of_bytes("copy", step, rank, bytes)
 
     @classmethod
+    def compute(cls, step: ArrayLike, rank: np.ndarray, seconds: np.ndarray) -> "Work":
+        """Each of these ranks computes, for as long as its entry of `seconds` says."""
+        of_rank = seconds[rank]
+        steps = np.broadcast_to(step, of_rank.shape)
+        return cls(steps, rank, np.full(of_rank.shape, KINDS.index("compute")), np.zeros(of_rank.shape), of_rank)
+
+    @classmethod
     def _of_bytes(cls, kind: str, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> "Work":
         step, rank, bytes = np.broadcast_arrays(np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float))
         return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
@@ -109,6 +116,9 @@ class Schedule:
     root: int | None = None
     holds: Callable[[], Runs] | None = None
     ends: Ends | None = None  # None, the plain case: posted, taken and waited for in one step
+    # Seconds that each rank computes beside its messages, which are no part of their cost. NaN: nobody knows how many,
+    # and the work is not in the schedule. None: nothing is computed.
+    beside: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -123,6 +133,7 @@ class Schedule:
         root: int | None = None,
         holds: Callable[[], Runs] | None = None,
         ends: Ends | None = None,
+        beside: np.ndarray | None = None,
     ) -> "Schedule":
         """A schedule from columns in any order; scalars stand for whole columns. One rank a node until placed."""
         step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
@@ -134,7 +145,7 @@ class Schedule:
             holds = _reordered(holds, order) if holds else None
             ends = ends and ends.of_rows(order)
         work = Work.empty() if work is None else work.in_order()
-        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends)
+        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends, beside)
 
     def placed(self, node: np.ndarray) -> "Schedule":
         return replace(self, node=np.asarray(node))
@@ -209,14 +220,16 @@ class Schedule:
         return self.work.seconds + per_byte * self.work.bytes
 
     def cost(self, finish: np.ndarray) -> np.ndarray:
-        """From the finish time of every rank (last axis) to the cost of the pattern."""
+        """From the finish time of every rank (last axis) to the cost of the pattern: where ranks compute beside their
+        messages, what of these that does not hide."""
+        finish = finish if self.beside is None else finish - self.beside
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
     def alike(self, other: "Schedule") -> bool:
         """Whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
-        if (self.ends is None) != (other.ends is None):
+        if (self.ends is None) != (other.ends is None) or (self.beside is None) != (other.beside is None):
             return False
         columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.ends else ()))
         pairs = [(getattr(self, name), getattr(other, name)) for name in columns]

@@ -4,6 +4,7 @@ A measurement's is from the platform's size; what follows it costs a core so muc
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -122,6 +123,8 @@ class Durations:
                 if self.built > MOST_BUILT:
                     limit = f"{MOST_BUILT:,} messages: too many to plan"
                     raise UserError(f"the patterns of this experiment have more than {limit}")
+                if pattern.beside is not None:  # what ranks compute meanwhile takes time, too
+                    pattern = replace(pattern, beside=None)
                 price += count * self.model.cost(pattern)[0], count * pattern.messages
         return tuple(map(tuple, prices.tolist()))
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family, complete, family
 from commodel.models.pricing.values import Values
@@ -36,7 +39,13 @@ class Model:
         return self.some(0, 1)
 
     def cost(self, pattern: Schedule) -> Array:
-        """(rows,), or (sizes, rows) of a stack; without the sizes where they do not matter."""
+        """(rows,), or (sizes, rows) of a stack; without the sizes where they do not matter. Refused where computation
+        hides messages, and nobody knows how long that is, or the family does not see what goes on meanwhile."""
+        if pattern.beside is not None:
+            if np.isnan(pattern.beside).any():
+                raise UserError("how long ranks compute meanwhile is not known: the partition has no column speed")
+            if not self.entry.hides:
+                raise UserError(f"{self.entry.title} does not know what computation hides")
         return pattern.cost(self.entry.price(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:

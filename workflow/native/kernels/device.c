@@ -114,7 +114,7 @@ char *describe_device(void)
   enum { ROOM = 640 };
   char *text = allocate(ROOM, 1), *(*config)(void) = NULL;
   if (COMMODEL_SIMULATED) {
-    snprintf(text, ROOM, "nothing: time is simulated, only the communication is played");
+    snprintf(text, ROOM, "nothing: time is simulated, only the communication is played; what is declared to hide it is waited for");
     return text;
   }
   Device device = open_device();

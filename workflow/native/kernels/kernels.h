@@ -13,10 +13,12 @@ typedef struct {
   int side, ranks;
   bool columns; /* rectangles that share a column of blocks have one x and one width */
   Rectangle *of; /* of every rank */
+  double *speed; /* blocks that each computes in a second; NULL: the file does not say */
 } Partition;
 Partition read_partition(const char *path); /* dies by user_error unless they tile side x side exactly */
 Partition deal_partition(const char *path, int rank); /* collective; ranks beyond it have nothing */
 Rectangle rectangle_of(const Partition *partition, int rank);
+double seconds_of(const Partition *partition, int rank); /* that its rectangle takes to compute; 0: nobody says */
 void free_partition(Partition *partition);
 int shared_length(int start, int length, int other, int other_length); /* of two intervals */
 

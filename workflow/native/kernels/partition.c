@@ -1,4 +1,5 @@
-/* partition.c: reads a partition, rank,x,y,width,height in blocks, and refuses what does not tile a square exactly.
+/* partition.c: reads a partition, rank,x,y,width,height in blocks, perhaps with a speed, and refuses what does not tile
+ * a square exactly.
  *
  * Sorted by x, only rectangles that share a column of blocks are compared with each other; when none overlap, and their
  * areas add up to the square's, there is no gap either.
@@ -8,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIDE = 1 << 20, FIELDS = 5 };
-static const char header[] = "rank,x,y,width,height";
+enum { MOST_SIDE = 1 << 20, FIELDS = 5, WITH_SPEED };
+static const char header[] = "rank,x,y,width,height", header_with_speed[] = "rank,x,y,width,height,speed";
 
 typedef struct {
   Rectangle place;
   int rank, line;
+  double speed;
 } Row;
 
 static int number_in(const char *path, int line, const char *column, const char *text)
@@ -24,14 +26,16 @@ static int number_in(const char *path, int line, const char *column, const char 
   return (int)value;
 }
 
-static Row parse_row(const char *path, int line, char *text)
+static Row parse_row(const char *path, int line, char *text, int wanted)
 {
   static const char *const columns[FIELDS] = {"rank", "x", "y", "width", "height"};
-  char *fields[FIELDS];
-  int count = split_fields(text, fields, FIELDS), numbers[FIELDS];
-  if (count != FIELDS) user_error("%s:%d: found %d fields, wanted %d", path, line, count, FIELDS);
+  char *fields[WITH_SPEED];
+  int count = split_fields(text, fields, wanted), numbers[FIELDS];
+  if (count != wanted) user_error("%s:%d: found %d fields, wanted %d", path, line, count, wanted);
   for (int k = 0; k < FIELDS; k++) numbers[k] = number_in(path, line, columns[k], fields[k]);
-  Row row = {{numbers[1], numbers[2], numbers[3], numbers[4]}, numbers[0], line};
+  Row row = {{numbers[1], numbers[2], numbers[3], numbers[4]}, numbers[0], line, 0};
+  if (wanted == WITH_SPEED && !(parse_real(fields[FIELDS], &row.speed) && row.speed > 0))
+    user_error("%s:%d: column speed: found '%.80s', wanted a number above 0", path, line, fields[FIELDS]);
   if ((row.place.width == 0) != (row.place.height == 0))
     user_error("%s:%d: found %d x %d blocks, wanted both above 0, or both 0 of a rank without work", path, line,
                row.place.width, row.place.height);
@@ -80,11 +84,13 @@ Partition read_partition(const char *path)
   int lines = 1, count = 0;
   for (const char *c = text; *c; c++) lines += *c == '\n';
   char *line = next_line(&cursor);
-  if (!line || strcmp(line, header) != 0) user_error("%s:1: found '%.80s', wanted %s", path, line ? line : "", header);
+  bool speeds = line && strcmp(line, header_with_speed) == 0;
+  if (!speeds && (!line || strcmp(line, header) != 0))
+    user_error("%s:1: found '%.80s', wanted %s", path, line ? line : "", header);
   Row *rows = allocate((size_t)lines, sizeof *rows);
   for (int number = 2; (line = next_line(&cursor)); number++) {
     if (!*line) continue;
-    Row row = rows[count++] = parse_row(path, number, line);
+    Row row = rows[count++] = parse_row(path, number, line, speeds ? WITH_SPEED : FIELDS);
     int right = row.place.x + row.place.width, bottom = row.place.y + row.place.height;
     if (row.place.width && right > partition.side) partition.side = right;
     if (row.place.width && bottom > partition.side) partition.side = bottom;
@@ -93,6 +99,7 @@ Partition read_partition(const char *path)
   if (partition.side > MOST_SIDE) user_error("%s: found %d blocks in a row, wanted at most %d", path, partition.side, MOST_SIDE);
   partition.ranks = count;
   partition.of = allocate((size_t)count, sizeof *partition.of);
+  if (speeds) partition.speed = allocate((size_t)count, sizeof *partition.speed);
   int *line_of = allocate((size_t)count, sizeof *line_of);
   for (int i = 0; i < count; i++) {
     int rank = rows[i].rank;
@@ -100,6 +107,7 @@ Partition read_partition(const char *path)
     if (line_of[rank]) user_error("%s:%d: found rank %d, which line %d has", path, rows[i].line, rank, line_of[rank]);
     line_of[rank] = rows[i].line;
     partition.of[rank] = rows[i].place;
+    if (speeds) partition.speed[rank] = rows[i].speed;
   }
   check_tiling(path, &partition, rows, count);
   free(line_of);
@@ -112,10 +120,15 @@ Partition deal_partition(const char *path, int rank)
 {
   Partition partition = {0};
   if (rank == 0) partition = read_partition(path);
-  int about[3] = {partition.side, partition.ranks, partition.columns};
-  MPI_TRY(MPI_Bcast(about, 3, MPI_INT, 0, MPI_COMM_WORLD));
-  if (rank != 0) partition = (Partition){about[0], about[1], about[2], allocate((size_t)about[1], sizeof(Rectangle))};
+  int about[4] = {partition.side, partition.ranks, partition.columns, partition.speed != NULL};
+  MPI_TRY(MPI_Bcast(about, 4, MPI_INT, 0, MPI_COMM_WORLD));
+  size_t ranks = (size_t)about[1];
+  if (rank != 0) {
+    partition = (Partition){about[0], about[1], about[2], allocate(ranks, sizeof(Rectangle)), NULL};
+    if (about[3]) partition.speed = allocate(ranks, sizeof *partition.speed);
+  }
   MPI_TRY(MPI_Bcast(partition.of, partition.ranks * (int)(sizeof(Rectangle) / sizeof(int)), MPI_INT, 0, MPI_COMM_WORLD));
+  if (partition.speed) MPI_TRY(MPI_Bcast(partition.speed, partition.ranks, MPI_DOUBLE, 0, MPI_COMM_WORLD));
   return partition;
 }
 
@@ -124,4 +137,14 @@ Rectangle rectangle_of(const Partition *partition, int rank)
   return rank < partition->ranks ? partition->of[rank] : (Rectangle){0};
 }
 
-void free_partition(Partition *partition) { free(partition->of); }
+double seconds_of(const Partition *partition, int rank)
+{
+  Rectangle own = rectangle_of(partition, rank);
+  return own.width && partition->speed ? (double)own.width * own.height / partition->speed[rank] : 0;
+}
+
+void free_partition(Partition *partition)
+{
+  free(partition->of);
+  free(partition->speed);
+}

@@ -6,17 +6,18 @@
  * packing included; `computation` beside it that of the products. A sample whose C does not verify (product.c) ends the
  * program.
  *
- *   iteration   all, or the one iteration that is done alone
- *   overlapped  1: nothing blocks, and the next iteration's messages are posted before this one's product and waited
- *               for after it: of them it is the time of posting and of waiting that counts
+ *   iteration   all, or the one iteration that counts
+ *   overlapped  1: nothing blocks, and the messages of every iteration but the first are posted before the product of
+ *               the one before and waited for after it: of them it is the time of posting and of waiting that counts
  *   barrier     0: ranks go from one iteration into the next, and their time has what they wait for late ones
- *   compute     0: nothing is multiplied, and no matrix is held; the first pass checks that messages arrive right
+ *   compute     0: nothing is multiplied, and no matrix is held; the first pass checks that messages arrive right. Where
+ *               the partition says how fast ranks are, an overlapped product is a wait of as long as it would take
  *
  * Where time is simulated, iterations after a barrier whose messages are those of the one before take as long as that
  * one: they are not gone through.
  *
  *   mpiexec -n 6 summa --cases cases.csv --out samples
- *   cases.csv: id,partition,bytes,iteration,overlapped,barrier,compute; a partition: rank,x,y,width,height in blocks
+ *   cases.csv: id,partition,bytes,iteration,overlapped,barrier,compute; a partition: rank,x,y,width,height in blocks[,speed]
  */
 #include "kernels.h"
 
@@ -40,6 +41,7 @@ typedef struct {
   Rectangle own;
   int side, first, last; /* of a block, in doubles; iterations */
   bool overlapped, barrier, compute;
+  double declared; /* seconds that a product takes where none is made */
   Device device;
   double *a, *b;
   Pivots *pivots;
@@ -60,6 +62,9 @@ static bool parse_iteration(const char *text, int side, int *first, int *last)
   *last = *first + 1;
   return true;
 }
+
+/* The first iteration whose product is made: an overlapped one needs the one before, to hide behind. */
+static int first_product(const State *s) { return s->overlapped && s->first ? s->first - 1 : s->first; }
 
 static void check(const Case *c, int ranks)
 {
@@ -109,6 +114,7 @@ static void *prepare(const Case *c, Run *run)
   s->overlapped = fields[OVERLAPPED_COLUMN].count;
   s->barrier = fields[BARRIER_COLUMN].count;
   s->compute = fields[COMPUTE_COLUMN].count;
+  if (s->overlapped && !s->compute) s->declared = seconds_of(&s->partition, run->rank);
   parse_iteration(fields[ITERATION_COLUMN].text, s->partition.side, &s->first, &s->last);
   size_t iterations = (size_t)(s->last - s->first), bytes = (size_t)fields[BYTES_COLUMN].count;
   s->times = allocate(2 * iterations, sizeof *s->times);
@@ -118,7 +124,7 @@ static void *prepare(const Case *c, Run *run)
     s->side = block_side(fields[BYTES_COLUMN].count);
     s->a = make_matrix(MATRIX_A, s->own, s->side);
     s->b = make_matrix(MATRIX_B, s->own, s->side);
-    s->product = open_product(&s->partition, run->rank, s->side, s->first, s->last, s->a, s->b);
+    s->product = open_product(&s->partition, run->rank, s->side, first_product(s), s->last, s->a, s->b);
   }
   s->pivots = open_pivots(&s->partition, run->rank, bytes, s->side, s->a, s->b);
   return s;
@@ -143,7 +149,7 @@ static double multiply(State *s, int k)
 {
   int slot = k % 2;
   double start = clock_now();
-  if (!s->compute) return 0;
+  if (!s->compute) return s->declared > 0 ? clock_wait(s->declared) : 0;
   const double *const in[4] = {pivot_column(s->pivots, slot), pivot_row(s->pivots, k, slot)};
   update_task(s->task, in, (double *const[4]){0});
   return clock_now() - start;
@@ -169,12 +175,15 @@ static void iterate_overlapped(State *s, int k, double *next, double *computatio
   *next = posting + clock_now() - start;
 }
 
+/* Of the iterations that count; that before the first of them, where there is one, does not. */
 static void run_overlapped(State *s, double *communication, double *computation)
 {
-  int last = s->last - 1 - s->first;
-  communication[0] = communicate_together(&s->together, communicate, s, s->first);
-  for (int i = 0; i < last; i++) iterate_overlapped(s, s->first + i, &communication[i + 1], &computation[i]);
-  computation[last] = multiply(s, s->last - 1);
+  int k = first_product(s);
+  double begun = communicate_together(&s->together, communicate, s, k), before = 0;
+  if (k == s->first) communication[0] = begun;
+  for (; k < s->last - 1; k++)
+    iterate_overlapped(s, k, &communication[k + 1 - s->first], k < s->first ? &before : &computation[k - s->first]);
+  computation[k - s->first] = multiply(s, k);
 }
 
 /* Rank 0: a sample is the sum of each iteration's longest. It is none where more than a quarter began late. */
@@ -184,7 +193,7 @@ static void join_times(State *s)
   MPI_TRY(MPI_Reduce(s->times, s->longest, 2 * n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
   s->run->late = 4 * s->together.late > n ? LATE_START : IN_TIME;
   s->run->seconds = 0;
-  s->run->computation = s->compute ? 0 : NAN;
+  s->run->computation = s->compute || (s->overlapped && s->partition.speed) ? 0 : NAN;
   for (int i = 0; i < n; i++) {
     s->run->seconds += s->longest[i];
     s->run->computation += s->longest[n + i];

@@ -63,6 +63,7 @@ class Family:
     ignores: str
     uses_bytes: bool = True
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
+    hides: bool = True  # whether messages that are waited for later go on beside the work until then
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
     on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first

@@ -79,4 +79,5 @@ FAMILY = Family(
     from_points={"g": 1e-6, "l.a": 1e-5},
     ignores="the size of a message; that ranks need not wait for each other; which rank sends to which",
     uses_bytes=False,
+    hides=False,
 )

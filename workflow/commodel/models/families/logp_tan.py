@@ -41,6 +41,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     doubts=lambda schedule, values: tan.unpriced(schedule),
+    hides=False,
     ignores="the size of a message; how many children a node has; that a sender with many receivers is busy",
     uses_bytes=False,
 )

@@ -178,5 +178,6 @@ FAMILY = Family(
     fit=fit,
     price=price,
     ignores="the pattern: who sends to whom, in which order, and where ranks sit",
+    hides=False,
     fit_points=fit_points,
 )

@@ -275,6 +275,7 @@ FAMILY = Family(
     settings={"recipe": ("joint", "paper")},
     decides={"recipe": "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)"},
     from_points={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
+    hides=False,
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,
 )

@@ -35,8 +35,8 @@ L₁ is measured by rings over two nodes, where half of the transfers go either 
 sets fitted here: of n transfers one way, which `node` and `port` count, it takes what 2·n cost in such a ring.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -62,6 +62,7 @@ from commodel.models.pricing.transmissions import (
     named_after,
     overheads,
     own_overheads,
+    sent_overheads,
 )
 from commodel.patterns.schedule import MEMORY, NETWORK
 
@@ -112,8 +113,25 @@ def price(schedule: Schedule, values: Values) -> Array:
         _transmitted(schedule, occurs, size, stages, known, values)
         for size, stages in zip(sizes, known.several, strict=True)
     ]
-    cost = (np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]) + _work(schedule, times, values)
+    sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
+    if schedule.beside is not None:
+        return _beside(schedule, sizes, sent, times, known.pairs, values)
+    cost = sent + _work(schedule, times, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
+
+
+def _beside(
+    schedule: Schedule, sizes: Iterable[np.ndarray], sent: Array, times: np.ndarray, pairs: Pairs, values: Values
+) -> Array:
+    """Where ranks compute between posting and waiting: transmissions go on meanwhile, but a rank's own overheads come
+    first, and its copies are made before anything is sent."""
+    copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.beside
+    own = [sent_overheads(schedule, size, pairs, values) for size in sizes]
+    own = np.minimum(np.stack(own) if schedule.bytes.ndim > 1 else own[0], sent[..., None])
+    finish = np.maximum(sent[..., None], computed + own)
+    idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
+    finish[..., idle] = computed[idle]
+    return finish + _work(replace(schedule, work=copied), times, values)[..., None] * ~idle
 
 
 @dataclass(frozen=True, eq=False)

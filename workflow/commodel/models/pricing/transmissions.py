@@ -56,10 +56,23 @@ def overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
 
 
 def own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
+    by_node = chosen(values.settings, "shared") == "node"
+    return own_of(schedule, _of_messages(schedule, bytes, pairs, values), by_node)
+
+
+def sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
+    """Of every rank the overheads of all that it sends."""
+    seconds = np.zeros((*values.lead, schedule.ranks))
+    if len(schedule.src):
+        np.add.at(seconds, (..., schedule.src), _of_messages(schedule, bytes, pairs, values))
+    return seconds
+
+
+def _of_messages(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
+    """The overhead of each."""
     columns, of = np.unique(np.stack([schedule.channel, pairs.of, bytes]), axis=1, return_inverse=True)
     seconds = [_overhead(values, channel, pairs.pairs[pair], size) for channel, pair, size in columns.T]
-    by_node = chosen(values.settings, "shared") == "node"
-    return own_of(schedule, np.stack(seconds, axis=-1)[..., of.ravel()], by_node)
+    return np.stack(seconds, axis=-1)[..., of.ravel()]
 
 
 def busiest(values: Values, pairs: list[Pair], busy: Busy) -> Array:

@@ -2,8 +2,9 @@
 
 A holder of the column packs its part, posts a send to every rank whose rows it overlaps, and then takes its part in the
 row: in each column of ranks the holder sends to the others, in the order of their ranks, one after the other. All wait
-for the column's messages in the end. Overlapped, the row's sends do not block either. Of several iterations a rank
-begins the next when it is done with the last.
+for the column's messages in the end. Overlapped, the row's sends do not block either, and between posting and waiting a
+rank computes the product of the iteration before, of which the first has none. Of several iterations a rank begins the
+next when it is done with the last.
 """
 
 from dataclasses import dataclass
@@ -78,12 +79,17 @@ def _row(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     return src, dst, parts.width[src], parts.side + parts.x[src], turn
 
 
+def _product(parts: Rectangles, step: int) -> Work:
+    """What every rank computes in a step, where it is known how fast ranks are."""
+    return Work.empty() if parts.speed is None else Work.compute(step, np.flatnonzero(parts.area), parts.seconds)
+
+
 def build(
     ranks: int, bytes: int, argument: str, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Schedule:
     parts = blocks(ranks, n, grid, partition, iteration)
-    messages, copies, step, place = [], [], 0, 0
-    rows = 0
+    messages, work, step, place = [], [], 0, 0
+    rows, hiding = 0, 0
     for first, count in alike(ranks, n, grid, partition, iteration, overlapped):
         panels = Panels.of(parts, first["iteration"], overlapped)
         rows += count * panels.messages.shape[1]
@@ -95,7 +101,10 @@ def build(
         several[7] += np.repeat(2 * parts.side * (place + turn.ravel()), panels.messages.shape[1])
         messages.append(several)
         packing = (step + panels.steps * turn + PACK).repeat(len(panels.packers), axis=1).ravel()
-        copies.append(Work.copy(packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes))
+        work.append(Work.copy(packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes))
+        if overlapped and first["iteration"]:
+            work += [_product(parts, step + panels.steps * number + COLUMN) for number in range(count)]
+            hiding += count
         step, place = step + count * panels.steps, place + count
     step, src_wait, dst_step, dst_wait, src, dst, count, first = np.concatenate(messages, axis=1)
     return Schedule.of(
@@ -104,9 +113,10 @@ def build(
         src,
         dst,
         count * bytes,
-        work=Work.joined(copies),
+        work=Work.joined(work),
         ends=Ends(src_wait, dst_step, dst_wait),
         holds=lambda: Runs(np.arange(len(src)), first * bytes, count * bytes),
+        beside=hiding * parts.seconds if hiding else None,
     )
 
 

@@ -42,12 +42,14 @@ def alike(
     ranks: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> list[tuple[dict[str, int], int]]:
     """Iterations whose communication is the same: from one edge of a rectangle to the next one column and one row of
-    blocks are as the other. The first of each, and how many there are; of one iteration nothing else."""
+    blocks are as the other. The first of each, and how many there are; of one iteration nothing else. Overlapped,
+    the very first has no product to hide behind."""
     parts = blocks(ranks, n, grid, partition, iteration)
     if iteration != ALL:
         return [({"iteration": iteration}, 1)]
     working = parts.area > 0
-    edges = np.unique(np.concatenate([parts.x[working], parts.y[working], [parts.side]]))
+    alone = [1] if overlapped and parts.side > 1 else []
+    edges = np.unique(np.concatenate([parts.x[working], parts.y[working], [parts.side], alone])).astype(int)
     return [({"iteration": int(k)}, int(count)) for k, count in zip(edges[:-1], np.diff(edges), strict=True)]
 
 
@@ -94,7 +96,8 @@ OPERATION = Operation(
         ),
         switch(
             "overlapped",
-            "whether panels are sent while ranks multiply, so that nothing blocks and waits come last",
+            "whether panels are sent while ranks multiply those before, so that nothing blocks and waits come last: "
+            "what multiplying does not hide; its price takes a partition with a column speed",
             False,
         ),
         switch(
