@@ -21,20 +21,23 @@ from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities
+from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import piecewise, sampled
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.pricing.functions import evaluate
-from commodel.models.pricing.intime import Program, Traffic, in_time
+from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
+from commodel.models.pricing.programs import Program
 from commodel.models.pricing.replay import Costs
 from commodel.models.pricing.stepwise import stepwise
+from commodel.models.probes.capacity import pattern
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
-IN_TURN = "turn"
+SHARED, IN_TURN = "shared", "turn"
+DIFFERS = 1.2  # times as long, at least, where one order can be told from the other
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
 
@@ -67,7 +70,8 @@ def fit(observed: Observed) -> Fitted:
     values |= sampled("gamma", work["bytes"][order], work.seconds[:, order])
     forms["gamma"] = "table"
     missing = {}
-    S = protocol_change(trips.size, trips.overheads[0])
+    S = largest_eager(observed, lines)
+    S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
     if S < NEVER:
         values["S"] = np.full(len(o_s), S)
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
@@ -76,9 +80,31 @@ def fit(observed: Observed) -> Fitted:
     for kind in ("out", "pair", "all", "inside"):
         if not any(parse(name).parameter == f"c_{kind}" for name in values):
             missing[f"c_{kind}"] = "no probe was slowed down by it"
-    settings = {**observed.placement, "half": sorted(half_duplex)}
+    settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
+    if order := _order(observed, values, forms, settings):
+        settings["order"] = order
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+
+
+def _order(observed: Observed, values: Mapping[str, Array], forms: Mapping[str, str], settings: dict) -> str:
+    """How a rank's messages to another get on, by the answer to the first of many; empty where it cannot be told."""
+    priced, measured = {SHARED: [], IN_TURN: []}, []
+    known = {name: draws[:1, None] for name, draws in values.items()}
+    for case in observed.probes.get("capacity", ()):
+        if case.settings["how"] != "order" or not len(case.seconds):
+            continue
+        measured.append(np.median(case.seconds))
+        played = pattern(case.settings).placed(np.array(str(case.settings["where"]).split("+"), dtype=int))
+        for order, prices in priced.items():
+            try:
+                finish = price(played, Values(known, forms, {**settings, "order": order}))
+            except UserError:  # of their distance nothing else was measured
+                return ""
+            prices.append(played.cost(finish)[0])
+    if not measured or max(np.divide(priced[SHARED], priced[IN_TURN])) < DIFFERS:
+        return ""
+    return min(priced, key=lambda order: np.abs(np.log(np.divide(priced[order], measured))).sum())
 
 
 def protocol_change(size: Array, overheads: Array) -> float:
@@ -210,6 +236,8 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    settings={"order": (SHARED, IN_TURN)},
+    decides={"order": "Whether a rank's messages to another share their lines, or go one after the other"},
     doubts=doubts,
     ignores="which of several links between two groups a message takes; that overheads grow with the message",
 )

@@ -14,7 +14,8 @@ from commodel.models import Array
 from commodel.sources import ROOT
 
 if TYPE_CHECKING:
-    from commodel.models.pricing.intime import Program, Traffic
+    from commodel.models.pricing.intime import Traffic
+    from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
 WAITING = 1  # ranks wait for each other

@@ -9,7 +9,7 @@ import numpy as np
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key
 from commodel.models import Array
-from commodel.models.pricing.intime import distinct
+from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
