@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
-from commodel.models.pricing.lines import bursts
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
 from commodel.patterns import build
-from commodel.patterns.build import schedule
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
@@ -114,24 +112,16 @@ def test_both_ways_of_a_half_duplex_line_share_it():
     assert half.cost(both)[0] > 1.9 * half.cost(there)[0]
 
 
-def test_a_sender_that_waits_for_nothing_sends_its_messages_at_once():
-    tree = schedule(point("bcast", "binomial", ranks=8, bytes=1000))
-    early = bursts(tree, np.zeros(len(tree.src), dtype=bool))
-    pairs, moved = ({*zip(part.src.tolist(), part.dst.tolist(), strict=True)} for part in (tree, early))
-    assert pairs == moved
-    assert set(early.step[early.src == 0].tolist()) == {0}
-    assert bursts(tree, np.ones(len(tree.src), dtype=bool)) is tree
-
-
-@pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("alltoall", "pairwise")])
-def test_rounds_gone_through_one_by_one_cost_what_they_cost_written_out(operation, choice, monkeypatch):
+@pytest.mark.parametrize(("operation", "choice", "near"), [("allreduce", "ring", 1e-6), ("alltoall", "pairwise", 0.12)])
+def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(operation, choice, near, monkeypatch):
+    """Exactly so where no message of a round meets one of the next."""
     monkeypatch.setattr(build, "WRITTEN", 0)
     rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
     assert isinstance(rounds, Long)
     priced = model(**{"c_out.leaf": C_OUT})
     written = priced.cost(rounds)
     monkeypatch.setattr(shares, "WRITTEN", 0)
-    assert priced.cost(rounds) == pytest.approx(written, rel=1e-6)
+    assert priced.cost(rounds) == pytest.approx(written, rel=near)
 
 
 def test_a_class_without_values_is_not_priced():

@@ -16,6 +16,10 @@ def one_way(apart, size, per_byte=0.0):
 
 def capacity(case):
     flows = case["flows"]
+    if case["how"] == "eager":  # nobody waits
+        return O_S
+    if case["how"] == "order":  # one after the other; by the time all are sent the answer to the first is there
+        return max(flows * O_S, one_way("leaf", case["bytes"]) + one_way("leaf", 0) - O_R) + O_R
     if case["level"] == "node":
         inside = case["how"] == "inside"
         return one_way("node" if inside else "leaf", case["bytes"], flows * (C_INSIDE if inside else C_PORT))

@@ -9,10 +9,14 @@ from commodel.files.atomic import write_text
 from commodel.platforms.mpikinds import library_of, mismatch
 from commodel.platforms.tools import NATIVE, beside, find
 
-COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++"}
+COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "prices": "cc"}
 MRNET = "mrnet_commnode"  # the program of its internal processes, in bin of where it is installed
 OF_AN_MPI = ("mpiexec", "mpirun")
-PARTS = {"overlay": ("overlay", "bench"), "mrnet": ("overlay", "bench", "mrnet")}  # made one after the other
+PARTS = {
+    "overlay": ("overlay", "bench"),
+    "mrnet": ("overlay", "bench", "mrnet"),
+    "prices": ("prices",),
+}  # made one after the other
 
 
 def programs(root: Path, toolchain: str) -> Path:

@@ -13,7 +13,7 @@ later step adds. Above S bytes a message leaves when its receiver is ready, and 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -21,18 +21,23 @@ from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities
+from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import piecewise, sampled
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.pricing.functions import evaluate
-from commodel.models.pricing.lines import Lines, bursts
+from commodel.models.pricing.intime import Traffic, in_time
+from commodel.models.pricing.lines import Lines, Sharing
+from commodel.models.pricing.programs import Program
 from commodel.models.pricing.replay import Costs
 from commodel.models.pricing.stepwise import stepwise
+from commodel.models.probes.capacity import pattern
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
+SHARED, IN_TURN = "shared", "turn"
+DIFFERS = 1.2  # times as long, at least, where one order can be told from the other
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
 
@@ -65,7 +70,8 @@ def fit(observed: Observed) -> Fitted:
     values |= sampled("gamma", work["bytes"][order], work.seconds[:, order])
     forms["gamma"] = "table"
     missing = {}
-    S = protocol_change(trips.size, trips.overheads[0])
+    S = largest_eager(observed, lines)
+    S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
     if S < NEVER:
         values["S"] = np.full(len(o_s), S)
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
@@ -74,9 +80,31 @@ def fit(observed: Observed) -> Fitted:
     for kind in ("out", "pair", "all", "inside"):
         if not any(parse(name).parameter == f"c_{kind}" for name in values):
             missing[f"c_{kind}"] = "no probe was slowed down by it"
-    settings = {**observed.placement, "half": sorted(half_duplex)}
+    settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
+    if order := _order(observed, values, forms, settings):
+        settings["order"] = order
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+
+
+def _order(observed: Observed, values: Mapping[str, Array], forms: Mapping[str, str], settings: dict) -> str:
+    """How a rank's messages to another get on, by the answer to the first of many; empty where it cannot be told."""
+    priced, measured = {SHARED: [], IN_TURN: []}, []
+    known = {name: draws[:1, None] for name, draws in values.items()}
+    for case in observed.probes.get("capacity", ()):
+        if case.settings["how"] != "order" or not len(case.seconds):
+            continue
+        measured.append(np.median(case.seconds))
+        played = pattern(case.settings).placed(np.array(str(case.settings["where"]).split("+"), dtype=int))
+        for order, prices in priced.items():
+            try:
+                finish = price(played, Values(known, forms, {**settings, "order": order}))
+            except UserError:  # of their distance nothing else was measured
+                return ""
+            prices.append(played.cost(finish)[0])
+    if not measured or max(np.divide(priced[SHARED], priced[IN_TURN])) < DIFFERS:
+        return ""
+    return min(priced, key=lambda order: np.abs(np.log(np.divide(priced[order], measured))).sum())
 
 
 def protocol_change(size: Array, overheads: Array) -> float:
@@ -88,38 +116,71 @@ def protocol_change(size: Array, overheads: Array) -> float:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    S = values.numbers.get("S", NEVER)
-    if schedule.bytes.ndim > 1 and np.ptp((schedule.bytes > S).astype(int), axis=0).any():
-        sizes = (schedule.resized(schedule.bytes[n, 0], schedule.work.bytes[n, 0]) for n in range(schedule.sizes))
-        return np.stack([np.broadcast_to(price(one, values), (*values.lead, schedule.ranks)) for one in sizes])
+    """In the order of time; where rounds repeat too often to be written out, round by round."""
     levels = Hierarchy.of(values.settings.get("levels", {}))
-    lines = Lines(levels, values)
+    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
+        return timed(schedule.whole, values, levels)
+    if schedule.bytes.ndim > 1:
+        return np.stack([price(one, values) for one in singly(schedule)])
+    S, lines = values.numbers.get("S", NEVER), Lines(levels, values)
 
     def asks(part: Schedule) -> np.ndarray:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
-    def by_distance(part: Schedule, name: str) -> Array:
-        apart = levels.distance(part.node[part.src], part.node[part.dst])
-        return by_class(values, name, levels, apart, part.bytes)
-
     def costs(part: Schedule) -> Costs:
         ask = asks(part)
+
+        def shared(known: Schedule) -> Sharing:
+            return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
+
         return Costs(
             send=values["o_s"],
             receive=values["o_r"],
-            wire=by_distance(part, "L"),
+            wire=by_distance(part, "L", values, levels),
             request=np.where(ask, 0.0, np.nan) if ask.any() else None,
             answer=np.zeros(1) if ask.any() else None,
-            shared=lambda known: lines.shared_by(known, by_distance(known, "G") * known.bytes, asks(known)),
+            shared=shared,
         )
 
-    def work(part: Schedule) -> Array:
-        bytes = part.work.bytes
-        return part.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0)
+    return stepwise(schedule, costs, lambda part: work_of(part, values))
 
-    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
-        schedule = bursts(schedule.whole, asks(schedule.whole))
-    return stepwise(schedule, costs, work)
+
+def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
+    """Size by size and draw by draw, each in its own order of time."""
+    if schedule.bytes.ndim > 1:
+        return np.stack([timed(one, values, levels) for one in singly(schedule)])
+
+    numbers = values.numbers.get("S", NEVER), values["o_s"], values["o_r"]
+    S, o_s, o_r = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+    wire = by_distance(schedule, "L", values, levels)
+    alone = by_distance(schedule, "G", values, levels) * schedule.bytes
+    messages, lines, uses = Lines(levels, values).passed_by(schedule)
+    work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
+    finish, programs = np.empty((*values.lead, schedule.ranks)), {}
+    for draw in range(values.lead[0]):
+        asks = schedule.bytes > S[draw]
+        if (known := asks.tobytes()) not in programs:
+            in_turn = values.settings.get("order") == IN_TURN
+            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn)
+        columns = (column[draw] for column in (wire, alone, uses, work))
+        finish[draw] = in_time(programs[known], Traffic(o_s[draw], o_r[draw], *columns))
+    return finish
+
+
+def singly(schedule: Schedule) -> Iterator[Schedule]:
+    """The schedules of a stack."""
+    for number in range(schedule.sizes):
+        yield schedule.resized(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
+
+
+def work_of(schedule: Schedule, values: Values) -> Array:
+    bytes = schedule.work.bytes
+    return schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0)
+
+
+def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
+    apart = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
+    return by_class(values, name, levels, apart, schedule.bytes)
 
 
 def by_class(values: Values, name: str, levels: Hierarchy, apart: np.ndarray, bytes: np.ndarray) -> Array:
@@ -175,6 +236,8 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    settings={"order": (SHARED, IN_TURN)},
+    decides={"order": "Whether a rank's messages to another share their lines, or go one after the other"},
     doubts=doubts,
     ignores="which of several links between two groups a message takes; that overheads grow with the message",
 )

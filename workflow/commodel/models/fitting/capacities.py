@@ -10,7 +10,9 @@ from commodel.keys import key
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
+from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.pricing.functions import PIECEWISE, evaluate
+from commodel.models.probes.capacity import LONG
 
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
@@ -51,6 +53,20 @@ def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], li
     return values, half
 
 
+def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
+    """The largest message whose sender does not wait while its receiver takes a long one first, like all smaller ones;
+    0: there is none, NEVER: all are. None: nobody looked."""
+    if not observed.probes.get("capacity"):
+        return None
+    cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in lines if name != NODE), "")
+    if not len(cases) or not near:
+        return None
+    waits = cases.seconds[0] > _line(lines[near], np.array([float(LONG)]))[0, 0] / 2
+    if not waits.any():
+        return NEVER
+    return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
+
+
 def _pick(cases: Cases, **where: object) -> Cases:
     chosen = np.ones(len(cases), dtype=bool)
     for name, wanted in where.items():
@@ -76,11 +92,14 @@ def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str) -> A
 
 def _alone(line: Mapping[str, Array], cases: Cases) -> tuple[Array, Array]:
     """What a message takes alone for its bytes, and before them."""
-    form = PIECEWISE if any(".x" in name for name in line) else "linear"
-    values = {name: draws[:, None] for name, draws in line.items()}
-    whole = evaluate(form, "T", values, cases["bytes"])
-    bytes = whole - evaluate(form, "T", values, cases["bytes"] - 1)
+    whole = _line(line, cases["bytes"])
+    bytes = whole - _line(line, cases["bytes"] - 1)
     return bytes * cases["bytes"], whole - bytes * cases["bytes"]
+
+
+def _line(line: Mapping[str, Array], bytes: np.ndarray) -> Array:
+    form = PIECEWISE if any(".x" in name for name in line) else "linear"
+    return evaluate(form, "T", {name: draws[:, None] for name, draws in line.items()}, bytes)
 
 
 def _together(cases: Cases, lines: LinesOf, level: str, apart: str, known: float) -> Array | None:

@@ -2,16 +2,17 @@
 them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key
 from commodel.models import Array
+from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
-from commodel.patterns.schedule import Ends, Schedule
+from commodel.patterns.schedule import Schedule
 from commodel.patterns.steps import Step
 
 Use = tuple[Busy, Array, np.ndarray]  # of lines of a kind: seconds of every message, and which it uses
@@ -28,11 +29,31 @@ class Lines:
 
     def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
         """Of a schedule whose messages would each last so long alone; some ask before they begin."""
-        uses = [(self.busy[name], self.values[name] * schedule.bytes, of) for name, of in self._lines(schedule)]
+        uses = []
+        for name, of, count in self._lines(schedule):
+            if count > MOST_PAIRS:  # too many to keep: those of this part
+                of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
+                self.busy.pop(name, None)
+            uses.append((self.busy.setdefault(name, Busy(count)), self.values[name] * schedule.bytes, of))
         return Sharing(alone, asks, uses)
 
-    def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray]]:
-        """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use."""
+    def passed_by(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Messages, the line that each passes, and for how many seconds: (draws, uses)."""
+        messages, lines, seconds, known = [], [], [np.zeros((*self.values.lead, 0))], 0
+        for name, of, count in self._lines(schedule):
+            way, message = np.nonzero(of >= 0)
+            messages.append(message)
+            lines.append(known + of[way, message])
+            last = self.values[name] * schedule.bytes[message]
+            seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
+            known += count
+        none = np.zeros(0, dtype=int)
+        _, (numbers,) = distinct([np.concatenate([none, *lines])], known)
+        return np.concatenate([none, *messages]), numbers, np.concatenate(seconds, axis=-1)
+
+    def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int]]:
+        """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,
+        and how many there are."""
         src, dst = schedule.node[schedule.src], schedule.node[schedule.dst]
         apart = self.levels.distance(src, dst)
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
@@ -49,13 +70,8 @@ class Lines:
                 ("inside", apart == number, [one], count),
             ):
                 name = key(f"c_{kind}", level)
-                if name not in self.values:
-                    continue
-                if most > MOST_PAIRS:  # too many to keep: those of this part
-                    lines, most = [np.unique(lines[0], return_inverse=True)[1]], len(apart)
-                    self.busy.pop(name, None)
-                self.busy.setdefault(name, Busy(most))
-                yield name, np.where(using, np.stack(lines), -1)
+                if name in self.values:
+                    yield name, np.where(using, np.stack(lines), -1), most
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,25 +102,3 @@ class Sharing:
                 here = row == way
                 end[..., place[here]] = np.maximum(end[..., place[here]], ends[..., here])
         return end
-
-
-def bursts(schedule: Schedule, asks: np.ndarray) -> Schedule:
-    """The same, with every message that does not ask posted as early as its sender gets to it: not before what it
-    waits for and works at, but with what it sends before and after without waiting."""
-    step, src = schedule.step, schedule.src
-    if not len(step) or step[0] == step[-1]:
-        return schedule
-    span = schedule.last_step + 1
-    waits = [schedule.dst * span + schedule.dst_wait, schedule.work.rank * span + schedule.work.step]
-    waits += [(src * span + schedule.src_wait)[asks]]
-    waited = np.searchsorted(np.unique(np.concatenate(waits)), src * span + step)
-    burst = waited + src  # waits are counted rank after rank
-    first = np.full(int(burst.max(initial=-1)) + 1, span)
-    np.minimum.at(first, burst, step)
-    early = np.where(asks, step, first[burst])
-    if np.array_equal(early, step):
-        return schedule
-    rows = np.argsort(early, kind="stable")
-    ends = Ends(np.where(asks, schedule.src_wait, early), schedule.dst_step, schedule.dst_wait).of_rows(rows)
-    moved = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
-    return replace(schedule, step=early[rows], ends=ends, holds=None, **moved)

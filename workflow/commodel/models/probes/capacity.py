@@ -3,6 +3,10 @@
 A boundary is crossed from a group to another one (`pair`), from a group to all others of the next larger group (`out`),
 or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`), and what is
 behind it by ranks of a node that send to each other (`inside`). `ways` 2: as many come back at the same time.
+
+Two more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
+from a third one first; whoever does not wait for that sends early. `order`: a rank sends another so many messages, and
+gets an answer to the first; whether it comes soon says if they go one after the other.
 """
 
 from collections.abc import Iterator
@@ -11,8 +15,12 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, up_to
+from commodel.patterns.levels import rank_local
 
 MOST = 64  # flows
+LONG = 1 << 20  # bytes: what a receiver takes first
+FIRST = 256  # bytes of the smallest message that may ask
+SHORT, MANY = 4096, 32  # bytes, messages in a row
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
 
 
@@ -29,6 +37,14 @@ def plan(site: Site, sizes: list[int]) -> Plan:
             yield from cases(NODE, "inside", ranks, place, ways=(1,))
     for flows, where in _ports(site):
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
+    ports = dict(_ports(site))
+    if 2 in ports:
+        for doubling in range((size // FIRST).bit_length()):
+            about = {"level": NODE, "how": "eager", "procs": 3, "flows": 1, "step": 1, "ways": 1}
+            yield Place(3, "block:1", ports[2]), {**about, "bytes": FIRST << doubling}
+    if 1 in ports and size >= SHORT:
+        about = {"level": NODE, "how": "order", "procs": 2, "flows": MANY, "step": 1, "ways": 1, "bytes": SHORT}
+        yield Place(2, "block:1", ports[1]), about
     for apart, name in enumerate(site.levels.groups, 2):
         for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
             for flows, step, where in of(site, apart):
@@ -85,6 +101,13 @@ def _all(site: Site, apart: int) -> Iterator[Crossing]:
 
 def pattern(case: Settings) -> Schedule:
     flows, ranks = np.arange(case["flows"]), case["procs"]
+    if case["how"] == "eager":
+        return rank_local(3, [2, 0], [1, 1], [LONG, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
+    if case["how"] == "order":
+        sent, rest = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
+        src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
+        ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*rest, 1]
+        return rank_local(2, src, dst, bytes, *ends, root=0)
     if case["how"] in ("inside", "all"):
         src, dst = flows, (flows + case["step"]) % ranks
     elif case["level"] == NODE:

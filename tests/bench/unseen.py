@@ -1,0 +1,94 @@
+"""Networks of several levels that no model was made for: two of each kind of params/experiments/networks.yaml, with
+other ports, oversubscription, latency and limits of eager messages. `written` makes a project of them."""
+
+from pathlib import Path
+
+import yaml
+
+HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+WHERE = {"where": {"ranks": [64, 96], "layout": ["block:1", "cyclic:2"]}}
+OPERATIONS = {
+    "bcast": (["linear", "chain", "binomial", "scatter-allgather"], [8, "16KiB", "1MiB"]),
+    "reduce": (["linear", "binomial", "rabenseifner"], [8, "16KiB", "1MiB"]),
+    "allreduce": (["recursive-doubling", "ring", "rabenseifner"], [8, "16KiB", "1MiB"]),
+    "allgather": (["ring", "bruck", "neighbor-exchange"], [8, "1KiB", "16KiB"]),
+    "alltoall": (["linear", "pairwise", "bruck"], [8, "1KiB"]),
+}
+
+
+def cluster(name: str, nodes: range, link: str, speed: str, latency: str, rest: str = "") -> str:
+    hosts = f'prefix="node-" suffix="" radical="{nodes[0]}-{nodes[-1]}" speed="1Gf" core="2"'
+    line = f'bw="{speed}" lat="{latency}" loopback_bw="{link}" loopback_lat="0.3us" sharing_policy="SPLITDUPLEX"'
+    return f'<cluster id="{name}" {hosts} {line} {rest}/>\n'
+
+
+def switched(kind: str, shape: str, nodes: int, speed: str, latency: str) -> str:
+    """A fat tree or a dragonfly, as SimGrid builds them."""
+    return cluster("all", range(nodes), "8GBps", speed, latency, f'topology="{kind}" topo_parameters="{shape}"')
+
+
+def trunks(clusters: int, each: int, speed: str, latency: str, trunk: str, far: str) -> str:
+    """Clusters, each with one trunk to all others."""
+    lines = ['<zone id="site" routing="Full">\n']
+    for number in range(clusters):
+        nodes = range(number * each, (number + 1) * each)
+        lines.append(cluster(f"c{number}", nodes, "4GBps", speed, latency, f'router_id="gate-{number}"'))
+    for number in range(clusters):
+        lines.append(f'<link id="trunk-{number}" bandwidth="{trunk}" latency="{far}" sharing_policy="SPLITDUPLEX"/>\n')
+    for one in range(clusters):
+        for two in range(clusters):
+            if one != two:
+                ends = f'src="c{one}" dst="c{two}" gw_src="gate-{one}" gw_dst="gate-{two}" symmetrical="NO"'
+                way = f'<link_ctn id="trunk-{one}" direction="UP"/><link_ctn id="trunk-{two}" direction="DOWN"/>'
+                lines.append(f"<zoneRoute {ends}>{way}</zoneRoute>\n")
+    return "".join([*lines, "</zone>\n"])
+
+
+# name: nodes, levels, overhead of a message in seconds, largest eager message, the network
+PLATFORMS = {
+    "fat-tree-96": (96, {"leaf": 8}, 3e-7, 16384, switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
+    "fat-tree-128": (128, {"leaf": 16}, 8e-7, 65536, switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us")),
+    "trunks-64": (64, {"cluster": 32}, 1e-6, 16384, trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
+    "trunks-96": (96, {"cluster": 24}, 4e-6, 32768, trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
+    "dragonfly-64": (
+        64,
+        {"router": 2, "chassis": 8, "group": 16},
+        5e-7,
+        8192,
+        switched("DRAGONFLY", "4,2;2,1;4,1;2", 64, "3GBps", "0.8us"),
+    ),
+    "dragonfly-120": (
+        120,
+        {"router": 2, "chassis": 8, "group": 24},
+        1e-6,
+        32768,
+        switched("DRAGONFLY", "5,1;3,1;4,1;2", 120, "1GBps", "1.2us"),
+    ),
+}
+
+
+def written(folder: Path) -> list[str]:
+    """The names of the platforms; `networks` is the experiment."""
+    platforms, experiments = folder / "params" / "platforms", folder / "params" / "experiments"
+    for made in (platforms, experiments):
+        made.mkdir(parents=True, exist_ok=True)
+    for name, (nodes, levels, overhead, eager, network) in PLATFORMS.items():
+        config = {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
+        config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
+        config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
+        config |= {f"smpi/{kind}-thresh": str(eager) for kind in ("send-is-detached", "async-small")}
+        about = {"title": f"{name} (simulated)", "launcher": "simgrid", "nodes": nodes, "cores": 2, "levels": levels}
+        about["simgrid"] = {"file": f"{name}.xml", "config": config}
+        (platforms / f"{name}.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
+        (platforms / f"{name}.xml").write_text(f"{HEAD}{network}</platform>\n")
+    matrix = [
+        {"platform": name, "axes": {"operation": operation, "algorithm": algorithms, "bytes": sizes}, "zips": WHERE}
+        for name in PLATFORMS
+        for operation, (algorithms, sizes) in OPERATIONS.items()
+    ]
+    measure = {"sync": "window", "precision": "5%", "min_samples": 2, "max_samples": 2, "seconds": 0.5, "warmup": 1}
+    about = {"title": "Networks that no model was made for (simulated)", "platform": next(iter(PLATFORMS))}
+    about |= {"families": ["loggp", "shares"], "probes": "auto", "library": False, "seed": 1, "measure": measure}
+    about |= {"probe_bytes": {"from": 1, "to": "1MiB", "factor": 4}, "matrix": matrix}
+    (experiments / "networks.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
+    return list(PLATFORMS)

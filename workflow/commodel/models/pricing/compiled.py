@@ -1,0 +1,89 @@
+"""libprices.so as ctypes sees it: what `commodel build prices` makes of native/prices. Where it is not built, Python
+does the same, and takes some fifty times as long."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, Structure, c_double, c_int64, c_uint8
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.sources import ROOT
+
+if TYPE_CHECKING:
+    from commodel.models.pricing.intime import Traffic
+    from commodel.models.pricing.programs import Program
+
+BUILT = ROOT / "build" / "prices" / "libprices.so"
+WAITING = 1  # ranks wait for each other
+
+
+class _Runs(Structure):
+    _fields_ = [("rows", POINTER(c_int64)), ("first", POINTER(c_int64))]
+
+
+class _Program(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("ranks", "messages", "lines", "in_turn")),
+        ("places", POINTER(c_int64)),
+        *((name, _Runs) for name in ("posted", "opened", "taken", "finished")),
+        *((name, POINTER(c_int64)) for name in ("src", "dst", "pair")),
+        ("asks", POINTER(c_uint8)),
+        ("passed", _Runs),
+    ]
+
+
+class _Costs(Structure):
+    _fields_ = [
+        *((name, c_double) for name in ("send", "receive")),
+        *((name, POINTER(c_double)) for name in ("wire", "alone", "seconds", "work")),
+    ]
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """None: it is not built."""
+    if not BUILT.is_file():
+        return None
+    built = ctypes.CDLL(str(BUILT))
+    built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), POINTER(c_double)]
+    return built
+
+
+def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array | None:
+    """None: ranks wait for each other."""
+    kept = []  # what pointers point to
+
+    def pointer(column: np.ndarray, type: type = c_int64) -> object:
+        kept.append(np.ascontiguousarray(column, dtype=np.dtype(type)))
+        return kept[-1].ctypes.data_as(POINTER(type))
+
+    schedule = program.schedule
+    runs = {
+        name: _Runs(pointer(own.rows), pointer(own.first))
+        for name in ("posted", "opened", "taken", "finished", "passed")
+        for own in [getattr(program, name)]
+    }
+    steps = _Program(
+        ranks=schedule.ranks,
+        messages=len(schedule.src),
+        lines=program.lines,
+        in_turn=program.in_turn,
+        places=pointer(program.places),
+        src=pointer(schedule.src),
+        dst=pointer(schedule.dst),
+        pair=pointer(program.pair) if program.in_turn else None,
+        asks=pointer(program.asks, c_uint8),
+        **runs,
+    )
+    columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
+    pointers = {name: pointer(column, c_double) for name, column in columns.items()}
+    seconds = _Costs(send=costs.send, receive=costs.receive, **pointers)
+    done = np.zeros(schedule.ranks)
+    failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, c_double))
+    if failed < 0:
+        raise MemoryError
+    return None if failed == WAITING else kept[-1]

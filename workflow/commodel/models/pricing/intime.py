@@ -1,0 +1,204 @@
+"""Plays a schedule on paper in the order of time, event by event, where what a message takes depends on what begins
+while it is on its way. All on a line at a time get equal shares of it, also those that begin and end in between; a
+message is through when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps,
+posts and waits are those of `replay`. What `commodel build prices` compiles does the same, to the bit, much sooner.
+
+Two messages of 3 s, the second 1 s later. They share the line from 2 s on; the first is through at 6 s, the other has
+the line for itself again and is through at 7 s:
+
+    >>> from commodel.patterns.schedule import Schedule
+    >>> program = Program.of(Schedule.of(3, 0, [0, 0], [1, 2], 8), np.zeros(2, dtype=bool), (np.arange(2), np.zeros(2)))
+    >>> in_time(program, Traffic(1.0, 0.0, np.zeros(2), np.full(2, 3.0), np.full(2, 3.0), np.zeros(0)))
+    array([2., 6., 7.])
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.models import Array
+from commodel.models.pricing import compiled
+from commodel.models.pricing.programs import Program
+
+ROUNDING = 1e-12  # of what a line has served: who is through by as much later is through at the same time
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Seconds, for one draw."""
+
+    send: float
+    receive: float
+    wire: Array
+    alone: Array  # that a message lasts with all lines to itself
+    uses: Array  # of a line by a message
+    work: Array
+
+
+def in_time(program: Program, costs: Traffic) -> Array:
+    """When each rank is done. Complexity: messages × lines that each passes, and the logarithm of how many go at a
+    time."""
+    work, uses = program.work(costs.work), costs.uses[program.passing]
+    play = compiled.in_time if compiled.library() else in_python
+    done = play(program, costs, uses, work)
+    if done is None:
+        raise UserError("ranks wait for each other: so long a message asks first")
+    return done
+
+
+def in_python(program: Program, costs: Traffic, uses: Array, work: Array) -> Array | None:
+    play = _Play(program, costs, uses, work)
+    for rank in range(program.schedule.ranks):
+        play.go_on(rank)
+    play.run()
+    return np.array(play.done) if play.place == play.last else None
+
+
+class Line:
+    """A line shared alike by all on it. `served` is what each has had of it since it was idle last."""
+
+    __slots__ = ("changes", "served", "since", "users")
+
+    def __init__(self) -> None:
+        self.served = self.since = 0.0
+        self.users: list[tuple[float, int]] = []  # by how much will have been served when they are through
+        self.changes = 0
+
+    def join(self, time: float, message: int, seconds: float) -> float:
+        """When the next one is through."""
+        self.served = self.served + (time - self.since) / len(self.users) if self.users else 0.0
+        heappush(self.users, (self.served + seconds, message))
+        return self._next(time)
+
+    def leave(self, time: float) -> tuple[list[int], float | None]:
+        """Who is through, and when the next one is."""
+        self.served, first = heappop(self.users)
+        through, until = [first], self.served * (1 + ROUNDING)
+        while self.users and self.users[0][0] <= until:
+            through.append(heappop(self.users)[1])
+        return through, self._next(time) if self.users else None
+
+    def _next(self, time: float) -> float:
+        self.since = time
+        self.changes += 1
+        return time + (self.users[0][0] - self.served) * len(self.users)
+
+
+class _Play:
+    """The clocks of all ranks, and what is to happen."""
+
+    def __init__(self, program: Program, costs: Traffic, uses: Array, work: Array) -> None:
+        count, ranks = len(program.schedule.src), program.schedule.ranks
+        self.posted, self.opened, self.taken, self.finished = (
+            runs.lists for runs in (program.posted, program.opened, program.taken, program.finished)
+        )
+        ends = program.places.tolist()
+        self.place, self.last, self.entered = ends[:-1], ends[1:], [False] * ranks
+        self.src, self.dst = program.schedule.src.tolist(), program.schedule.dst.tolist()
+        self.pairs = program.pair.tolist() if program.in_turn else []
+        self.send, self.receive, self.work = costs.send, costs.receive, work.tolist()
+        self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
+        self.passed: list[list[tuple[Line, float]]] = [[] for _ in range(count)]
+        lines, seconds = [Line() for _ in range(program.lines)], iter(uses.tolist())
+        for passed, numbers in zip(self.passed, program.passed.lists, strict=True):
+            passed += [(lines[line], lasting) for line in numbers if (lasting := next(seconds))]
+
+        self.done = [0.0] * ranks
+        self.lacking = [0] * ranks  # messages that each waits for
+        self.wanted: list[set[int]] = [set() for _ in range(count)]  # who waits for each: its receiver, its sender
+        self.half: dict[int, float] = {}  # of those that ask: when the first of their ends was ready
+        self.begun, self.still = [0.0] * count, [len(passed) for passed in self.passed]  # lines that each is on
+        self.through: list[float | None] = [None] * count
+        self.queues: dict[int, deque[int]] = {}  # of a pair of ranks: who is on its way, and who waits
+        self.coming: list[tuple[float, int, int, Line | None]] = []  # time, turn, message or change, line
+        self.turn = 0
+
+    def go_on(self, rank: int) -> None:
+        """Through all steps of a rank until it waits for something."""
+        while self.place[rank] < self.last[rank]:
+            place = self.place[rank]
+            taken, finished = self.taken[place], self.finished[place]
+            if not self.entered[rank]:
+                self.entered[rank] = True
+                self._post(rank, place)
+                for end, messages in enumerate((taken, finished)):
+                    for message in messages:
+                        if self.through[message] is None:
+                            self.wanted[message].add(end)
+                            self.lacking[rank] += 1
+            if self.lacking[rank]:
+                return
+            time, receive = self.done[rank], self.receive
+            for arrival in sorted(self.through[message] + self.wire[message] for message in taken):
+                time = (arrival if arrival > time else time) + receive
+            for message in finished:
+                time = max(time, self.through[message])
+            self.done[rank] = time + self.work[place]
+            self.place[rank], self.entered[rank] = place + 1, False
+
+    def _post(self, rank: int, place: int) -> None:
+        time = self.done[rank]
+        for message in self.opened[place]:
+            self._meet(message, time)
+        for message in self.posted[place]:
+            time += self.send
+            if self.asks[message]:
+                self._meet(message, time)
+            else:
+                self._expect(time, message, None)
+        self.done[rank] = time
+
+    def _meet(self, message: int, time: float) -> None:
+        """One end of a message that asks is ready; with the other it begins."""
+        if message in self.half:
+            self._expect(max(time, self.half.pop(message)), message, None)
+        else:
+            self.half[message] = time
+
+    def _expect(self, time: float, number: int, line: Line | None) -> None:
+        self.turn += 1
+        heappush(self.coming, (time, self.turn, number, line))
+
+    def run(self) -> None:
+        while self.coming:
+            time, _, number, line = heappop(self.coming)
+            if line is None:
+                self._begin(number, time)
+            elif number == line.changes:
+                through, coming = line.leave(time)
+                if coming is not None:
+                    self._expect(coming, line.changes, line)
+                for message in through:
+                    self.still[message] -= 1
+                    if not self.still[message]:
+                        self._arrive(message, max(time, self.begun[message] + self.alone[message]))
+
+    def _begin(self, message: int, time: float) -> None:
+        if self.pairs:
+            queue = self.queues.setdefault(self.pairs[message], deque())
+            if not queue or queue[0] != message:  # else it has waited for its turn
+                queue.append(message)
+            if queue[0] != message:
+                return
+        self.begun[message] = time
+        if not self.passed[message]:
+            self._arrive(message, time + self.alone[message])
+        for line, seconds in self.passed[message]:
+            coming = line.join(time, message, seconds)
+            self._expect(coming, line.changes, line)
+
+    def _arrive(self, message: int, time: float) -> None:
+        self.through[message] = time
+        if self.pairs:
+            queue = self.queues[self.pairs[message]]
+            queue.popleft()
+            if queue:
+                self._expect(time, queue[0], None)
+        for end, rank in enumerate((self.dst[message], self.src[message])):
+            if end in self.wanted[message]:
+                self.lacking[rank] -= 1
+                if not self.lacking[rank]:
+                    self.go_on(rank)

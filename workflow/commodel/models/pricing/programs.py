@@ -1,0 +1,92 @@
+"""What all ranks of a schedule do, as columns that whoever plays it in the order of time can go through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commodel.models import Array
+from commodel.patterns.schedule import Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Rows of each of some places, one place after the other: those of place p from `first[p]` to `first[p + 1]`."""
+
+    rows: np.ndarray
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "Runs":
+        order = np.argsort(place, kind="stable")
+        return cls(rows[order], np.searchsorted(place[order], np.arange(places + 1)))
+
+    @cached_property
+    def lists(self) -> list[list[int]]:
+        rows, ends = self.rows.tolist(), self.first.tolist()
+        return [rows[first:last] for first, last in pairwise(ends)]
+
+
+def distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The numbers below `count` that occur in any of some columns, in order; and which of them each column holds."""
+    if count > (1 << 20) + 16 * sum(map(len, keys)):
+        occurring = np.unique(np.concatenate(keys))
+        return occurring, [np.searchsorted(occurring, key) for key in keys]
+    occurs = np.zeros(count, dtype=bool)  # much quicker than to sort them
+    for key in keys:
+        occurs[key] = True
+    number = np.cumsum(occurs) - 1
+    return np.flatnonzero(occurs), [number[key] for key in keys]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What all ranks do, at one size. A place is a step in which a rank does something; those of a rank follow each
+    other from `places[rank]` to `places[rank + 1]`."""
+
+    schedule: Schedule
+    places: np.ndarray
+    works: np.ndarray  # the place of each row of work
+    posted: Runs
+    opened: Runs  # posted by their receivers, of those that ask
+    taken: Runs
+    finished: Runs  # waited for by their senders, of those that ask
+    asks: np.ndarray
+    passed: Runs  # the lines of each message
+    passing: np.ndarray  # which of the given uses each of them is
+    lines: int
+    in_turn: bool  # a rank's messages to another go one after the other
+
+    @classmethod
+    def of(
+        cls, schedule: Schedule, asks: np.ndarray, uses: tuple[np.ndarray, ArrayLike], in_turn: bool = False
+    ) -> "Program":
+        """`asks`: which messages wait for their receivers, and their senders until they are through; `uses`: messages,
+        and the number of a line that each passes."""
+        span, work = schedule.last_step + 1, schedule.work
+        every = np.arange(len(schedule.src))
+        some = np.flatnonzero(asks)
+        ends = [(schedule.src, schedule.step, every), (schedule.dst, schedule.dst_step, some)]
+        ends += [(schedule.dst, schedule.dst_wait, every), (schedule.src, schedule.src_wait, some)]
+        keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
+        places, numbers = distinct(keys, schedule.ranks * span)
+        runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
+        message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
+        passing = np.argsort(message, kind="stable")
+        passed = Runs(line[passing], np.searchsorted(message[passing], np.arange(len(every) + 1)))
+        bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
+        most = int(line.max(initial=-1)) + 1
+        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, most, in_turn)
+
+    @cached_property
+    def pair(self) -> np.ndarray:
+        """Numbers the pairs of ranks; of each message its own."""
+        ranks = self.schedule.ranks
+        return distinct([self.schedule.src * ranks + self.schedule.dst], ranks**2)[1][0]
+
+    def work(self, seconds: Array) -> Array:
+        """How long the work of each place takes, from that of each row."""
+        return np.bincount(self.works, seconds, minlength=len(self.posted.first) - 1)
