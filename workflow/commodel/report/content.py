@@ -181,16 +181,11 @@ def build(
 
 def comparison_table(frame: pd.DataFrame) -> Table:
     frame = frame.sort_values("simulated", kind="stable")  # what was measured on a machine comes first
-    shown = scaled(frame)
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
-    shown["regret"] = shown["regret"].astype(object).where(frame["chosen"], None)
-    shown["inside"] = shown["inside"].astype(object).where(frame["mu"].notna(), None)
-    shown["leaves"] = leaves(frame)
-    for key in ("processes", "processors"):
-        shown[key] = shown[key].astype(object).where(frame["processors"] > 0, None)
+    blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
+    blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
     prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    for key in (*prices, "relative_error", "mu", "held_out"):
-        shown[key] = shown[key].astype(object).where(is_said(frame), None)
+    blank |= dict.fromkeys((*prices, "relative_error", "mu", "held_out"), ~is_said(frame))
     times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
     streams = (frame["waves"] > 1).any()
     columns = [
@@ -225,7 +220,7 @@ def comparison_table(frame: pd.DataFrame) -> Table:
         Column("point", "point"),
         *SAMPLES,
     ]
-    return table("Comparison", "Predicted and measured", columns, shown, fixed=4)
+    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)
 
 
 def summary(

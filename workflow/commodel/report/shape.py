@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from commodel.errors import one_line
 from commodel.parameters import ParameterSet
+from commodel.report.rows import Rows, kept
 
 if TYPE_CHECKING:
     from commodel.report.matrix import Matrix
@@ -61,15 +63,23 @@ class Table:
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[object, ...], ...]
+    rows: Rows | tuple[tuple[object, ...], ...]
     note: str = ""
     fixed: int = 1
     marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
     grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # colours behind values
 
     def column(self, key: str) -> list:
-        place = [column.key for column in self.columns].index(key)
-        return [row[place] for row in self.rows]
+        return self.values([column.key for column in self.columns].index(key))
+
+    def values(self, place: int, first: int = 0, end: int | None = None) -> list:
+        """Of a column, in some of the rows."""
+        if isinstance(self.rows, Rows):
+            return list(self.rows.columns[place][first:end])
+        return [row[place] for row in self.rows[first:end]]
+
+    def value(self, at: int, place: int) -> object:
+        return self.rows.columns[place][at] if isinstance(self.rows, Rows) else self.rows[at][place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +244,15 @@ def about(value: float) -> str:
     return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else show("number", value)
 
 
-def table(name: str, title: str, columns: list[Column], frame: pd.DataFrame, **more) -> Table:
-    """A table from a frame that has a column for every key."""
-    values = [[plain(value) for value in frame[column.key].tolist()] for column in columns]
-    return Table(name, title, tuple(columns), tuple(zip(*values, strict=True)), **more)
+def table(
+    name: str,
+    title: str,
+    columns: list[Column],
+    frame: pd.DataFrame,
+    blank: Mapping[str, pd.Series] = MappingProxyType({}),
+    **more,
+) -> Table:
+    """A table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
+    masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
+    values = [kept(frame[column.key], plain, masks.get(column.key)) for column in columns]
+    return Table(name, title, tuple(columns), Rows(values), **more)

@@ -61,7 +61,7 @@ def trimmed(values: tuple[str, ...]) -> list[str]:
 
 def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str, str]:
     """Text, classes, target and colour of a cell."""
-    column, value = table.columns[place], table.rows[at][place]
+    column, value = table.columns[place], table.value(at, place)
     text, target = show(column.kind, value), ""
     if column.kind == "file":
         target = raw_link(results, text)

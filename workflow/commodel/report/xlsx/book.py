@@ -28,9 +28,12 @@ from commodel.report.xlsx.layout import (
     unique,
     wrapped_lines,
 )
+from commodel.report.xlsx.rapid import Sheet
 
 MAX_LINKS = 65_530  # Excel's limit for a sheet
-BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8
+PIECE = 500  # rows of a long table that are made at a time
+LINE = 13.5  # points of a row's height
+BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
 INK, RULE = "#1F3A4D", "#D5DBE0"
 LINK = "#0B5A8A"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
@@ -43,6 +46,7 @@ class Book:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
         self.report = report
         self.book = xlsxwriter.Workbook(stream, options | {"nan_inf_to_errors": False})
+        self.book.worksheet_class = Sheet
         self.book.set_properties({"title": report.title[:250], "created": created(report), "author": "commodel"})
         self.formats: dict[tuple, object] = {}
         self.looks: dict[tuple, object] = {}
@@ -87,9 +91,9 @@ class Book:
         return row + 1 + bool(note)
 
     def table(
-        self, sheet, row: int, table: Table, rows: tuple, start: int, widths: list[int], filters: bool = True
+        self, sheet, row: int, table: Table, rows: range, widths: list[int], filters: bool = True
     ) -> int:
-        """Header and rows as an Excel table. Returns the next free row."""
+        """Header and some of the rows as an Excel table. Returns the next free row."""
         head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
         if not rows:
@@ -98,51 +102,89 @@ class Book:
             sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
             return row + 2
         titles = unique([column.header for column in table.columns])
-        last, dense = row + len(rows), len(table.columns) > BROAD  # a line a row: long texts are cut off
+        last = row + len(rows)
         sheet.set_row(row, 15 * header_lines(table, widths) + 3)
         formats = [number if column.kind not in WORDS else header for column in table.columns]
         if sheet.constant_memory:  # such a sheet can have a filter, but no table
             for place, (title, look) in enumerate(zip(titles, formats, strict=True)):
                 sheet.write_string(row, place, title, look)
             sheet.autofilter(row, 0, last, len(titles) - 1)
+            self.long_rows(sheet, row + 1, table, rows, widths)
         else:
             columns = [{"header": title, "header_format": look} for title, look in zip(titles, formats, strict=True)]
             name = legal_table(table.name, self.names)
             about = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
             sheet.add_table(row, 0, last, len(titles) - 1, about)
-        for at, values in enumerate(rows):
-            if not dense and (lines := wrapped_lines(values, widths)) > 1:
-                sheet.set_row(row + 1 + at, 13.5 * lines)
-            for place, (column, value) in enumerate(zip(table.columns, values, strict=True)):
-                marked = (start + at, place) in table.marks
-                runs_on = dense or place + 1 == len(table.columns)
-                ground = table.grounds.get((start + at, place), "")
-                self.cell(sheet, row + 1 + at, place, column, value, marked, runs_on, ground)
+            self.rows(sheet, row + 1, table, rows, widths)
         for place, column in enumerate(table.columns):
             if column.scale is not None:
                 sheet.conditional_format(row + 1, place, last, place, colour_scale(column.scale))
         return last + 1
 
-    def cell(
-        self, sheet, row: int, place: int, column: Column, value: object, marked: bool, runs_on: bool, ground: str = ""
-    ) -> None:
+    def rows(self, sheet, row: int, table: Table, rows: range, widths: list[int]) -> None:
+        dense = len(table.columns) > BROAD
+        for below, values in enumerate(table.rows[rows.start : rows.stop], row):
+            if not dense and (lines := wrapped_lines(values, widths)) > 1:
+                sheet.set_row(below, LINE * lines)
+            for place, value in enumerate(values):
+                text, look, target = self.cell(sheet, table, rows.start + below - row, place, value)
+                if target:
+                    sheet.write_url(below, place, target, look, string=text)
+                elif text is None:
+                    sheet.write_number(below, place, value, look)
+                elif text:
+                    sheet.write_string(below, place, text, look)
+                else:
+                    sheet.write_blank(below, place, None, look)
+
+    def long_rows(self, sheet, row: int, table: Table, rows: range, widths: list[int]) -> None:
+        """The same cells, some hundred rows at a time, column by column: what stands in many cells is made once."""
+        made: list[dict] = [{} for _ in table.columns]
+        for first in rows[::PIECE]:
+            end, below = min(first + PIECE, rows.stop), row + first - rows.start
+            columns = [table.values(place, first, end) for place in range(len(table.columns))]
+            cells = [
+                self.long_column(sheet, below, table, first, place, values, made[place])
+                for place, values in enumerate(columns)
+            ]
+            heights = [0.0] * (end - first)
+            if len(table.columns) <= BROAD:
+                lines = [wrapped_lines(values, widths) for values in zip(*columns, strict=True)]
+                heights = [LINE * many if many > 1 else 0.0 for many in lines]
+            sheet.write_rows(below, cells, heights)
+
+    def long_column(
+        self, sheet, row: int, table: Table, first: int, place: int, values: list, made: dict[tuple, str]
+    ) -> list[str]:
+        """A piece of it. Numbers are told apart by their format alone, texts and flags by what they say."""
+        kind, cells = table.columns[place].kind, []
+        single = kind == "file" or table.marks or table.grounds  # a cell may be unlike others of its value
+        for at, value in enumerate(values):
+            number = finite(value)
+            key = number_format(kind, value) if number else value if isinstance(value, str) else (show(kind, value),)
+            cell = None if single else made.get((number, key))
+            if cell is None:
+                text, look, target = self.cell(sheet, table, first + at, place, value)
+                if target:
+                    sheet.link(row + at, place, target)
+                cell = made[number, key] = sheet.opening(look) if number else sheet.text(text, look)
+            cells.append(f"{cell}{value:.16G}</v></c>" if number else cell)
+        return cells
+
+    def cell(self, sheet, table: Table, at: int, place: int, value: object) -> tuple[str | None, object, str]:
+        """Of a value in a row of a table: its text, None for a number, its format, and what it is a link to."""
+        column, marked, ground = table.columns[place], (at, place) in table.marks, table.grounds.get((at, place), "")
         kind = column.kind
         if finite(value):
-            sheet.write_number(row, place, value, self.look(number_format(kind, value), marked, ground=ground))
-            return
+            return None, self.look(number_format(kind, value), marked, ground=ground), ""
         text, wordy = show(kind, value), kind in WORDS
         if kind == "file" and (target := self.link(sheet, text)):
-            look = self.look("", marked, wordy, LINK, ground=ground)
-            sheet.write_url(row, place, f"external:{target}", look, string=text)
-            return
+            return text, self.look("", marked, wordy, LINK, ground=ground), f"external:{target}"
         endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
         ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
-        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
-        if text:
-            sheet.write_string(row, place, text, look)
-        else:
-            sheet.write_blank(row, place, None, look)
+        runs_on = len(table.columns) > BROAD or place + 1 == len(table.columns)
+        return text, self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground), ""
 
     def link(self, sheet, text: str) -> str:
         """Where the file is, if the sheet has room for one more link."""

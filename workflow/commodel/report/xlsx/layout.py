@@ -1,7 +1,10 @@
 """What Excel demands of names, and what readers demand of widths and colours."""
 
+import math
 import re
 from datetime import datetime
+
+import numpy as np
 
 from commodel.report.shape import COLOURS, Report, Scale, Table, show
 
@@ -46,7 +49,7 @@ def column_widths(tables, alone: bool = True, filters: bool = True) -> list[int]
     for table in tables:
         for place, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
-            longest = max((len(show(column.kind, row[place])) for row in table.rows), default=0) * 1.1 + 3
+            longest = longest_text(column.kind, table.values(place)) * 1.1 + 3
             if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.grounds:
                 longest = 0
             word = max(len(word) for word in f"{column.header} ".split(" ")) * 1.15 + (4 if filters else 1)
@@ -56,6 +59,18 @@ def column_widths(tables, alone: bool = True, filters: bool = True) -> list[int]
             else:
                 widths.append(width)
     return widths
+
+
+def longest_text(kind: str, values: list) -> int:
+    """Characters of the longest value. Numbers between two powers of ten have one format: the largest is the longest."""
+    numbers = np.array([value for value in values if isinstance(value, float) and math.isfinite(value)])
+    texts = {(value.__class__, value) for value in values if not isinstance(value, float) or not math.isfinite(value)}
+    with np.errstate(divide="ignore"):
+        decades = np.floor(np.log10(np.abs(numbers)))
+    for decade in np.unique(decades):
+        same = numbers[decades == decade]
+        texts |= {(float, same.min()), (float, same.max())}
+    return max((len(show(kind, value)) for _, value in texts), default=0)
 
 
 def header_lines(table: Table, widths: list[int]) -> int:

@@ -116,7 +116,7 @@ class Workbook(Book):
                     row = self.answer(sheet, row, block, widths)
                 case Table():
                     row = self.heading(sheet, row, block.title, block.note)
-                    row = self.table(sheet, row, block, block.rows, 0, widths, filters) + 2
+                    row = self.table(sheet, row, block, range(len(block.rows)), widths, filters) + 2
 
     def ways_on(self, sheet, row: int) -> int:
         """A line for each question whose answer stands on another sheet, and a link to that."""
@@ -137,13 +137,14 @@ class Workbook(Book):
         room, widths = MAX_ROWS - 8, column_widths((table,))
         # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
         self.book.constant_memory = len(table.rows) > LONG
-        for start in range(0, max(1, len(table.rows)), room):
+        rows = range(len(table.rows))
+        for start in range(0, max(1, len(rows)), room):
             name = section.name if start == 0 else f"{section.name} {start // room + 1}"
             sheet, row = self.sheet(name, section.note)
             set_widths(sheet, widths)
             if len(table.columns) > BROAD:
                 sheet.set_paper(A3)
-            self.table(sheet, row, table, table.rows[start : start + room], start, widths)
+            self.table(sheet, row, table, rows[start : start + room], widths)
             sheet.freeze_panes(row + 1, table.fixed)
             sheet.repeat_rows(row)
         self.book.constant_memory = False

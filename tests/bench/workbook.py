@@ -1,0 +1,87 @@
+"""What the workbook of a very large comparison takes: `make bench-workbook`. With an argument, about so many rows only.
+
+The made-up study of tests/report is repeated with other numbers of ranks until it is long enough, and its workbook
+written as `commodel report` does, from the tables that stages leave.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import pandas as pd
+from tests.bench.pricing import show
+from tests.report.study import make_comparison
+from tests.report.study_samples import make_raw
+from tests.report.study_sets import make_parameters
+
+from commodel.files.columns import COMPARISON, SUMMARY
+from commodel.files.tables import read_table, write_table
+from commodel.report import build, write_xlsx
+
+ROWS = 200_000
+
+
+def repeated(study: pd.DataFrame, times: int) -> pd.DataFrame:
+    """The study over other numbers of ranks, each point with an id and a file of samples of its own."""
+    parts = []
+    for number in range(times):
+        point = study["point"] + f"{number:x}"
+        parts.append(
+            study.assign(
+                ranks=study["ranks"] + number,
+                leaves=study["leaves"] + number * (study["leaves"] > 0),
+                group=study["group"] + f" {number}",
+                point=point,
+                raw=("raw/" + study["batch"] + "/" + point + ".csv").where(study["raw"] != "", ""),
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def tables(folder: Path, rows: int) -> int:
+    """How many rows they have in the end."""
+    study = make_comparison()
+    comparison = repeated(study, -(-rows // len(study)))
+    write_table(folder / "comparison.csv", comparison)
+    raw = make_raw(comparison).assign(simulated=False)
+    write_table(folder / "summary.csv", raw.assign(low=raw["min"], high=raw["max"]))
+    return len(comparison)
+
+
+def written(folder: Path) -> None:
+    """In a process of its own, whose memory is the report's."""
+    sets = [replace(each, draws={}) for each in make_parameters()]
+    began = time.process_time()
+    comparison = read_table(folder / "comparison.csv", COMPARISON)
+    raw = read_table(folder / "summary.csv", SUMMARY)
+    report = build(comparison, sets, raw, experiment="large")
+    built = time.process_time()
+    write_xlsx(report, folder / "large.xlsx")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    show("building the report", f"{built - began:.0f} s of processor")
+    show("writing the workbook", f"{time.process_time() - built:.0f} s of processor")
+    show("memory", f"{peak:.0f} MiB at most")
+
+
+def main(rows: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        count = tables(folder, rows)
+        sys.stdout.flush()
+        subprocess.run([sys.executable, __file__, "--write", name], check=True)
+        for path in sorted(folder.glob("large*")):
+            size = path.stat().st_size
+            show(path.name, f"{size / 2**20:.1f} MiB for {count:,} rows, {size / count:.0f} B a row")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--write"]:
+        written(Path(sys.argv[2]))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
