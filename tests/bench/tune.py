@@ -1,8 +1,8 @@
-"""How many points have to be measured until the choice of algorithms costs at most 5 % more than the best: replayed on a
-table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
+"""How many points have to be measured until the choice of algorithms costs at most 5 % more than the best: replayed on
+a table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
 
-`by worth` is what `commodel tune` does: prices by LogGP with round numbers (RATES: what everybody knows of such a network; nothing of the table is fitted), and the point whose outcome most changes the
-choice. `no prices` is the same without prices, `in random order` the same belief with points drawn by lot, `forest by
+`by worth` is what `commodel tune` does: prices by LogGP with round numbers (RATES: what everybody knows of such a
+network; nothing of the table is fitted), and the point whose outcome most changes the choice. `no prices` is the same without prices, `in random order` the same belief with points drawn by lot, `forest by
 variance` a forest for each operation, whose next point is the one that its trees differ most about (as ACCLAiM;
 `whole jobs`: all ways to do that point's job are measured, as it does). Regret is of all jobs with two and more ways,
 the library's own choice among them: what was chosen over what is fastest, as measured. Arguments: the table, then
@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from tests.bench.forest import forest
 
 from commodel.advice.active import Arm, Arms, Job, believe, unmeasured
 from commodel.cli._output import table
@@ -28,11 +29,16 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.segments import PIPELINED
 from commodel.price.predict import predict
 from commodel.records import LIBRARY, Point
-from tests.bench.forest import forest
 
 FAMILY = "loggp"
 RATES = {"L": "1.5us", "o_s": "0.3us", "o_r": "0.3us", "g": "0.2us", "G": "0.04ns", "gamma": "0.1ns"}
-WITH_ARGUMENT = ("knomial:4", "binary:2GiB", "split-binary:2GiB", "in-order:2GiB", "linear-sync:2GiB")  # as PICO has them
+WITH_ARGUMENT = (
+    "knomial:4",
+    "binary:2GiB",
+    "split-binary:2GiB",
+    "in-order:2GiB",
+    "linear-sync:2GiB",
+)  # as PICO has them
 GOAL = 0.05
 SHOWN = (0, 5, 10, 20, 40, 60, 80, 120, 160, 240, 320)
 SEEDS, TREES = 3, 20
@@ -163,7 +169,9 @@ def main(path: Path, rates: dict[str, str]) -> None:
         points = float(np.mean([needed(curve) for curve in curves]))
         curve = np.mean(curves, axis=0)
         shown = {f"{count}": f"{100 * curve[count]:.1f}" for count in SHOWN if count <= full}
-        rows.append({"next point": name, f"to {100 * GOAL:.0f} %": round(points), "of all": f"{points / full:.0%}"} | shown)
+        rows.append(
+            {"next point": name, f"to {100 * GOAL:.0f} %": round(points), "of all": f"{points / full:.0%}"} | shown
+        )
         print(table(rows[-1:]), flush=True)
     print("\nRegret in % after so many points, and after how many it stays within the goal")
     print(table(rows))

@@ -5,7 +5,7 @@ goes on where it stopped.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -36,8 +36,11 @@ MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that
 MARGIN_SHARE = 0.1  # of a short limit
 
 
-def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> int:
-    """Measures what is missing of a batch into `folder`; returns how many cases that was."""
+def measure(
+    plan: Plan, batch: Batch, folder: AnyPath, progress: Progress, settings: Mapping[str, str] | None = None
+) -> int:
+    """Measures what is missing of a batch into `folder`; returns how many cases that was. `settings` are for the MPI
+    library, in its environment."""
     folder = SafePath.at(folder)
     platform = planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
@@ -52,7 +55,7 @@ def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress) -> in
     if made == "mpi" and not platform.image:
         refuse_foreign(workshop(), starter, platform.slurm_mpi)
     names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
-    rig = Rig(plan, platform, launching, starter, names, folder, passes)
+    rig = Rig(plan, platform, launching, starter, names, folder, passes, settings=settings or {})
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, 60 * batch.minutes, commit())
