@@ -8,7 +8,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
 .PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay \
-	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage partitions schemas map pages docs wheel clean
+	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune partitions schemas map pages docs wheel clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
 	@echo "make bench-networks  which families predict simulated networks of several levels: minutes"
 	@echo "make bench-coverage  how many measured medians intervals hold, and how wide they are; TABLE=T.csv beside: minutes"
+	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
 	@echo "make schemas  write workflow/schemas from the Python models"
@@ -153,6 +154,12 @@ bench-heldout: $(READY)
 
 bench-networks: $(READY)
 	.venv/bin/python tests/bench/networks.py $(PLATFORMS)
+
+# Threads of its linear algebra only stand in each other's way.
+bench-tune: export OMP_NUM_THREADS = 1
+bench-tune: $(READY)
+	@test -n "$(TABLE)" || { echo "bench-tune: give TABLE=T.csv, a table as commodel import writes it" >&2; exit 2; }
+	.venv/bin/python -m tests.bench.tune $(TABLE)
 
 # Simulated only, so that everybody gets the same numbers.
 COVERAGE := demo families catalogue sample

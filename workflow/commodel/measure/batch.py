@@ -5,7 +5,7 @@ goes on where it stopped.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -36,9 +36,16 @@ MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that
 MARGIN_SHARE = 0.1  # of a short limit
 
 
-def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress, setting: str = "") -> int:
+def measure(
+    plan: Plan,
+    batch: Batch,
+    folder: AnyPath,
+    progress: Progress,
+    setting: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> int:
     """Measures what is missing of a batch into `folder`; returns how many cases that was. `setting` takes the place of
-    the platform's."""
+    the platform's, `environment` is what the MPI library is told."""
     folder = SafePath.at(folder)
     platform = planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
@@ -53,7 +60,8 @@ def measure(plan: Plan, batch: Batch, folder: AnyPath, progress: Progress, setti
     if made == "mpi" and not platform.image:
         refuse_foreign(workshop(), starter, platform.slurm_mpi)
     names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
-    rig = Rig(plan, platform, launching, starter, names, folder, passes, setting=setting or platform.setting)
+    job = {"setting": setting or platform.setting, "environment": environment or {}}
+    rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)
     end_on_termination()
     with held(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, 60 * batch.minutes, commit())

@@ -6,8 +6,8 @@ Programs start in the work folder and every path is relative to it: smpirun take
 import csv
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from platform import node as this_machine
@@ -90,6 +90,7 @@ class Rig:
     passes: int
     inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
     setting: str = ""  # of the job
+    environment: Mapping[str, str] = field(default_factory=dict)  # what the MPI library is told by its environment
 
     @property
     def work(self) -> SafePath:

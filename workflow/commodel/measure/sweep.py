@@ -45,7 +45,7 @@ def sweep(this: Sweep, start: Start, number: int) -> bool:
         job = prepare(this.rig, left, number)
         this.attempt.starts_on(this.rig.hosts_of(left))
         watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
-        settings = this.rig.how.settings(os.geteuid())
+        settings = {**this.rig.how.settings(os.geteuid()), **this.rig.environment}
         code, stopped = run(this.rig.argv(job), this.rig.log(start), watch, settings)
         case = watch.case if stopped == TIMEOUT else case_at(folder)
         if (

@@ -6,7 +6,9 @@ rank believes that it is rank 0 of 1.
 
 import json
 import re
+from pathlib import Path
 
+from commodel.errors import UserError
 from commodel.platforms.tools import ask
 
 # How an MPI library names itself, and how the starter does that understands it.
@@ -50,3 +52,11 @@ def _printed(command: list[str]) -> str:
     """What a command prints, or '' if it does not end well."""
     reply = ask(command, 60)
     return "" if reply.failure else reply.output
+
+
+def shared_library(program: Path) -> Path:
+    """The file of the MPI library that a native program loads."""
+    lines = re.findall(r"^\s*libmpi\S* => (/\S.*) \(0x", _printed(["ldd", str(program)]), re.MULTILINE)
+    if not lines:
+        raise UserError("found no MPI library that this program loads", file=program)
+    return Path(lines[0])

@@ -1,0 +1,126 @@
+"""The next point to measure, and what is chosen: machines whose every time is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.advice.active import NOISE, Arm, Arms, believe
+from commodel.records import LIBRARY
+
+SIZES = (8, 1024, 1 << 17)
+
+
+def arms_of(prices):
+    """Ways a, b, … to do a broadcast over 8 ranks at each size."""
+    rows = [
+        Arm(("bcast", 8, "block", size), "abcdef"[number], price)
+        for size, row in zip(SIZES, prices, strict=True)
+        for number, price in enumerate(row)
+    ]
+    return Arms.of(rows)
+
+
+def measured(arms, seconds, strategy):
+    """The choice after each measurement until nothing is left."""
+    told = {}
+    while True:
+        belief = believe(arms, told)
+        yield belief.choices(), told
+        if len(told) == len(seconds):
+            return
+        arm = strategy(belief, told)
+        told[arm] = seconds[arm]
+
+
+TIMES = st.lists(st.lists(st.floats(1e-6, 1e-2), min_size=3, max_size=3), min_size=len(SIZES), max_size=len(SIZES))
+
+
+@given(TIMES)
+def test_perfect_prices_need_no_point(prices):
+    arms = arms_of(prices)
+    seconds = np.array([arm.price for arm in arms.arms])
+    (chosen, told) = next(measured(arms, seconds, None))
+    assert not told
+    assert (seconds[chosen] == seconds[arms.cheapest(seconds)]).all()
+
+
+@given(TIMES, TIMES)
+def test_who_has_measured_all_chooses_the_fastest_up_to_noise(prices, times):
+    arms = arms_of(prices)
+    seconds = np.array([arm.price for arm in arms_of(times).arms])
+    *_, (chosen, _) = measured(arms, seconds, lambda belief, told: min(set(range(len(seconds))) - set(told)))
+    assert (np.log(seconds[chosen] / seconds[arms.cheapest(seconds)]) < 8 * NOISE).all()
+
+
+@given(TIMES, st.floats(0.1, 10))
+def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(prices, factor):
+    """A machine that is so many times as slow as its prices in everything."""
+    arms = arms_of(prices)
+    prior = believe(arms, {}).choices()
+    slower = Arms([Arm(arm.job, arm.algorithm, factor * arm.price) for arm in arms.arms])
+    assert (believe(slower, {}).choices() == prior).all()
+    assert believe(slower, {}).worth() == pytest.approx(believe(arms, {}).worth(), abs=1e-9)
+
+
+def test_one_measurement_moves_the_neighbours_too():
+    """The example of the module."""
+    arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
+    belief = believe(arms, {2: 4e-5})
+    assert [arms.arms[arm].algorithm for arm in belief.choices()] == ["b", "b", "b"]
+
+
+def test_the_next_point_is_where_the_choice_is_open():
+    """Two ways as cheap as each other at one size; elsewhere one is a hundred times dearer."""
+    arms = arms_of([[1e-5, 1e-3], [2e-5, 2.1e-5], [3e-4, 3e-2]])
+    (first,) = believe(arms, {}).next_points(1)
+    assert arms.arms[first].job[3] == 1024
+    everything = believe(arms, {}).next_points(6)
+    assert len({arms.job[arm] for arm in everything}) == len(everything) <= 3
+
+
+def test_a_dear_measurement_gives_way_to_one_as_telling():
+    arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
+    costs = np.ones(6)
+    costs[believe(arms, {}).next_points(1)] = 100
+    assert costs[believe(arms, {}).next_points(1, costs)] == 1
+
+
+def test_regret_is_what_it_says():
+    """Over machines drawn from the belief itself, the choice takes so much more than the fastest, on average."""
+    arms = arms_of([[1e-5, 1.1e-5, 2e-5], [2e-5, 1.8e-5, 3e-5], [3e-4, 2.7e-4, 3e-4]])
+    belief = believe(arms, {1: 1.5e-5})
+    random = np.random.default_rng(7)
+    logs = random.multivariate_normal(belief.mean, belief.covariance, 4000)
+    chosen = logs[:, belief.choices()] - np.minimum.reduceat(logs, arms.first, axis=1)
+    assert belief.regret(draws=4000) == pytest.approx(np.exp(chosen).mean(axis=0) - 1, rel=0.15)
+
+
+def test_fewer_points_than_by_lot():
+    """Prices that are off by a factor for each algorithm: worth finds that out sooner than chance does."""
+    random = np.random.default_rng(3)
+    wins = []
+    for _ in range(6):
+        base = np.geomspace(1e-5, 1e-3, len(SIZES))[:, None] * np.exp(0.3 * random.standard_normal((len(SIZES), 5)))
+        factor = np.exp(0.8 * random.standard_normal(5))
+        arms, truth = arms_of(base.tolist()), arms_of((base * factor).tolist())
+        seconds = np.array([arm.price for arm in truth.arms])
+
+        def areas(strategy, arms=arms, seconds=seconds):
+            best = seconds[arms.cheapest(seconds)]
+            return np.mean([np.mean(seconds[chosen] / best) - 1 for chosen, _ in measured(arms, seconds, strategy)])
+
+        ours = areas(lambda belief, told: max(set(range(15)) - set(told), key=belief.worth().__getitem__))
+        lot = np.mean(
+            [areas(lambda belief, told: int(random.choice(sorted(set(range(15)) - set(told))))) for _ in "ab"]
+        )
+        wins.append(ours / lot)
+    assert np.mean(wins) < 0.8
+
+
+def test_the_library_s_own_choice_is_believed_in_least():
+    prices = [(10, 1e-5), (10, 1e-5)]
+    job = ("bcast", 8, "block", 8)
+    arms = Arms.of([Arm(job, "a", prices[0][1]), Arm(job, LIBRARY, prices[1][1])])
+    variance = dict(zip((arm.algorithm for arm in arms.arms), np.diag(believe(arms, {}).covariance), strict=True))
+    assert variance[LIBRARY] > variance["a"]

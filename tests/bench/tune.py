@@ -1,0 +1,181 @@
+"""How many points have to be measured until the choice of algorithms costs at most 5 % more than the best: replayed on
+a table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
+
+`by worth` is what `commodel tune` does: prices by LogGP with round numbers (RATES: what everybody knows of such a
+network; nothing of the table is fitted), and the point whose outcome most changes the choice. `no prices` is the same without prices, `in random order` the same belief with points drawn by lot, `forest by
+variance` a forest for each operation, whose next point is the one that its trees differ most about (as ACCLAiM;
+`whole jobs`: all ways to do that point's job are measured, as it does). Regret is of all jobs with two and more ways,
+the library's own choice among them: what was chosen over what is fastest, as measured. Arguments: the table, then
+NAME=VALUE in place of RATES. Minutes.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from tests.bench.forest import forest
+
+from commodel.advice.active import Arm, Arms, Job, believe, unmeasured
+from commodel.cli._output import table
+from commodel.errors import UserError
+from commodel.files.tables import read_rows
+from commodel.models.byhand import given
+from commodel.parameters import ParameterSet
+from commodel.patterns.algorithms import choices
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.segments import PIPELINED
+from commodel.price.predict import predict
+from commodel.records import LIBRARY, Point
+
+FAMILY = "loggp"
+RATES = {"L": "1.5us", "o_s": "0.3us", "o_r": "0.3us", "g": "0.2us", "G": "0.04ns", "gamma": "0.1ns"}
+WITH_ARGUMENT = (
+    "knomial:4",
+    "binary:2GiB",
+    "split-binary:2GiB",
+    "in-order:2GiB",
+    "linear-sync:2GiB",
+)  # as PICO has them
+GOAL = 0.05
+SHOWN = (0, 5, 10, 20, 40, 60, 80, 120, 160, 240, 320)
+SEEDS, TREES = 3, 20
+MOST_RANKS = 64  # what has more takes minutes to price
+Seconds = np.ndarray
+Run = Iterator[tuple[int, np.ndarray]]  # points measured so far, and of each job the arm that is chosen
+
+
+def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
+    """The jobs of a table with several ways, each way with its price, and the medians of what they took."""
+    times: dict[tuple, list[float]] = {}
+    for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
+        job = row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
+        if job[1] <= MOST_RANKS:
+            times.setdefault((job, row["algorithm"]), []).append(float(row["seconds"]))
+    ways = [job for job, _ in times]
+    several = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
+    known = prices(parameters, several)
+    arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in several)
+    return arms, np.array([median(times[arm.job, arm.algorithm]) for arm in arms.arms])
+
+
+def prices(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str], float]:
+    """Of every algorithm there is for each job; the library takes what is best, as far as it knows."""
+    points: dict[Point, tuple[Job, str]] = {}
+    for job in jobs:
+        names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
+        for name in [*(name for name, entry in choices(job[0]).items() if entry.argument != PIPELINED), *WITH_ARGUMENT]:
+            with suppress(UserError):
+                points[make_point(Setting.unlimited(), names | {"algorithm": name})] = job, name
+    known = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
+    known = {way: seconds for way, seconds in known.items() if seconds > 0}
+    for job in jobs:
+        known[job, LIBRARY] = min((seconds for (other, _), seconds in known.items() if other == job), default=0.0)
+    return known
+
+
+def without_prices(arms: Arms) -> Arms:
+    return Arms([Arm(arm.job, arm.algorithm) for arm in arms.arms])
+
+
+def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
+    measured: dict[int, float] = {}
+    while True:
+        belief = believe(arms, measured)
+        yield len(measured), belief.choices()
+        left = unmeasured(arms, measured)
+        if not left:
+            return
+        worth = belief.worth()
+        best = max(left, key=lambda arm: worth[arm])
+        measured[best] = float(seconds[best])
+
+
+def in_random_order(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
+    measured: dict[int, float] = {}
+    yield 0, believe(arms, measured).choices()
+    for arm in random.permutation(len(seconds)):
+        measured[int(arm)] = float(seconds[arm])
+        yield len(measured), believe(arms, measured).choices()
+
+
+def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False) -> Run:
+    operations = np.array([arm.job[0] for arm in arms.arms])
+    names = sorted({(arm.job[0], arm.algorithm) for arm in arms.arms})
+    layouts = sorted({arm.job[2] for arm in arms.arms})
+    features = np.array(
+        [
+            [np.log2(arm.job[1]), np.log2(max(arm.job[3], 1)), layouts.index(arm.job[2])]
+            + [(arm.job[0], arm.algorithm) == name for name in names]
+            for arm in arms.arms
+        ],
+        dtype=float,
+    )
+    kinds = np.unique(operations)
+    mean, spread, measured = np.zeros(len(seconds)), np.full(len(seconds), np.inf), {}
+    yield 0, arms.first
+    first = {kind: int(random.choice(np.flatnonzero(operations == kind))) for kind in kinds}
+    while left := unmeasured(arms, measured):
+        if new := [kind for kind in kinds if kind in first]:
+            arm = first.pop(new[0])
+        else:
+            arm = max(left, key=lambda way: spread[way])
+        group = [arm] if not whole else [way for way in left if arms.job[way] == arms.job[arm]]
+        measured |= {way: float(seconds[way]) for way in group}
+        ours = np.flatnonzero(operations == operations[arm])
+        seen = [way for way in ours if way in measured]
+        answers = forest(features[seen], np.log(seconds[seen]), features[ours], TREES, random)
+        mean[ours], spread[ours] = np.mean(answers, axis=0), np.var(answers, axis=0)
+        known = mean.copy()
+        known[list(measured)] = np.log(seconds[list(measured)])
+        yield len(measured), arms.cheapest(known)
+
+
+def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, np.ndarray]:
+    """The mean regret by number of points, each filled up to the next."""
+    fastest = seconds[arms.cheapest(seconds)]
+    counts, values = zip(*((count, float(np.mean(seconds[pick] / fastest)) - 1) for count, pick in run), strict=True)
+    every = np.arange(len(seconds) + 1)
+    return every, np.array(values)[np.searchsorted(counts, every, side="right") - 1]
+
+
+def needed(regret: np.ndarray) -> int:
+    """Points after which the regret stays within the goal."""
+    above = np.flatnonzero(regret > GOAL)
+    return int(above[-1]) + 1 if len(above) else 0
+
+
+def main(path: Path, rates: dict[str, str]) -> None:
+    arms, seconds = read(path, given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
+    ways: dict[str, tuple[Callable, Arms, int]] = {
+        "by worth": (by_worth, arms, 1),
+        "by worth, no prices": (by_worth, without_prices(arms), 1),
+        "in random order": (in_random_order, arms, SEEDS),
+        "in random order, no prices": (in_random_order, without_prices(arms), SEEDS),
+        "forest by variance": (by_variance, arms, SEEDS),
+        "forest by variance, whole jobs": (lambda *given: by_variance(*given, whole=True), arms, SEEDS),
+    }
+    full = len(seconds)
+    fastest = seconds[arms.cheapest(seconds)]
+    own = [way for way, arm in enumerate(arms.arms) if arm.algorithm == LIBRARY]
+    left_alone = np.mean(seconds[own] / fastest[arms.job[own]]) - 1
+    print(f"{full} points of {len(arms.jobs)} jobs; prices: {' '.join(f'{n}={v}' for n, v in rates.items())}")
+    print(f"regret of the library's own choice: {100 * left_alone:.1f} %\n", flush=True)
+    rows = []
+    for name, (strategy, known, seeds) in ways.items():
+        curves = [regrets(strategy(known, seconds, np.random.default_rng(s)), arms, seconds)[1] for s in range(seeds)]
+        points = float(np.mean([needed(curve) for curve in curves]))
+        curve = np.mean(curves, axis=0)
+        shown = {f"{count}": f"{100 * curve[count]:.1f}" for count in SHOWN if count <= full}
+        rows.append(
+            {"next point": name, f"to {100 * GOAL:.0f} %": round(points), "of all": f"{points / full:.0%}"} | shown
+        )
+        print(table(rows[-1:]), flush=True)
+    print("\nRegret in % after so many points, and after how many it stays within the goal")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), RATES | dict(text.split("=", 1) for text in sys.argv[2:]))

@@ -1,0 +1,39 @@
+"""Rules for Open MPI over eight hosts: what `commodel tune` finds, and what it gains beside the library's own choice.
+
+python -m tests.lab.tune FOLDER [OPTIONS of commodel tune]    an empty folder; its project/ keeps results
+"""
+
+import sys
+import time
+from pathlib import Path
+
+from tests.lab.network_lab import network
+
+PRICES = """
+title: Probes alone, to price with
+platform: netns-8
+families: [hockney, loggp]
+library: false
+measure: {sync: barrier, precision: 10%, min_samples: 5, max_samples: 30, seconds: 0.5, passes: 1}
+probe_bytes: [64, 4KiB, 64KiB]
+matrix:
+  - axes: {operation: bcast, algorithm: binomial, ranks: 8, bytes: 4KiB}
+"""
+OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*32", "--sync", "barrier", "--minutes", "4", "--pairs", "4")
+
+
+def main(folder: Path, options: tuple[str, ...]) -> None:
+    with network(folder) as lab:
+        lab.write("experiments", "prices", PRICES)
+        begun = time.monotonic()
+        lab.commodel("run", "prices", "-q")
+        print(f"the probes took {time.monotonic() - begun:.0f} s with all that belongs to a campaign", flush=True)
+        process = lab.head(sys.executable, "-m", "commodel", "tune", "--platform", "netns-8", *OPTIONS, *options)
+        for line in process.stdout:
+            print(line, end="", flush=True)
+        if process.wait():
+            sys.exit(process.returncode)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), tuple(sys.argv[2:]))

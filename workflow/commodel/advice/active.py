@@ -1,0 +1,209 @@
+"""Which way to do each job is fastest, found out from few measurements: the next one is that whose outcome most changes
+the choice.
+
+A belief is one Gaussian over the logarithms of all times. Its mean are prices, where any are known. What prices are off
+by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one algorithm at like sizes and
+numbers of ranks; what is shared by all ways to do a job changes no choice, and what an algorithm is off by at one size
+it mostly is at the next. How far off prices of algorithms are is learned from what was measured (the likeliest of a
+few, near to what is usual). Worked example: of two algorithms at three sizes, priced alike, one measurement of the
+first at the middle size that is twice its price makes the second the choice at all three.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from commodel.records import LIBRARY
+
+Job = tuple[str, int, str, int]  # operation, ranks, layout, bytes
+
+UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
+OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
+ALGORITHM, USUAL = (0.15, 0.4, 1.0, 2.0), 0.6  # of an algorithm against others: those tried, and what is usual
+PECULIAR, PLAIN = (0.03, 0.1, 0.3), 0.1  # of one point
+STRENGTH = 1.0  # of what is usual, against what was measured
+NOISE = 0.02  # of a median that was measured
+BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A way to do a job, and the seconds it is priced at, 0 where nobody knows. Of the library's own choice nobody
+    does."""
+
+    job: Job
+    algorithm: str
+    price: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """All ways to do some jobs, those of a job together, with a choice for each."""
+
+    arms: Sequence[Arm]
+
+    @classmethod
+    def of(cls, arms: Iterable[Arm]) -> "Arms":
+        return cls(sorted(arms, key=lambda arm: (arm.job, arm.algorithm)))
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        return list(dict.fromkeys(arm.job for arm in self.arms))
+
+    @cached_property
+    def job(self) -> np.ndarray:
+        """The number of each arm's job."""
+        numbers = {job: number for number, job in enumerate(self.jobs)}
+        return np.array([numbers[arm.job] for arm in self.arms])
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Of each job the first arm."""
+        return np.searchsorted(self.job, np.arange(len(self.jobs)))
+
+    @cached_property
+    def prior_mean(self) -> np.ndarray:
+        """Logarithms of prices. What nobody prices is in the middle of the others of its job."""
+        logs = np.array([np.log(arm.price) if arm.price > 0 else np.nan for arm in self.arms])
+        middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
+        return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
+
+    def prior(self, algorithm: float, peculiar: float, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Covariances between some arms and others."""
+        words = self._words
+        same = {name: column[rows][:, None] == column[columns] for name, column in words.items()}
+        alike = np.exp(-0.5 * ((self._bytes[rows][:, None] - self._bytes[columns]) / BYTES_REACH) ** 2)
+        ranks = np.exp(-0.5 * ((self._ranks[rows][:, None] - self._ranks[columns]) / RANKS_REACH) ** 2)
+        priced = self._priced[rows][:, None] & self._priced[columns]
+        known = np.where(priced, OPERATION, UNKNOWN) ** 2 * same["operation"] * np.where(priced, 1, alike)
+        shared = known + SIZE**2 * same["operation"] * alike * ranks + SIZE**2 * same["job"]
+        own = algorithm**2 * alike * ranks * (same["name"] + same["algorithm"]) / 2
+        identical = rows[:, None] == columns
+        library = self._library[rows][:, None] & identical
+        return shared + own + peculiar**2 * identical + OWN_CHOICE**2 * library
+
+    @cached_property
+    def _words(self) -> dict[str, np.ndarray]:
+        """What arms may share: an operation, a job, an algorithm by name, and with its argument."""
+        operations = [arm.job[0] for arm in self.arms]
+        names = [f"{arm.job[0]} {arm.algorithm}" for arm in self.arms]
+        columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
+        return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {"job": self.job}
+
+    @cached_property
+    def _bytes(self) -> np.ndarray:
+        return np.log2([max(arm.job[3], 1) for arm in self.arms])
+
+    @cached_property
+    def _ranks(self) -> np.ndarray:
+        return np.log2([arm.job[1] for arm in self.arms])
+
+    @cached_property
+    def _priced(self) -> np.ndarray:
+        """Whether anything is known of what the job costs."""
+        known = np.array([arm.price > 0 for arm in self.arms])
+        return np.array([known[self.job == number].any() for number in range(len(self.jobs))])[self.job]
+
+    @cached_property
+    def _library(self) -> np.ndarray:
+        return np.array([arm.algorithm == LIBRARY for arm in self.arms])
+
+    def cheapest(self, seconds: np.ndarray) -> np.ndarray:
+        """Of each job the arm that takes least, the first of several."""
+        ends = [*self.first[1:], len(self.arms)]
+        return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
+
+
+def _middle(logs: np.ndarray) -> float:
+    known = logs[~np.isnan(logs)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What is believed of all arms after some were measured: means and covariances of logarithms of seconds."""
+
+    arms: Arms
+    mean: np.ndarray
+    covariance: np.ndarray
+    measured: Mapping[int, float] = field(default_factory=dict)  # seconds, by arm
+
+    def choices(self) -> np.ndarray:
+        """Of each job the arm to take."""
+        return self.arms.cheapest(self.mean)
+
+    def worth(self) -> np.ndarray:
+        """Of measuring each arm: how much less all jobs would take, in logarithms of seconds, if the choice were made
+        anew knowing the outcome."""
+        moves = self.covariance / np.sqrt(np.diag(self.covariance) + NOISE**2)  # of all arms, by what is measured
+        now = np.minimum.reduceat(self.mean, self.arms.first).sum()
+        then = sum(
+            weight * np.minimum.reduceat(self.mean[:, None] + node * moves, self.arms.first).sum(axis=0)
+            for node, weight in zip(NODES, WEIGHTS, strict=True)
+        )
+        return np.maximum(now - then, 0.0)
+
+    def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
+        """Of each job, what the choice is expected to take over the fastest, as a share."""
+        count = len(self.mean)
+        values, vectors = np.linalg.eigh(self.covariance)
+        roots = vectors * np.sqrt(np.maximum(values, 0))
+        logs = self.mean + np.random.default_rng(seed).standard_normal((draws, count)) @ roots.T
+        fastest = np.minimum.reduceat(logs, self.arms.first, axis=1)
+        return np.exp(np.minimum(logs[:, self.choices()] - fastest, 5)).mean(axis=0) - 1
+
+    def supposing(self, arm: int) -> "Belief":
+        """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""
+        row = self.covariance[arm]
+        covariance = self.covariance - np.outer(row, row) / (row[arm] + NOISE**2)
+        return Belief(self.arms, self.mean, covariance, self.measured)
+
+    def next_points(self, count: int, costs: np.ndarray | float = 1.0, least: float = 0.0) -> list[int]:
+        """The arms to measure next, at most one of a job, each worth the most for its cost given those before; none
+        that is worth no more than `least`."""
+        belief, points = self, []
+        jobs: set[int] = set()
+        while len(points) < count:
+            worth = belief.worth()
+            worth[[arm for arm in range(len(worth)) if self.arms.job[arm] in jobs or arm in self.measured]] = 0
+            best = int(np.argmax(worth / costs))
+            if worth[best] <= least:
+                break
+            points.append(best)
+            jobs.add(int(self.arms.job[best]))
+            belief = belief.supposing(best)
+        return points
+
+
+def believe(arms: Arms, measured: Mapping[int, float]) -> Belief:
+    """What to believe given the seconds of the arms that were measured."""
+    everything = np.arange(len(arms.arms))
+    seen = np.array(sorted(measured), dtype=int)
+    if not len(seen):
+        return Belief(arms, arms.prior_mean, arms.prior(USUAL, PLAIN, everything, everything))
+    off = np.log([measured[arm] for arm in seen]) - arms.prior_mean[seen]
+    algorithm, peculiar = max(
+        product(ALGORITHM, PECULIAR), key=lambda scales: _likelihood(arms.prior(*scales, seen, seen), off, *scales)
+    )
+    solver = cho_factor(arms.prior(algorithm, peculiar, seen, seen) + NOISE**2 * np.eye(len(seen)))
+    across = arms.prior(algorithm, peculiar, everything, seen)
+    mean = arms.prior_mean + across @ cho_solve(solver, off)
+    covariance = arms.prior(algorithm, peculiar, everything, everything) - across @ cho_solve(solver, across.T)
+    return Belief(arms, mean, covariance, dict(measured))
+
+
+def _likelihood(covariance: np.ndarray, off: np.ndarray, algorithm: float, peculiar: float) -> float:
+    """Of what prices were off by; scales that are not usual count less."""
+    factor, lower = cho_factor(covariance + NOISE**2 * np.eye(len(off)))
+    fit = -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
+    return fit - STRENGTH * (np.log(algorithm / USUAL) ** 2 + np.log(peculiar / PLAIN) ** 2)
+
+
+def unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
+    return [arm for arm in range(len(arms.arms)) if arm not in measured]

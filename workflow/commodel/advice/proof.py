@@ -1,0 +1,65 @@
+"""Whether a rule pays: the same collective with and without it, in alternation, and the interval of what that gains."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import mean, stdev
+
+from scipy.stats import t
+
+SURE = 0.95  # that an interval holds the true gain
+WORST = 0.95  # of a gain: no rule may make anything slower by more
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How many times as fast with rules as without them; 1 is the same."""
+
+    times: float
+    low: float
+    high: float
+    with_rules: float  # seconds, the median over starts
+    without: float
+
+    @property
+    def pays(self) -> bool:
+        return self.low > 1
+
+    @property
+    def harms(self) -> bool:
+        """Slower by more than is allowed as far as we know, and slower in any case."""
+        return self.times < WORST and self.high < 1
+
+
+def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
+    """From the medians of pairs of starts that followed each other. Geometric mean and Student's interval: what pairs
+    share, such as a busy network, is in neither."""
+    logs = [log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True)]
+    middle = mean(logs)
+    half = t.ppf((1 + SURE) / 2, len(logs) - 1) * stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else float("inf")
+    ends = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
+    return Gain(exp(middle), *ends, sorted(with_rules)[len(with_rules) // 2], sorted(without)[len(without) // 2])
+
+
+def geometric_mean(gains: Iterable[float]) -> float:
+    return exp(mean(log(value) for value in gains))
+
+
+def between(sizes: Sequence[int]) -> dict[int, int]:
+    """For each size that was measured one that was not, for which its rule holds: half way to the next in doublings,
+    and 1.5 times the last; whole doubles where there is room for any. Of no bytes there is but one size."""
+    ends = [*sizes[1:], int(2.25 * sizes[-1])]
+    return {size: _whole(sqrt(size * end), size, end) if size else 0 for size, end in zip(sizes, ends, strict=True)}
+
+
+def _whole(middle: float, size: int, end: int) -> int:
+    for unit in (512, 64, 8, 1):
+        value = unit * round(middle / unit)
+        if size < value < end and abs(value - middle) <= 0.2 * middle:
+            return value
+    return size
+
+
+def in_turn(pairs: int) -> list[bool]:
+    """Whether each start has rules: with, without, without, with, …, so that neither always comes first."""
+    return [(pair + place) % 2 == 0 for pair in range(pairs) for place in range(2)]

@@ -1,0 +1,74 @@
+"""What can be said to MPI libraries about which algorithm to use, and how each is told."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.interchange import rules, selection
+from commodel.interchange.rules import Choice
+from commodel.patterns.libraries import MPICH, OPEN_MPI
+from commodel.platforms.mpikinds import kind, library_of, shared_library
+from commodel.records import LIBRARY
+
+PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which know nothing of its rules
+
+
+@dataclass(frozen=True)
+class Dialect:
+    library: str
+    file: str  # what the rules are called
+    operations: Collection[str]
+    names: Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
+    write: Callable[[list[Choice]], str]
+    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
+
+    def text(self, choices: Iterable[Choice]) -> str:
+        """The file. Nothing is said of more ranks than there are choices for."""
+        choices = list(choices)
+        most = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
+        return self.write([*choices, *(Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in most.items())])
+
+
+def dialect(program: Path) -> Dialect:
+    """Of the MPI library that a native program was built with."""
+    version = library_of([str(program)])
+    if kind(version) == OPEN_MPI:
+        return OPEN
+    if kind(version) == MPICH:
+        own = selection.own_tree(shared_library(program))
+        return replace(OF_MPICH, write=lambda choices: selection.selection(choices, own))
+    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
+
+
+def _open_mpi(path: Path, operations: Iterable[str]) -> dict[str, str]:
+    return {
+        "OMPI_MCA_coll_tuned_priority": PRIORITY,
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
+    }
+
+
+def _mpich(path: Path, operations: Iterable[str]) -> dict[str, str]:
+    """Collectives of a device come before the selection, so they are off where there is a rule."""
+    called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
+    off = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
+    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **off}
+
+
+OPEN = Dialect(
+    OPEN_MPI,
+    "rules.conf",
+    tuple(rules.COLLECTIVES),
+    lambda name, spec, ranks: rules.has(name, spec),
+    rules.rules,
+    _open_mpi,
+)
+OF_MPICH = Dialect(
+    MPICH,
+    "rules.json",
+    tuple(selection.COLLECTIVES),
+    lambda name, spec, ranks: bool(selection.function_of(name, spec, ranks)),
+    lambda choices: "",
+    _mpich,
+)

@@ -1,0 +1,100 @@
+"""Starts of the program that times a library's own collectives, each with rules or without, kept in a folder: what was
+timed is not timed again."""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from commodel import __version__
+from commodel.advice.active import Job
+from commodel.cli._dialects import Dialect
+from commodel.errors import UserError
+from commodel.files.atomic import read_json, write_json, write_text
+from commodel.files.paths import SafePath
+from commodel.files.text import MIB, read_text
+from commodel.interchange.rules import Choice
+from commodel.measure.batch import measure
+from commodel.patterns.points import Setting, make_point
+from commodel.plan.duration import Durations
+from commodel.plan.make import planned
+from commodel.platforms.platform import Platform
+from commodel.records import LIBRARY, Batch, Measure, Plan
+from commodel.results.rawfiles import read_samples
+from commodel.results.unmeasured import why_unmeasured
+
+TIMES, RAW = "times.json", "raw"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Medians of one start, by job, and the seconds that all of it took. A job that was given up took as long as one
+    may take."""
+
+    seconds: Mapping[Job, float]
+    took: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how the library is timed."""
+
+    name: str
+    platform: Platform
+    setting: Setting
+    dialect: Dialect
+    measure: Measure
+    folder: SafePath
+    progress: Callable[[str], None]
+
+    def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
+        """Of the rules. What the user has set of it himself would win, so it may not be."""
+        settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
+        if taken := [name for name in settings if name in os.environ]:
+            raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
+        return settings
+
+    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = ()) -> Timed:
+        """One start over some jobs, with rules if there are choices."""
+        folder, choices = self.folder / "starts" / name, list(choices)
+        text = self.dialect.text(choices) if choices else ""
+        file, record = folder / self.dialect.file, folder / TIMES
+        if not (file.exists() and read_text(file, MIB, "rules") == text):
+            folder.remove_tree()  # of another session, which chose otherwise
+            folder.mkdir()
+            write_text(file, text)
+        if not record.exists():
+            settings = self.environment(file, {choice.operation for choice in choices}) if choices else {}
+            begun = time.monotonic()
+            seconds = self._measure(folder / RAW, jobs, settings)
+            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, seconds[job]] for job in jobs]})
+        return _read(record)
+
+    def _measure(self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]) -> dict[Job, float]:
+        raw.mkdir()
+        names = ("operation", "ranks", "layout", "bytes")
+        points = {
+            job: make_point(self.setting, {"algorithm": LIBRARY, **dict(zip(names, job, strict=True))}) for job in jobs
+        }
+        most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
+        nodes = max(point.nodes for point in points.values())
+        batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)
+        platforms = {self.name: planned(self.name, self.platform)}
+        plan = Plan("tune", "", "", 1, (), {}, self.measure, platforms, (batch,), __version__)
+        measure(plan, batch, raw, lambda message: None, environment=settings)
+        return {job: self._median(raw, point.id) for job, point in points.items()}
+
+    def _median(self, raw: SafePath, case: str) -> float:
+        if why_unmeasured(raw, case):
+            return self.measure.timeout
+        return median(sample["seconds"] for sample in read_samples(raw / f"{case}.csv", case) if sample["valid"])
+
+
+def _read(record: SafePath) -> Timed:
+    data = read_json(record)
+    try:
+        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): float(row[4]) for row in data["jobs"]}
+        return Timed(rows, float(data["took"]))
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise UserError("found something else, wanted the times of a start", file=record) from None

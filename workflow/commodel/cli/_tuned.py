@@ -1,0 +1,204 @@
+"""What `commodel tune` is asked for, what it leaves in its folder, and what it says."""
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from commodel.advice.active import Job
+from commodel.advice.evidence import of_files, of_platform
+from commodel.advice.evidence import setting as setting_of
+from commodel.advice.ground import Evidence
+from commodel.advice.proof import geometric_mean
+from commodel.cli._dialects import dialect
+from commodel.cli._jobs import jobs_of
+from commodel.cli._output import show
+from commodel.cli._starts import Place
+from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, rules_of, search, without_harm
+from commodel.errors import UserError
+from commodel.files.atomic import read_json, write_json, write_text
+from commodel.files.paths import SafePath
+from commodel.files.tables import write_table
+from commodel.plan.config import find, load_platform
+from commodel.platforms.build import build, programs
+from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.platform import Platform
+from commodel.platforms.tools import ROOT, workshop
+from commodel.records import LIBRARY, Measure
+from commodel.results.holding import held
+from commodel.units import format_bytes, format_seconds
+
+ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
+PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.5, 60.0  # of a point
+
+
+@dataclass(frozen=True)
+class Outcome:
+    place: Place
+    found: Found
+    rows: Sequence[Row]  # of the proof
+    dropped: Mapping[Job, str]  # rules that did not pay
+    proven: float  # seconds that trial and proof took
+
+
+def tuned(
+    operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out, say: Callable
+) -> Outcome:
+    """Everything, from what was asked to the rules that pay."""
+    loaded = load_platform(find("platform", platform))
+    how = launcher(loaded.launcher)
+    if how.simulated or loaded.overlay:
+        raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
+    if loaded.image:
+        raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
+    if how.in_job and not os.environ.get("SLURM_JOB_ID"):
+        raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
+    build(ROOT, toolchain(loaded))
+    speaks = dialect(programs(workshop(), toolchain(loaded)) / "library")
+    if unknown := [name for name in operations if name not in speaks.operations]:
+        raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
+    asked = jobs_of(operations or speaks.operations, None, ranks, sizes)
+    jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
+    folder = SafePath.at(out or Path("results") / f"tune-{platform}")
+    measure = Measure(sync, PRECISION, FEWEST, MOST, SECONDS, 1, 1, TIMEOUT)
+    place = Place(platform, loaded, setting_of(platform), speaks, measure, folder, say)
+    evidence = _evidence(platform, params, experiment, say)
+    folder.mkdir()
+    with held(folder, "another `commodel tune`"):
+        _same_as_before(place, jobs, loaded)
+        arms = arms_of(jobs, evidence, place.setting, speaks, say)
+        found = search(place, arms, 60 * minutes, say)
+        choices = chosen(found)
+        trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
+        paying = kept(trial)
+        rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
+        rows = without_harm(rows)
+        final = {row.job: row.algorithm for row in rows}
+        dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
+        outcome = Outcome(place, found, rows, dropped, took + more)
+        _write(outcome, final, trial)
+    return outcome
+
+
+def _evidence(platform: str, params, experiment: str | None, say: Callable) -> Evidence | None:
+    """What prices rest on; None where nothing is known, which costs more points."""
+    if params:
+        return of_files(params, platform)
+    try:
+        evidence, folder = of_platform(platform, Path("results"), experiment)
+    except UserError as error:
+        if experiment:
+            raise
+        say(f"no prices, so more points are measured: {error.message}")
+        return None
+    say(f"prices: {folder}")
+    return evidence
+
+
+def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> None:
+    """A folder is of one question: what was timed for another is no answer."""
+    asked = {
+        "platform": platform.digest,
+        "library": place.dialect.library,
+        "sync": place.measure.sync,
+        "jobs": [list(job) for job in jobs],
+    }
+    file = place.folder / ASKED
+    if not file.exists():
+        write_json(file, asked)
+    elif (before := read_json(file)) != asked:
+        differs = min(name for name in asked if before.get(name) != asked[name])
+        raise UserError(
+            f"found results of other {differs}; wanted another --out, or this folder gone", file=place.folder
+        )
+
+
+def _write(outcome: Outcome, final: Mapping[Job, str], trial: Sequence[Row]) -> None:
+    """The rules that pay, what a job's script has to say for them, and all gains; no rules where none pays."""
+    place, rows = outcome.place, rules_of(final.items())
+    path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT
+    for file in (path, script):
+        file.unlink(missing_ok=True)
+    if rows:
+        write_text(path, place.dialect.text(rows))
+        settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
+        lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
+        write_text(script, "".join(lines))
+    stages = {"trial": trial, "proof": outcome.rows}
+    table = [_plain(stage, row) for stage, of_stage in stages.items() for row in of_stage]
+    if table:
+        write_table(place.folder / GAINS, pd.DataFrame(table))
+
+
+def _plain(stage: str, row: Row) -> dict:
+    operation, ranks, layout, size = row.job
+    names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
+    gain = row.gain
+    times = {"with_rules": gain.with_rules, "without": gain.without}
+    return (
+        names
+        | {"bytes": row.size, "algorithm": row.algorithm}
+        | times
+        | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
+    )
+
+
+def report(outcome: Outcome, style: str) -> None:
+    if style != "table":
+        show([_plain("proof", row) for row in outcome.rows], style)
+        return
+    shown = [row for row in outcome.rows if row.algorithm != LIBRARY]
+    if shown:
+        show([_row(row) for row in shown], style)
+        click.echo()
+    click.echo("\n".join(_sentences(outcome)))
+
+
+def _row(row: Row) -> dict:
+    operation, ranks, _, size = row.job
+    gain = row.gain
+    return {
+        "operation": operation,
+        "ranks": ranks,
+        "from": format_bytes(size),
+        "rule": row.algorithm,
+        "tried at": format_bytes(row.size),
+        "without": format_seconds(gain.without),
+        "with": format_seconds(gain.with_rules),
+        "gain": f"{gain.times:.2f} ×",
+        "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
+    }
+
+
+def _sentences(outcome: Outcome) -> list[str]:
+    found, rows, place = outcome.found, outcome.rows, outcome.place
+    points, full = len(found.belief.measured), len(found.arms.arms)
+    lines = [
+        f"Measured {points} of {full} points in {found.took:.0f} s; all of them would take about {found.full:.0f} s.",
+        f"Trial and proof took {outcome.proven:.0f} s more.",
+    ]
+    lines += [
+        f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
+         "Does something come before them, such as han, hcoll or ucc?"
+        for name in found.ignored
+    ]
+    if outcome.dropped:
+        lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
+    if not any(row.algorithm != LIBRARY for row in rows):
+        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
+    operations = dict.fromkeys(row.job[0] for row in rows)
+    means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
+    each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
+    worst = min(rows, key=lambda row: row.gain.times)
+    interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
+    return [
+        *lines,
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: "
+         f"{geometric_mean(row.gain.times for row in rows):.2f} ×; {each}.",
+        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
+        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
+    ]

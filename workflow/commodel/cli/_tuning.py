@@ -1,0 +1,199 @@
+"""The course of `commodel tune`: whether rules are followed at all, which points to measure, what to choose, and
+whether that pays."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import log
+
+import numpy as np
+
+from commodel.advice import Job as Asked
+from commodel.advice import advise
+from commodel.advice.active import Arm, Arms, Belief, Job, believe, unmeasured
+from commodel.advice.candidates import algorithms
+from commodel.advice.ground import Evidence
+from commodel.advice.proof import Gain, between, gain, in_turn
+from commodel.cli._dialects import Dialect
+from commodel.cli._starts import Place
+from commodel.errors import UserError
+from commodel.interchange.rules import Choice
+from commodel.patterns.points import Setting, make_point
+from commodel.records import LIBRARY, Measure
+
+AT_ONCE = 12  # points of a start, at most
+SETTLED = 0.001  # of all jobs: when the best point is worth less for each, measuring ends
+TOLD_APART = 1.1  # times as long: then it was another algorithm
+FAR_APART = 1.5  # prices of two algorithms whose times should differ
+A_START, A_POINT = 2.0, 0.02  # seconds beside those of samples
+
+
+@dataclass(frozen=True)
+class Found:
+    """What measuring led to."""
+
+    arms: Arms
+    belief: Belief
+    took: float  # seconds
+    full: float  # that the whole matrix would take
+    ignored: list[str] = field(default_factory=list)  # operations whose rules seem to change nothing
+
+
+@dataclass(frozen=True)
+class Row:
+    """A job with the rule for it, the size between that it was proven at, and what it gains."""
+
+    job: Job
+    size: int
+    algorithm: str
+    gain: Gain
+
+
+def arms_of(
+    jobs: Iterable[Job], evidence: Evidence | None, setting: Setting, dialect: Dialect, progress: Callable[[str], None]
+) -> Arms:
+    """Every algorithm that a rule can say for each job, with the price that the families vote for, and the library's
+    own choice, which is believed to be as good as the cheapest. Of algorithms that send the same messages one stays."""
+    arms = []
+    for job in jobs:
+        operation, ranks, layout, size = job
+        specs = [spec for spec in algorithms(operation, ranks, size) if _says(dialect, setting, job, spec)]
+        prices = dict.fromkeys(specs, 0.0)
+        if evidence and specs:
+            try:
+                rows = advise(Asked(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).rows
+                prices = dict(zip(rows["choice"], rows["seconds"].astype(float), strict=True))
+            except UserError as error:
+                progress(f"{operation} of {size} B has no prices: {error.message}")
+        arms += [Arm(job, spec, price) for spec, price in prices.items()]
+        arms.append(Arm(job, LIBRARY, min(prices.values(), default=0.0)))
+    return Arms.of(arms)
+
+
+def _says(dialect: Dialect, setting: Setting, job: Job, spec: str) -> bool:
+    operation, ranks, layout, size = job
+    if not dialect.names(operation, spec, ranks):
+        return False
+    with suppress(UserError):
+        names = {"operation": operation, "algorithm": spec, "ranks": ranks, "layout": layout, "bytes": size}
+        make_point(setting, names)
+        return True
+    return False
+
+
+def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Found:
+    """Measures until the choice is settled or the budget of seconds is used up."""
+    measured: dict[int, float] = {}
+    took = 0.0
+    pairs = _telling(arms)
+    for number, points in enumerate(filter(None, ([pair[end] for pair in pairs.values()] for end in (0, 1)))):
+        took += _measure(place, f"check-{number}", arms, points, measured)
+    ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
+    belief, number = believe(arms, measured), 0
+    while took < budget and unmeasured(arms, measured):
+        costs = A_POINT + np.exp(belief.mean) * place.measure.min_samples
+        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds), SETTLED)
+        if not points:
+            break
+        took += _measure(place, f"round-{number}", arms, points, measured)
+        belief, number = believe(arms, measured), number + 1
+        expected = float(np.mean(belief.regret()))
+        progress(
+            f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to be "
+            f"{100 * expected:.1f} % from the best"
+        )
+    return Found(arms, belief, took, _full(place.measure, belief), ignored)
+
+
+def _measure(place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, float]) -> float:
+    chosen = [arms.arms[point] for point in points]
+    timed = place.time(name, [arm.job for arm in chosen], rules_of((arm.job, arm.algorithm) for arm in chosen))
+    measured |= {point: timed.seconds[arms.arms[point].job] for point in points}
+    return timed.took
+
+
+def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
+    """For each operation two algorithms for one job that take clearly different times, as priced: the pair that costs
+    least to tell apart."""
+    pairs: dict[str, tuple[float, tuple[int, int]]] = {}
+    for number, job in enumerate(arms.jobs):
+        ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm != LIBRARY]
+        if len(ours) < 2:
+            continue
+        dear = max(ours, key=lambda arm: arms.arms[arm].price)
+        cheap = min(ours, key=lambda arm: arms.arms[arm].price)
+        prices = arms.arms[dear].price, arms.arms[cheap].price
+        apart = prices[0] / prices[1] if prices[1] else 1.0
+        if dear != cheap and apart > FAR_APART:
+            effort = prices[0] / log(apart)
+            pairs[job[0]] = min(pairs.get(job[0], (np.inf, (0, 0))), (effort, (int(dear), int(cheap))))
+    return {name: pair for name, (_, pair) in pairs.items()}
+
+
+def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, float]) -> bool:
+    times = [measured[arm] for arm in pair]
+    return max(times) < TOLD_APART * min(times)
+
+
+def _full(settings: Measure, belief: Belief) -> float:
+    """Seconds that measuring everything would take: as many starts as a job has ways, and the samples of each point as
+    they were, or are believed to be."""
+    seconds = np.exp(belief.mean)
+    for arm, measured in belief.measured.items():
+        seconds[arm] = measured
+    samples = np.maximum(np.minimum(settings.max_samples * seconds, settings.seconds), settings.min_samples * seconds)
+    starts = np.bincount(belief.arms.job).max()
+    return float(np.sum(samples + A_POINT) + starts * A_START)
+
+
+def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
+    """Rows of a rules file; none where all is left to the library."""
+    rows = [Choice(job[0], job[1], job[3], algorithm) for job, algorithm in choices]
+    kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
+    return [row for row in rows if (row.operation, row.ranks) in kept]
+
+
+def chosen(found: Found) -> dict[Job, str]:
+    """An algorithm for each job. Nothing is chosen for an operation whose rules are not followed."""
+    picks = {found.arms.arms[arm].job: found.arms.arms[arm].algorithm for arm in found.belief.choices()}
+    return {job: LIBRARY if job[0] in found.ignored else algorithm for job, algorithm in picks.items()}
+
+
+def prove(
+    place: Place, stage: str, choices: Mapping[Job, str], pairs: int, progress: Callable[[str], None]
+) -> tuple[list[Row], float]:
+    """The library's own collectives with these rules and without, in alternation, at sizes between those that were
+    measured; and the seconds that took."""
+    cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
+    times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
+    took = 0.0
+    for number, ruled in enumerate(in_turn(pairs)):
+        progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
+        timed = place.time(f"{stage}-{number}", list(cases.values()), rules_of(choices.items()) if ruled else ())
+        times[ruled].append(timed.seconds)
+        took += timed.took
+    rows = []
+    for job, case in cases.items():
+        ruled, bare = ([seconds[case] for seconds in times[with_rules]] for with_rules in (True, False))
+        rows.append(Row(job, case[3], choices[job], gain(ruled, bare)))
+    return rows, took
+
+
+def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
+    by_place: dict[tuple, list[int]] = {}
+    for job in sorted(jobs):
+        by_place.setdefault(job[:3], []).append(job[3])
+    return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
+
+
+def kept(rows: Iterable[Row]) -> dict[Job, str]:
+    """The rules that pay, the library's own choice elsewhere; where rules for an operation slow down what they are not
+    for, none of it stays."""
+    rows = list(rows)
+    spoilt = {row.job[0] for row in rows if row.algorithm == LIBRARY and row.gain.harms}
+    return {row.job: row.algorithm if row.gain.pays and row.job[0] not in spoilt else LIBRARY for row in rows}
+
+
+def without_harm(rows: Iterable[Row]) -> list[Row]:
+    """The rows of a proof, those whose rule was seen to harm without it."""
+    return [replace(row, algorithm=LIBRARY) if row.gain.harms else row for row in rows]

@@ -1,0 +1,112 @@
+"""MPICH's selection of collective algorithms (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) from a table of which to use
+where.
+
+The file is a tree of conditions, of which the first that holds is entered, and it takes the place of the library's own:
+what it does not name there is no algorithm for. So ours stand before the library's own tree, which is read from the
+library itself. MPICH compares the whole result of allgather and the whole vector of reduce-scatter; a rule holds from
+its size, and exactly for its number of ranks. Collectives of a device, such as those within a node, come before all
+this, so they have to be off (`environment`).
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.files.text import MIB
+from commodel.interchange import Format
+from commodel.interchange.rules import Choice
+from commodel.patterns.algorithms import choices
+from commodel.patterns.libraries import MPICH
+from commodel.records import LIBRARY
+
+COLLECTIVES = {  # what MPICH calls them, and what it compares with a size
+    "allgather": ("allgather", "total_msg_size"),
+    "allreduce": ("allreduce", "avg_msg_size"),
+    "alltoall": ("alltoall", "avg_msg_size"),
+    "bcast": ("bcast", "avg_msg_size"),
+    "reduce": ("reduce", "avg_msg_size"),
+    "reduce-scatter": ("reduce_scatter", "total_msg_size"),
+}
+WHOLE = ("allgather",)
+# Which of its functions works only where the number of ranks is a power of two, or there is an element for each rank.
+POWERS = ("Allgather_intra_recursive_doubling", "Bcast_intra_scatter_recursive_doubling_allgather")
+ELEMENTS = ("Allreduce_intra_reduce_scatter_allgather", "Reduce_intra_reduce_scatter_gather")
+COMMUTING = (*ELEMENTS, "Reduce_scatter_intra_pairwise", "Reduce_scatter_intra_recursive_halving")
+BEGIN, SIGN = b'{"collective=', '"algorithm=MPIR_'
+LONGEST = 64 * MIB  # of a library
+Tree = dict
+
+
+def function_of(operation: str, spec: str, ranks: int) -> str:
+    """What MPICH calls an algorithm, without its prefix; '' where a selection cannot name it for so many ranks."""
+    entry = choices(operation).get(spec) if operation in COLLECTIVES else None
+    names = [routine.function for routine in entry.like if routine.library == MPICH] if entry else []
+    name = names[0].removeprefix("MPIR_") if names else ""
+    return "" if name in POWERS and ranks & (ranks - 1) else name
+
+
+def own_tree(library: Path) -> Tree:
+    """The tree that an MPICH library was built with."""
+    with library.open("rb") as stream:
+        content = stream.read(LONGEST)
+    at = -1
+    while (at := content.find(BEGIN, at + 1)) >= 0:
+        text = content[at : content.find(b"\0", at)].decode(errors="replace")
+        try:
+            tree = json.loads(text)
+        except ValueError:
+            continue
+        if SIGN in text and all(f"collective={name}" in tree for name, _ in COLLECTIVES.values()):
+            return tree
+    raise UserError("found no selection of algorithms in this library; is it MPICH 4 or later?", file=library)
+
+
+def selection(rows: Iterable[Choice], own: Tree) -> str:
+    """The file: the library's own tree with ours before it."""
+    table: dict[str, dict[int, dict[int, str]]] = {}
+    for row in sorted(rows):
+        if row.operation not in COLLECTIVES:
+            raise UserError(f"MPICH's selection has no algorithms of '{row.operation}' to choose from")
+        size = row.bytes * (row.ranks if row.operation in WHOLE else 1)
+        table.setdefault(row.operation, {}).setdefault(row.ranks, {})[size] = row.algorithm
+    tree = dict(own)
+    for operation, by_ranks in table.items():
+        name, compared = COLLECTIVES[operation]
+        before = _within(tree[f"collective={name}"])
+        ours: Tree = {}
+        for ranks, sizes in by_ranks.items():  # `<` of a smaller one is the library's
+            ours.setdefault(f"comm_size<{ranks}", before)
+            ours[f"comm_size<={ranks}"] = _by_size(operation, ranks, sizes, compared, before)
+        inter = {key: value for key, value in tree[f"collective={name}"].items() if key == "comm_type=inter"}
+        tree[f"collective={name}"] = {"comm_type=intra": {**ours, "comm_size=any": before}, **inter}
+    return json.dumps(tree, indent=1) + "\n"
+
+
+def _within(own: Tree) -> Tree:
+    return own.get("comm_type=intra", own)
+
+
+def _by_size(operation: str, ranks: int, sizes: Mapping[int, str], compared: str, own: Tree) -> Tree:
+    """From each size up to the next; below the first one the library decides."""
+    steps = list(sizes.items())
+    tree: Tree = {f"{compared}<{steps[0][0]}": own} if steps[0][0] > 0 else {}
+    for (_, spec), (following, _) in pairwise(steps):
+        tree[f"{compared}<{following}"] = _named(operation, ranks, spec, own)
+    tree[f"{compared}=any"] = _named(operation, ranks, steps[-1][1], own)
+    return tree
+
+
+def _named(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
+    """An algorithm where it can work, else the library's own choice."""
+    name = "" if spec == LIBRARY else function_of(operation, spec, ranks)
+    if not name:
+        return own
+    tree = {f"algorithm=MPIR_{name}": {}}
+    if name in ELEMENTS:
+        tree = {"count<pow2": own, "count=any": tree}
+    return {"is_commutative=yes": tree, "is_commutative=no": own} if name in COMMUTING else tree
+
+
+FORMAT = Format("selection", "MPICH's selection")
