@@ -27,6 +27,7 @@ from commodel.report.sections import (
     verdicts,
 )
 from commodel.report.sections.answers import answers, leads
+from commodel.report.sections.front import fronts
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
 from commodel.report.words import span
 from commodel.results.traces import NO_TRACES, Traces
@@ -138,6 +139,7 @@ def build(
     beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
     probes = gaps.probes(gap, raw, passes or {})
     pictures, distances = network.sections(networks)
+    crowds = [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})]
     sections = (
         *rebuilt,
         *pictures,
@@ -146,7 +148,7 @@ def build(
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
-            [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})],
+            crowds,
         ),
         Section(
             "Comparison",
@@ -168,7 +170,9 @@ def build(
     names = ", ".join(sorted(simulated))
     banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
     when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-    return Report(plain(experiment), plain(title or experiment), banner, sections, when, results, tuple(parameter_sets))
+    first = fronts(frame, parameter_sets, networks, provenance or {}, crowds)
+    about = (plain(experiment), plain(title or experiment), banner)
+    return Report(*about, sections, when, results, tuple(parameter_sets), first)
 
 
 def comparison_table(frame: pd.DataFrame) -> Table:
