@@ -8,7 +8,7 @@ import pytest
 
 from commodel.cli import main
 
-HEAVY = {"bokeh", "openpyxl", "pandas", "pyarrow", "scipy", "snakemake", "xlsxwriter"}
+HEAVY = {"jinja2", "vl_convert", "openpyxl", "pandas", "pyarrow", "scipy", "snakemake", "xlsxwriter"}
 SHOW = "import json, sys; from commodel.cli import main; main(sys.argv[1:], standalone_mode=False); "
 SHOW += "print(); print(json.dumps(sorted(sys.modules)))"
 PREDICT = "predict --family loggp --set L=1us --set o_s=1us --set o_r=1us --set g=1us --set G=1ns"

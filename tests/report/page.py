@@ -6,11 +6,12 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Tags in balance, attributes, and the text of every table cell."""
+    """Tags in balance, attributes, and the text of every table cell: `numbers` are the tables below charts."""
 
     def __init__(self, text):
         super().__init__()
         self.open, self.tables, self.links, self.ids, self.text, self.cell = [], [], [], [], [], None
+        self.numbers, self.table = [], []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -25,16 +26,18 @@ class Page(HTMLParser):
             if key == "id":
                 self.ids.append(value)
         if tag == "table":
-            self.tables.append([])
+            below = (dict(attributes).get("class") or "") == "numbers"
+            (self.numbers if below else self.tables).append([])
+            self.table = (self.numbers if below else self.tables)[-1]
         elif tag == "tr":
-            self.tables[-1].append([])
+            self.table.append([])
         elif tag in ("td", "th"):
             self.cell = ""
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
         if tag in ("td", "th"):
-            self.tables[-1][-1].append(self.cell)
+            self.table[-1].append(self.cell)
             self.cell = None
 
     def handle_data(self, data):

@@ -1,5 +1,10 @@
-"""The page's script, where there is a browser: of a long table every row can be reached, filtered and sorted."""
+"""The page in a browser: every row can be reached, filtered and sorted; what is chosen holds for charts, table and
+address; nothing is asked of the network, and no script complains."""
 
+import csv
+import html
+import io
+import json
 import shutil
 import subprocess
 
@@ -12,18 +17,37 @@ from commodel.report.shape import show
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"
+LISTEN = """<head><script>
+const errors = [], saved = [];
+addEventListener("error", event => errors.push(event.message));
+addEventListener("unhandledrejection", event => errors.push(String(event.reason)));
+addEventListener("securitypolicyviolation", event => errors.push(`refused: ${event.blockedURI}`));
+for (const level of ["error", "warn"]) console[level] = (...words) => errors.push(words.join(" "));
+URL.createObjectURL = blob => { saved.push(blob); return "data:text/csv,"; };
+</script>"""
 DRIVER = """<script>
-addEventListener("load", () => {
-  const table = document.querySelector("table[data-rows]"), box = table.parentElement, lines = [];
+addEventListener("load", async () => {
+  const table = document.querySelector("table[data-explored]"), box = table.parentElement, lines = [];
   const [input, said] = box.previousElementSibling.children;
   const heads = [...table.tHead.rows[0].cells], at = name => heads.findIndex(head => head.textContent === name);
   const rows = () => [...table.tBodies[0].rows].filter(row => row.className !== "gap");
-  const tell = (what, row) => lines.push([what, said.textContent, rows().length, row.cells[at("choice")].textContent,
-    row.cells[at("bytes [B]")].textContent, row.cells[at("family")].textContent].join("|"));
+  const tell = (what, row) => lines.push([what, said.textContent, rows().length, row?.cells[at("choice")].textContent,
+    row?.cells[at("bytes [B]")].textContent, row?.cells[at("family")].textContent].join("|"));
+  const settle = () => new Promise(done => setTimeout(done, 700));
+  STEPS
+  const result = document.body.appendChild(document.createElement("pre"));
+  const asked = performance.getEntriesByType("resource").map(entry => entry.name);
+  result.textContent = `RESULT\\n${lines.join("\\n")}\\nERRORS ${JSON.stringify([errors, asked])}\\nEND`;
+});
+</script>"""
+REACH = """
+  const front = document.querySelector(".front:not([hidden])").dataset.platform;
+  lines.push(front);
   tell("first", rows()[0]);
   box.scrollTop = box.scrollHeight;
   box.onscroll();
   tell("last", rows().at(-1));
+  document.querySelectorAll("[role=tab]")[1].click();
   input.value = "WORDS";
   input.oninput();
   tell("filter", rows()[0]);
@@ -32,36 +56,91 @@ addEventListener("load", () => {
   heads[at("bytes [B]")].onclick();
   heads[at("bytes [B]")].onclick();
   tell("sort", rows()[0]);
-  const result = document.body.appendChild(document.createElement("pre"));
-  result.textContent = `RESULT\\n${lines.join("\\n")}\\nEND`;
-});
-</script>"""
+"""
+CHOICE = """
+  const front = document.querySelector(".front:not([hidden])");
+  const dots = name => front.querySelectorAll(`.${name} .mark-symbol.role-mark path`).length;
+  const select = name => document.querySelector(`select[name=${name}]`);
+  await settle();
+  lines.push([front.dataset.platform, select("operation").value, location.hash].join("|"));
+  tell("linked", rows()[0]);
+  lines.push(["dots", dots("scatter")].join("|"));
+  select("family").value = "hockney";
+  select("family").onchange();
+  await settle();
+  tell("family", rows()[0]);
+  lines.push(["dots", dots("scatter"), location.hash].join("|"));
+  const limit = table.tHead.rows[1].cells[at("bytes [B]")].firstChild;
+  limit.value = ">= 4096";
+  limit.oninput();
+  tell("limit", rows()[0]);
+  document.querySelector("button.csv").click();
+  lines.push(JSON.stringify(await saved[0].text()));
+  document.querySelector("button.clear").click();
+  await settle();
+  limit.value = "";
+  limit.oninput();
+  tell("all", rows()[0]);
+"""
 
 
-def test_all_rows_are_within_reach(comparison, tmp_path):
+def driven(report, tmp_path, steps, address=""):
+    """What the steps said, line by line; nothing may have gone wrong or been asked for."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no Chromium here")
+    page = page_html(report).replace("<head>", LISTEN, 1)
+    page = page.removesuffix("</body>\n</html>") + DRIVER.replace("STEPS", steps) + "</body>\n</html>"
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    command = [browser, *flags, "--virtual-time-budget=9000", "--dump-dom", (tmp_path / "page.html").as_uri() + address]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    told = dom.partition("RESULT\n")[2].partition("\nEND")[0]
+    lines, _, complaints = html.unescape(told).partition("\nERRORS ")
+    assert complaints == "[[],[]]"
+    return lines.splitlines()
+
+
+def test_all_rows_are_within_reach(comparison, tmp_path):
     report = build(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
     (table,) = report.section("Comparison").tables
-    page = page_html(report)
-    (tmp_path / "page.html").write_text(
-        page.replace("</body>", f"{DRIVER.replace('WORDS', WORDS)}</body>"), encoding="utf-8"
-    )
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
-    command = [browser, *flags, "--virtual-time-budget=5000", "--dump-dom", (tmp_path / "page.html").as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
-    lines = dom.partition("RESULT\n")[2].partition("\nEND")[0].splitlines()
+    front, *lines = driven(report, tmp_path, REACH.replace("WORDS", WORDS))
     first, last, only, most = (line.split("|") for line in lines)
     kinds = [column.kind for column in table.columns]
-    rows = [[show(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
+    every = [[show(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
     keys = [column.key for column in table.columns]
+    rows = [row for row in every if row[0] == front]
     about = [[row[keys.index(key)] for key in ("choice", "bytes", "family")] for row in rows]
-    kept = [at for at, row in enumerate(rows) if all(word in " ".join(row).lower() for word in WORDS.lower().split())]
+    others = [row for row in every if row[0] != front]
+    kept = [row for row in others if all(word in " ".join(row).lower() for word in WORDS.lower().split())]
+    assert (front, len(every)) == ("ether16", 3564), "what was measured on a machine comes first"
     assert first[3:] == about[0]
     assert last[3:] == about[-1]
-    assert first[1] == last[1] == most[1] == "3,564 rows"
+    assert first[1] == last[1] == f"{len(rows):,} of 3,564 rows"
+    assert most[1] == f"{len(others):,} of 3,564 rows"
     assert int(first[2]) < 200
     assert 0 < len(kept) < 10
-    assert only[1:] == [f"{len(kept)} of 3,564 rows", str(len(kept)), *about[kept[0]]]
-    assert most[4] == f"{max(table.column('bytes')):,}"
+    assert only[1:3] == [f"{len(kept)} of 3,564 rows", str(len(kept))]
+    assert only[3:] == [kept[0][keys.index(key)] for key in ("choice", "bytes", "family")]
+    assert most[4] == f"{max(row[keys.index('bytes')] for row in table.rows if row[0] != front):,}"
+
+
+def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
+    report = build(fewer, experiment="chosen")
+    address = "#platform=fattree&operation=bcast"
+    lines = driven(report, tmp_path, CHOICE, address)
+    where, linked, dots, family, fewer_dots, limit, text, every = lines
+    here = fewer[(fewer["platform"] == "fattree") & (fewer["operation"] == "bcast")]
+    own, total = here[here["family"] == "hockney"], f"of {len(fewer):,} rows"
+    assert where == f"fattree|bcast|{address}"
+    assert linked.split("|")[1] == f"{len(here)} {total}"
+    assert family.split("|")[1] == f"{len(own)} {total}"
+    priced = own[own["held_out"] & (own["predicted"] > 0) & (own["measured"] > 0)]
+    assert fewer_dots == f"dots|{len(priced)}|{address}&family=hockney"
+    assert int(dots.split("|")[1]) > len(priced)
+    large = own[own["bytes"] >= 4096]
+    assert limit.split("|")[1] == f"{len(large)} {total}"
+    heads, *saved = csv.reader(io.StringIO(json.loads(text).removeprefix("\ufeff")))
+    assert sorted(row[heads.index("point")] for row in saved) == sorted(large["point"])
+    assert {row[heads.index("bytes [B]")] for row in saved} == {str(size) for size in large["bytes"]}
+    assert every.split("|")[1] == f"{(fewer['platform'] == 'fattree').sum()} {total}"

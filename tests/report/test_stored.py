@@ -45,7 +45,7 @@ def test_what_people_wrote_stands_word_for_word(book, made):
         at = column.index(name)
         lines = text.splitlines()
         assert column[at + 1 : at + 1 + len(lines)] == lines
-        assert f"<pre>{html.escape(text.rstrip())}</pre>" in page
+        assert f'<pre tabindex="0">{html.escape(text.rstrip())}</pre>" in page
     assert all(cell.data_type != "f" for cell in book["Inputs"]["A"])
 
 
@@ -82,7 +82,9 @@ def test_a_damaged_story_stops_no_report(folder, tmp_path):
 
 def test_versions_and_digests_are_listed(made, folder):
     tools = {row["program"]: row["version"] for row in entries(made, "Tools")}
-    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake", "bokeh"} <= set(tools)
+    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake", "vl-convert-python"} <= set(
+        tools
+    )
     files = {row["file"]: row["SHA-256"] for row in entries(made, "Files")}
     assert {"plan.json", "comparison.csv", "raw/ether16-1n-0", "inputs/experiments/trees.yaml"} <= set(files)
     assert all(len(digest) == 64 for digest in files.values())

@@ -6,8 +6,14 @@ rule report:
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         texts=[str(path) for path in RESULTS.inputs()],
-        code=sources("report.stored", "report.html.page", "report.xlsx.workbook", f"price.papers.{PLAN.paper}"),
-        looks=[str(path) for path in sorted(PACKAGE.glob("report/html/page.*s"))],
+        code=sources(
+            "report.stored",
+            "report.html.page",
+            "report.pictures.files",
+            "report.xlsx.workbook",
+            f"price.papers.{PLAN.paper}",
+        ),
+        looks=[str(path) for path in sorted(PACKAGE.glob("report/html/page.*")) if path.suffix != ".py"],
     output:
         report(
             f"reports/{E}/{E}.xlsx",
@@ -21,8 +27,15 @@ rule report:
             category="commodel",
             labels={"experiment": E, "file": "page"},
         ),
+        report(
+            directory(f"reports/{E}/pictures"),
+            patterns=["{picture}.svg"],
+            caption="../report/pictures.rst",
+            category="commodel",
+            labels={"experiment": E, "file": "{picture}"},
+        ),
     localrule: True
     message:
         "writing the workbook and the page"
     shell:
-        f"{COMMODEL} report --in {RESULTS.folder} --out reports/{E} > /dev/null"
+        f"{COMMODEL} report --in {RESULTS.folder} --out reports/{E} --pictures reports/{E}/pictures > /dev/null"

@@ -112,7 +112,7 @@ def _decision(row: dict) -> dict:
 
 
 def _workbook(out: Path, table: pd.DataFrame) -> None:
-    from commodel.report.decisions import write_decision_workbook  # Bokeh takes a second to load: not for --help
+    from commodel.report.decisions import write_decision_workbook  # slow to load: not for --help
 
     write_decision_workbook(table, out)
 

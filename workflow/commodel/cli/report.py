@@ -1,4 +1,4 @@
-"""commodel report: the workbook and the page, or whether a workbook is what the results say."""
+"""commodel report: the workbook and the page, pictures, or whether a workbook is what the results say."""
 
 from pathlib import Path
 
@@ -13,8 +13,21 @@ from commodel.errors import UserError
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.  [default: reports/<experiment>]")
 @click.option("--verify", "workbook", type=click.Path(path_type=Path), help="A workbook to lay beside the results.")
 @click.option("--anonymous", is_flag=True, help="Numbers instead of the names of machines.")
-def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymous: bool) -> None:
+@click.option("--pictures", type=click.Path(path_type=Path), help="Folder for pictures of the first screen.")
+@click.option("--every-chart", is_flag=True, help="With --pictures: the page's other charts as well.")
+def report(
+    folder: Path | None,
+    out: Path | None,
+    workbook: Path | None,
+    anonymous: bool,
+    pictures: Path | None,
+    every_chart: bool,
+) -> None:
     """Write the Excel workbook and the HTML page from a comparison.
+
+    With --pictures FOLDER, write the charts for slides instead, each as SVG and PNG: what to
+    use, whom to trust, predicted over measured and time over size, of each platform. With
+    --out as well, write both.
 
     With --verify FILE.xlsx, say for every file that the workbook was made from, and for every
     sheet, whether it is the same as in the results; the exit code is 1 where anything is not.
@@ -24,16 +37,24 @@ def report(folder: Path | None, out: Path | None, workbook: Path | None, anonymo
         return
     if folder is None:
         raise UserError("found neither --in nor --verify, wanted one of the two")
-    out = out or Path("reports") / folder.absolute().name
+    if every_chart and not pictures:
+        raise UserError("found --every-chart without --pictures, wanted --pictures FOLDER with it")
+    if out is None and pictures is None:
+        out = Path("reports") / folder.absolute().name
+    written = []
     with waiting("writing the report"):
-        from commodel.report import stored, write_html, write_xlsx  # Bokeh takes a second to load: not for --help
+        from commodel.report import stored, write_html, write_pictures, write_xlsx  # slow to load: not for --help
 
         made = stored(folder, anonymous, beside=out)
-        out.mkdir(parents=True, exist_ok=True)
-        write_xlsx(made, out / f"{made.experiment}.xlsx")
-        write_html(made, out / "index.html")
-    click.echo(out / f"{made.experiment}.xlsx")
-    click.echo(out / "index.html")
+        if out:
+            out.mkdir(parents=True, exist_ok=True)
+            written = [out / f"{made.experiment}.xlsx", out / "index.html"]
+            write_xlsx(made, written[0])
+            write_html(made, written[1])
+        if pictures:
+            written += write_pictures(made, pictures, every_chart)
+    for path in written:
+        click.echo(path)
 
 
 def _verify(workbook: Path, folder: Path | None) -> None:

@@ -60,3 +60,24 @@ def finish(row: dict) -> dict:
         "clear": run["clear"],
         "sizes": len(run["gains"]),
     }
+
+
+FASTEST = ["operation", "place", "size", "count", "bytes", "use", "own", "measured", "next", "gain", "over", "ties"]
+
+
+def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
+    """One row a job and size with two measured alternatives or more: the fastest one, the next, how much slower that
+    is and the library's own choice, and which others cannot be told apart from the fastest."""
+    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
+    once = once.sort_values(["measured", "way"], kind="stable")
+    rows = []
+    for key, group in once.groupby(["operation", "place", "size", "count", "bytes"]):
+        first, *others = group.to_dict("records")
+        if not others:
+            continue
+        second = others[0]
+        ties = tuple(dict.fromkeys(other["way"] for other in others if not clearly_faster(first, other)))
+        figures = (first["measured"], second["way"], second["measured"] / first["measured"])
+        rows.append((*key, first["way"], first["own"], *figures, first["library"] / first["measured"], ties))
+    return pd.DataFrame(rows, columns=FASTEST)

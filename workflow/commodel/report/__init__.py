@@ -3,7 +3,8 @@ measured or fitted here."""
 
 from commodel.report.content import build
 from commodel.report.html.page import write_html
+from commodel.report.pictures.files import write_pictures
 from commodel.report.stored import stored
 from commodel.report.xlsx.workbook import write_xlsx
 
-__all__ = ["build", "stored", "write_html", "write_xlsx"]
+__all__ = ["build", "stored", "write_html", "write_pictures", "write_xlsx"]

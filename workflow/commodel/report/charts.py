@@ -15,9 +15,12 @@ from commodel.units import format_bytes
 
 # Okabe and Ito: told apart by most colour-blind readers. Beyond eight the dots change their shape.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
+# Behind dark letters.
+PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
 INTERESTING = 6  # time-over-bytes charts a platform
 MOST_FAMILIES = 5  # in one chart: the best ones
 MOST_CURVES = 8  # drawn of one family on one platform
+BAND = 0.1  # along the identity line: what is off by no more
 
 
 def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
@@ -52,6 +55,7 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
                 Axis("predicted [µs]", low=low, high=high),
                 (diagonal, *clouds),
                 note if len(ahead) < asked else "",
+                band=BAND,
             )
         )
     return charts
@@ -202,3 +206,8 @@ def decades(values: Sequence[float]) -> tuple[float, float]:
 
 def mark(part: pd.DataFrame) -> str:
     return " (simulated)" if part["simulated"].any() else ""
+
+
+def stem(choice: str) -> str:
+    """An algorithm without its argument, a kind of topology without its numbers."""
+    return choice.partition(":")[0]

@@ -28,6 +28,7 @@ from commodel.report.sections import (
     verdicts,
 )
 from commodel.report.sections.answers import answers, leads
+from commodel.report.sections.front import fronts
 from commodel.report.shape import MU, Answer, Column, Report, Section, Table, plain, table
 from commodel.report.words import span
 from commodel.results.traces import NO_TRACES, Traces
@@ -141,6 +142,8 @@ def build(
     beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
     probes = gaps.probes(gap, raw, passes or {})
     pictures, distances = network.sections(networks)
+    odd = [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})]
+    odd += jobs.sentences(drift) if drift is not None else []
     sections = (
         *rebuilt,
         *pictures,
@@ -149,11 +152,7 @@ def build(
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
-            [
-                *crowding.sentences(frame, provenance or {}),
-                *conditions.sentences(frame, provenance or {}),
-                *(jobs.sentences(drift) if drift is not None else []),
-            ],
+            odd,
         ),
         Section(
             "Comparison",
@@ -176,7 +175,9 @@ def build(
     names = ", ".join(sorted(simulated))
     banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
     when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-    return Report(plain(experiment), plain(title or experiment), banner, sections, when, results, tuple(parameter_sets))
+    first = fronts(frame, parameter_sets, networks, provenance or {}, odd)
+    about = (plain(experiment), plain(title or experiment), banner)
+    return Report(*about, sections, when, results, tuple(parameter_sets), first)
 
 
 def comparison_table(frame: pd.DataFrame) -> Table:
@@ -224,12 +225,12 @@ def comparison_table(frame: pd.DataFrame) -> Table:
 
 
 def summary(
-    frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str], crowds: list[str]
+    frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str], odd: list[str]
 ) -> Section:
     priced = frame[is_said(frame)]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
-    blocks = [*answers(frame, uses, classes, picked, simulated, probes, crowds)]
+    blocks = [*answers(frame, uses, classes, picked, simulated, probes, odd)]
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:

@@ -8,11 +8,11 @@ import pandas as pd
 
 from commodel.advice.decisions import remarks
 from commodel.price.bands import PARAMETERS, told
+from commodel.report.charts import PALE, stem
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
 from commodel.report.words import count, size
 from commodel.report.xlsx.workbook import write_xlsx
 
-PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
 CLOSE = "≈ "  # before a choice that others cannot be told apart from
 MOST = 3  # sets of weights that are told
 
@@ -117,11 +117,6 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
         matrix(f"What to use for {name}: {over} down, message size across", "way", "text", note),
         matrix("Its predicted time [µs]", "time", "number", "Same colours: one algorithm, whatever its argument."),
     )
-
-
-def stem(choice: str) -> str:
-    """An algorithm without its argument, a kind of topology without its numbers."""
-    return choice.partition(":")[0]
 
 
 def palette(choices: pd.Series) -> dict[str, str]:

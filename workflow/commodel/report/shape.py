@@ -16,6 +16,7 @@ from commodel.parameters import ParameterSet
 from commodel.report.rows import Rows, kept
 
 if TYPE_CHECKING:
+    from commodel.report.front import Front
     from commodel.report.matrix import Matrix
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
@@ -114,6 +115,7 @@ class Chart:
     series: tuple[Series, ...]
     note: str = ""
     number: int = 0  # by which a table refers to it; 0: none does
+    band: float = 0.0  # a share by which prices may be off: a strip along the identity line
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ class Report:
     measured: str = ""  # when: first and last day
     results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
     sets: tuple[ParameterSet, ...] = ()  # which the workbook calculates with
+    fronts: tuple[Front, ...] = ()  # the first screen, of each platform
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)

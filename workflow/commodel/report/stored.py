@@ -106,7 +106,9 @@ def _about(name: str) -> dict[str, str]:
 def _traces(plan: Plan, results: Results) -> Traces:
     tried = tuple(entry for batch in plan.batches for entry in attempts(batch, results.all_raw))
     shown = texts(results.folder, plan.files)
-    return Traces(digests(plan, results.folder), tried, shown, versions(("xlsxwriter", "bokeh")), plan.files)
+    return Traces(
+        digests(plan, results.folder), tried, shown, versions(("xlsxwriter", "vl-convert-python")), plan.files
+    )
 
 
 def _provenance(plan: Plan, results: Results) -> dict[str, dict]:

@@ -24,7 +24,7 @@ function drawn(table, columns) {
     for (const at of columns.keys()) {
       const [text, names, target, ground] = cell(row, at), place = element.insertCell();
       place.className = names || "";
-      place.style.background = ground || "";
+      if (ground) Object.assign(place.style, {background: ground, color: "#111"});
       if (text.length > 50) place.title = text;
       const inner = target ? place.appendChild(document.createElement("a")) : place;
       if (target) inner.href = target;
@@ -83,33 +83,46 @@ function keep(row, lefts) {
     row.cells[at].style.left = `${left}px`;
   });
 }
+const number = text => {
+  const digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");
+  return Number(digits || "NaN");
+};
 const collator = new Intl.Collator("en", {numeric: true});
-for (const table of document.querySelectorAll("table")) {
+// The table that the first screen filters, if the page has one: `accept` says which of its rows are wanted.
+const explored = {};
+for (const table of document.querySelectorAll("table[data-fixed]")) {
   const data = document.getElementById(table.dataset.rows);
   const view = data ? drawn(table, JSON.parse(data.textContent)) : standing(table);
   const heads = [...table.tHead.rows[0].cells], all = Array.from({length: view.count}, (_, row) => row), texts = [];
-  const [box, input, found] = ["label", "input", "span"].map(name => document.createElement(name));
+  const [box, input, found] = ["div", "input", "span"].map(name => document.createElement(name));
   let order = all;
   const refresh = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const whole = row => texts[row] ??= heads.map((_, at) => view.text(row, at)).join(" ").toLowerCase();
-    const kept = words.length ? order.filter(row => words.every(word => whole(row).includes(word))) : order;
+    let kept = words.length ? order.filter(row => words.every(word => whole(row).includes(word))) : order;
+    if (own.accept) kept = kept.filter(own.accept);
+    own.kept = kept;
     view.show(kept);
     const [some, most] = [kept.length, view.count].map(count => count.toLocaleString("en"));
-    found.textContent = words.length ? `${some} of ${most} rows` : `${most} rows`;
+    found.textContent = kept.length < view.count ? `${some} of ${most} rows` : `${most} rows`;
   };
+  const own = table.dataset.explored === undefined ? {} : explored;
+  Object.assign(own, {table, heads, all, kept: all, text: view.text, refresh, input, box});
   heads.forEach((head, at) => {
     head.dataset.sort = at;
+    head.tabIndex = 0;
+    head.onkeydown = event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      head.onclick();
+    };
     head.onclick = () => {
       const down = head.getAttribute("aria-sort") === "ascending";
-      const number = head.classList.contains("n");
-      const key = all.map(row => {
-        const text = view.text(row, at), digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");
-        return number ? Number(digits || "NaN") : text;
-      });
+      const numeric = head.classList.contains("n");
+      const key = all.map(row => numeric ? number(view.text(row, at)) : view.text(row, at));
       order = [...all].sort((a, b) => {
         const x = key[a], y = key[b];
-        if (!number) return (down ? -1 : 1) * collator.compare(x, y);
+        if (!numeric) return (down ? -1 : 1) * collator.compare(x, y);
         if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);
         return down ? y - x : x - y;
       });
@@ -125,10 +138,12 @@ for (const table of document.querySelectorAll("table")) {
     keep(table.tHead.rows[0], lefts);
     view.keep(lefts);
   }
-  if (view.count < 12) continue;
+  if (view.count < 12 && own !== explored) continue;
   box.className = "filter";
   input.type = "search";
   input.placeholder = "filter rows: every word must occur";
+  input.setAttribute("aria-label", "filter rows: every word must occur");
+  found.setAttribute("aria-live", "polite");
   input.oninput = refresh;
   found.textContent = `${view.count.toLocaleString("en")} rows`;
   box.append(input, found);

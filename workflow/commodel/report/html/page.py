@@ -1,17 +1,29 @@
-"""Writes a report as one self-contained page: plain tables, charts by JavaScript, nothing from elsewhere."""
+"""Writes a report as one self-contained page: what can be read without a script, and the script that makes it answer
+questions. Nothing comes from elsewhere."""
 
-from html import escape
+from itertools import groupby
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
 from commodel.files.atomic import write_text
-from commodel.report.html import charts as html_charts
+from commodel.report.front import Front
 from commodel.report.html.matrix import matrix_html
-from commodel.report.html.tables import shades, table_html
+from commodel.report.html.pictures import Picture, chart_picture, first_picture, grid_picture
+from commodel.report.html.tables import data, listed, shades
 from commodel.report.matrix import Matrix
+from commodel.report.pictures.look import config
+from commodel.report.pictures.render import library
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
 
-STYLE, SCRIPT = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+HERE = Path(__file__).parent
+STYLE, TABLES, EXPLORER = (
+    (HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.explorer.js")
+)
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
+FIRST = ("Summary", "Comparison")  # sections that are printed unless one asks for all
+EXPLORED = "Comparison"  # the section whose table the first screen filters
 
 
 def write_html(report: Report, path: str | Path) -> None:
@@ -19,69 +31,73 @@ def write_html(report: Report, path: str | Path) -> None:
 
 
 def page_html(report: Report) -> str:
-    charts = {id(chart): f"chart-{place}" for place, chart in enumerate(report.charts, 1)}
-    places = charts | {id(table): f"rows-{place}" for place, table in enumerate(report.tables, 1)}
-    links = "".join(f'<a href="#{anchor(section.name)}">{escape(section.name)}</a>' for section in report.sections)
-    body = "".join(section_html(section, places, report.results) for section in report.sections)
-    banner = f'<p class="simulated">{escape(report.banner)}</p>' if report.banner else ""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(report.title)}</title>\n<style>{STYLE}{shades()}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(report.title)}</h1>"
-        f'<p class="experiment">{escape(origin(report))}'
-        f"</p>{banner}"
-        f"<nav>{links}</nav></header>\n<main>\n{body}</main>\n"
-        f"<script>{SCRIPT}</script>\n{html_charts.scripts(report.charts, list(charts.values()))}</body>\n</html>\n"
+    template = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False
+    ).get_template("page.html")
+    fronts = [screen(front, place) for place, front in enumerate(report.fronts, 1)]
+    shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
+    places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
+    places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
+    sections = [chapter(section, places, shown, report.results) for section in report.sections]
+    sections.sort(key=lambda section: section["name"] != EXPLORED)
+    pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
+    pictures += [
+        block
+        for section in sections
+        for group in section["groups"]
+        for block in group["blocks"]
+        if isinstance(block, Picture)
+    ]
+    return template.render(
+        title=report.title,
+        origin=origin(report),
+        banner=report.banner,
+        policy=POLICY,
+        style=Markup(STYLE + shades()),  # noqa: S704 – ours
+        script=Markup(TABLES + EXPLORER),  # noqa: S704 – ours
+        library=Markup(library()) if pictures else "",  # noqa: S704 – Vega's
+        specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
+        config=data(config()),
+        fronts=fronts,
+        sections=sections,
     )
 
 
-def section_html(section: Section, places: dict[int, str], results: str) -> str:
-    parts = [f'<section id="{anchor(section.name)}">\n<h2>{escape(section.name)}</h2>\n']
-    if section.note:
-        parts.append(f'<p class="note">{escape(section.note)}</p>\n')
-    drawing = False
-    for block in section.blocks:
-        if isinstance(block, Chart | Matrix) != drawing:
-            drawing = not drawing
-            parts.append('<div class="charts">\n' if drawing else "</div>\n")
-        match block:
-            case Chart():
-                parts.append(chart_html(block, places[id(block)]))
-            case Matrix():
-                parts.append(matrix_html(block))
-            case Answer():
-                parts.append(answer_html(block))
-            case Table():
-                parts.append(table_html(block, places[id(block)], results))
-            case Text():
-                parts.append(text_html(block))
-    return "".join(parts) + ("</div>\n" if drawing else "") + "</section>\n"
+def screen(front: Front, number: int) -> dict:
+    place = f"front-{number}"
+    charts = {"scatter": front.scatter, "times": front.times}
+    pictures = {
+        name: first_picture(chart, f"{place}-{name}", name, front.platform) if chart else None
+        for name, chart in charts.items()
+    }
+    grids = {"use": grid_picture(front.use, f"{place}-use"), "trust": grid_picture(front.trust, f"{place}-trust")}
+    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "odd")}
+    return about | pictures | grids | {"anchor": place}
 
 
-def answer_html(answer: Answer) -> str:
-    lines = "".join(f"<li>{escape(sentence)}</li>\n" for sentence in answer.sentences)
-    return f'<h3>{escape(answer.question)}</h3>\n<ul class="answer">\n{lines}</ul>\n'
+def chapter(section: Section, places: dict[int, str], shown: set[str], results: str) -> dict:
+    """`shown` are charts that stand on a first screen."""
+    blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in shown)]
+    groups = [
+        {"drawn": drawn, "blocks": [content(block, places, results, section.name) for block in some]}
+        for drawn, some in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix))
+    ]
+    kind = "first" if section.name in FIRST else "behind"
+    return {"name": section.name, "anchor": anchor(section.name), "note": section.note, "groups": groups, "kind": kind}
 
 
-def text_html(text: Text) -> str:
-    return f"<h3>{escape(text.title)}</h3>\n<pre>{escape(chr(10).join(text.lines))}</pre>\n"
-
-
-def chart_html(chart: Chart, place: str) -> str:
-    step = html_charts.stride(chart)
-    notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
-    note = "".join(f"<small>{escape(line)}</small>" for line in notes if line)
-    return (
-        f"<figure{place_of(chart.number)}><figcaption>{escape(chart.title)}{note}</figcaption>"
-        f'<div id="{place}" class="plot">'
-        "<noscript>The chart needs JavaScript; its numbers are in the tables.</noscript></div></figure>\n"
-    )
-
-
-def place_of(number: int) -> str:
-    return f' id="figure-{number}"' if number else ""
+def content(block: object, places: dict[int, str], results: str, section: str) -> object:
+    match block:
+        case Chart():
+            return chart_picture(block, places[id(block)])
+        case Matrix():
+            return {"kind": "matrix", "markup": Markup(matrix_html(block))}  # noqa: S704 – escaped where it is made
+        case Answer():
+            return {"kind": "answer", "question": block.question, "sentences": block.sentences}
+        case Table():
+            return listed(block, places[id(block)], results, explored=section == EXPLORED)
+        case Text():
+            return {"kind": "text", "title": block.title, "lines": block.lines}
 
 
 def anchor(name: str) -> str:

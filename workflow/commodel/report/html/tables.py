@@ -3,52 +3,56 @@ that the page's script draws where the reader looks."""
 
 import json
 import math
-from html import escape
+
+from markupsafe import Markup
 
 from commodel.report.rawlinks import raw_link
 from commodel.report.shape import COLOURS, WORDS, Column, Scale, Table, comparable, show
 
-MOST_ROWS = 300  # of one table in the markup
+MOST_ROWS = 200  # of one table in the markup
 LONG = 60  # characters of a text that is broken over lines
 STEPS = 10  # shades to either side of the middle of a colour scale
 
 
-def table_html(table: Table, name: str, results: str) -> str:
-    """`name` tells the table's data from those of others; `results` is where files are linked."""
-    parts = [f"<h3>{escape(table.title)}</h3>\n"]
-    if table.note:
-        parts.append(f'<p class="note">{escape(table.note)}</p>\n')
-    if not table.rows:
-        return "".join(parts) + '<p class="note">none</p>\n'
-    long = len(table.rows) > MOST_ROWS
-    if long:
-        capped = f"First {MOST_ROWS:,} of {len(table.rows):,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
-        parts.append(f'<p class="capped">{capped}</p>\n')
-    broad = " broad" if len(table.columns) > 20 else ""
-    data = f' data-rows="{name}"' if long else ""
-    parts.append(f'<div class="wide{broad}"><table data-fixed="{table.fixed}"{data}>\n<thead><tr>')
-    for column in table.columns:
-        hint = f' title="{escape(column.note)}"' if column.note else ""
-        number = "" if column.kind in WORDS else ' class="n"'
-        parts.append(f"<th{number}{hint}>{escape(column.header)}</th>")
-    parts.append("</tr></thead>\n<tbody>\n")
-    for at in range(min(len(table.rows), MOST_ROWS)):
-        cells = (cell(table, at, place, results) for place in range(len(table.columns)))
-        parts.append(f"<tr>{''.join(cell_html(*values) for values in cells)}</tr>\n")
-    parts.append("</tbody>\n</table></div>\n")
-    return "".join(parts) + (data_html(table, name, results) if long else "")
+def listed(table: Table, name: str, results: str, explored: bool = False) -> dict:
+    """`name` tells the table's data from those of others; `results` is where files are linked; all rows of one that is
+    explored are data, so that the script can draw them."""
+    count = len(table.rows)
+    places = range(len(table.columns))
+    long = count > MOST_ROWS
+    capped = f"First {MOST_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
+    return {
+        "kind": "table",
+        "name": name,
+        "title": table.title,
+        "note": table.note,
+        "fixed": table.fixed,
+        "broad": len(table.columns) > 20,
+        "capped": capped if long else "",
+        "explored": explored and count > 0,
+        "heads": [
+            {"text": column.header, "number": column.kind not in WORDS, "note": column.note, "key": column.key}
+            for column in table.columns
+        ],
+        "rows": [[cell(table, at, place, results) for place in places] for at in range(min(count, MOST_ROWS))],
+        "data": data_of(table, results) if long or (explored and count) else "",
+    }
 
 
-def data_html(table: Table, name: str, results: str) -> str:
+def data_of(table: Table, results: str) -> Markup:
     """Column by column: its different cells, and which of them stands in each row."""
     columns = []
     for place in range(len(table.columns)):
         numbers: dict[tuple, int] = {}
         rows = [numbers.setdefault(cell(table, at, place, results), len(numbers)) for at in range(len(table.rows))]
         columns.append({"cells": [trimmed(values) for values in numbers], "rows": rows})
-    # A `<` could close the script element, or open a comment in it.
-    text = json.dumps(columns, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{text}</script>\n'
+    return data(columns)
+
+
+def data(value: object) -> Markup:
+    """JSON that stands in a script element: a `<` could close it, or open a comment in it."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – nothing is left in it that HTML knows
 
 
 def trimmed(values: tuple[str, ...]) -> list[str]:
@@ -84,13 +88,6 @@ def classes(column: Column, value: object, text: str, marked: bool) -> str:
     elif text == "simulated":
         names.append("sim")
     return " ".join(names)
-
-
-def cell_html(text: str, names: str, target: str, ground: str) -> str:
-    kind = f' class="{names}"' if names else ""
-    kind += f' style="background:{ground}"' if ground else ""
-    inner = f'<a href="{escape(target)}">{escape(text)}</a>' if target else escape(text)
-    return f"<td{kind}>{inner}</td>"
 
 
 def shade(scale: Scale, value: float) -> list[str]:

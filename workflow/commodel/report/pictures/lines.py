@@ -1,0 +1,151 @@
+"""The specification of a `Chart`: lines and dots with their intervals, on axes that may be logarithmic."""
+
+import math
+from dataclasses import replace
+
+from commodel.report.pictures.look import (
+    GREY,
+    MICROSECONDS,
+    PLAIN,
+    byte_labels,
+    byte_ticks,
+    colour,
+    decade_ticks,
+    shape,
+    short,
+    specification,
+)
+from commodel.report.shape import Axis, Chart, Series
+
+WIDTH, HEIGHT = 520, 300
+MOST_DOTS = 700  # of one chart: on the page each is a part of its own
+X, Y = {"field": "x", "type": "quantitative", "sort": None}, {"field": "y", "type": "quantitative"}
+
+
+def stride(chart: Chart) -> int:
+    """1, or so many dots for each one drawn that the page stays light."""
+    dots = sum(len(series.x) for series in chart.series if series.style == "dots")
+    return max(1, -(-dots // MOST_DOTS))
+
+
+def thinned(chart: Chart) -> tuple[Series, ...]:
+    step = stride(chart)
+    if step == 1:
+        return chart.series
+    return tuple(
+        replace(series, x=series.x[::step], y=series.y[::step], labels=series.labels[::step])
+        if series.style == "dots"
+        else series
+        for series in chart.series
+    )
+
+
+def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = False) -> dict:
+    """`s` is the series of a value, `t` says what a dot is, `low` and `high` are the ends of its interval. On the
+    `first` screen layers stand there that have nothing to draw, which the page's script may fill, and the legend is
+    beside."""
+    series = named(thinned(chart))
+    names = [one.name for one in series]
+    scale = {"domain": names, "range": [colour(one.colour) for one in series]}
+    rows = {style: [row for one in series if style in drawn_as(one) for row in rows_of(one)] for style in STYLES}
+    hue = {
+        "color": {
+            "field": "s",
+            "type": "nominal",
+            "scale": scale,
+            "legend": {"orient": "right", "columns": 1} if first else {"columns": columns(names)},
+        }
+    }
+    x, y = channel(chart.x, chart, "x"), channel(chart.y, chart, "y")
+    about = [
+        {"field": "s", "type": "nominal", "title": "series"},
+        {"field": "t", "type": "nominal", "title": "point"},
+        {"field": "x", "type": "quantitative", "title": chart.x.label, "format": ",.4~g"},
+        {"field": "y", "type": "quantitative", "title": chart.y.label, "format": ",.4~g"},
+    ]
+    layers = [band(chart)] if chart.band else []
+    if first or rows["interval"]:
+        ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
+        layers.append(
+            layer("interval", rows["interval"], {"type": "rule", "opacity": 0.6, "clip": True}, {"x": X} | hue | ends)
+        )
+    for style, dash in (("line", {}), ("dashed", {"strokeDash": [6, 4]})):
+        if first or rows[style]:
+            mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
+            layers.append(layer(style, rows[style], mark, {"x": X, "y": Y} | hue))
+    if first or rows["dots"]:
+        several = len({shape(one.colour) for one in series}) > 1
+        forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(one.colour) for one in series]}}
+        shapes = {"shape": forms} if several else {}
+        mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
+        layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": about} | hue | shapes))
+    if not layers:
+        layers.append(layer("dots", [], {"type": "point"}, {"x": X, "y": Y}))
+    layers[0]["encoding"] |= {"x": layers[0]["encoding"]["x"] | x, "y": layers[0]["encoding"]["y"] | y}
+    return specification(layers, width, height)
+
+
+STYLES = ("interval", "line", "dashed", "dots")
+
+
+def drawn_as(series: Series) -> tuple[str, ...]:
+    styles = {"dots": ("dots",), "line": ("line",), "dashed": ("dashed",), "both": ("line", "dots")}[series.style]
+    return ("interval", *styles) if series.low else styles
+
+
+def layer(name: str, values: list[dict], mark: dict, encoding: dict) -> dict:
+    return {"name": name, "data": {"values": values}, "mark": mark, "encoding": encoding}
+
+
+def rows_of(series: Series) -> list[dict]:
+    keys = {"x": series.x, "y": series.y, "low": series.low, "high": series.high}
+    known = {key: values for key, values in keys.items() if values}
+    rows = []
+    for at in range(len(series.x)):
+        row = {"s": series.name} | {key: short(values[at]) for key, values in known.items()}
+        rows.append(row | ({"t": series.labels[at]} if series.labels else {}))
+    return rows
+
+
+def named(series: tuple[Series, ...]) -> list[Series]:
+    """Two that have one name get a number: a scale knows a series by its name."""
+    seen: dict[str, int] = {}
+    told = []
+    for one in series:
+        seen[one.name] = seen.get(one.name, 0) + 1
+        told.append(one if seen[one.name] == 1 else replace(one, name=f"{one.name} ({seen[one.name]})"))
+    return told
+
+
+def columns(names: list[str]) -> int:
+    """As many as fit below a chart."""
+    return max(1, min(len(names), WIDTH // (36 + 7 * max(map(len, names), default=1))))
+
+
+def band(chart: Chart) -> dict:
+    """What is off by no more than a share: a strip along the identity line."""
+    low, high = chart.x.low, chart.x.high
+    values = [{"x": x, "y": x / (1 + chart.band), "y2": x * (1 + chart.band)} for x in (low, high)]
+    mark = {"type": "area", "color": GREY, "opacity": 0.18, "clip": True}
+    return layer("band", values, mark, {"x": X, "y": Y, "y2": {"field": "y2"}})
+
+
+def channel(axis: Axis, chart: Chart, side: str) -> dict:
+    """Scale, ticks and title of an axis."""
+    values = [value for series in chart.series for value in getattr(series, side)]
+    values += [value for series in chart.series for value in (*series.low, *series.high) if side == "y"]
+    values = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
+    low, high = axis.low, axis.high
+    if low is None and axis.log and values:
+        low, high = min(values) / 1.15, max(values) * 1.15
+    scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
+    scale |= {"domain": [low, high], "nice": False} if low is not None else {}
+    micro = axis.label.endswith(" [µs]")
+    look: dict = {"labelExpr": MICROSECONDS if micro else PLAIN, "tickCount": 6, "labelOverlap": True}
+    if axis.bytes and values:
+        ticks = byte_ticks(values)
+        look |= {"values": ticks, "labelExpr": byte_labels(ticks)}
+    elif axis.log and low is not None:
+        look |= {"values": decade_ticks(low, high)}
+    title = axis.label.removesuffix(" [µs]") if micro else axis.label
+    return {"scale": scale, "axis": look, "title": title or None}

@@ -1,0 +1,25 @@
+"""Vega-Lite specifications as SVG and PNG, and the scripts by which a browser draws them: all by vl-convert, which
+reaches for nothing outside."""
+
+from functools import cache
+
+import vl_convert
+
+VERSION = "6.4"  # of Vega-Lite
+SCALE = 2.0  # of a PNG: slides are looked at from afar
+NOTHING: list[str] = []  # no chart of ours loads anything
+
+
+def svg(spec: dict) -> str:
+    return vl_convert.vegalite_to_svg(spec, vl_version=VERSION, allowed_base_urls=NOTHING)
+
+
+def png(spec: dict) -> bytes:
+    return vl_convert.vegalite_to_png(spec, vl_version=VERSION, scale=SCALE, allowed_base_urls=NOTHING)
+
+
+@cache
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed, which the page's script calls `vegaEmbed`."""
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -1,0 +1,199 @@
+"""The first screen of each platform: who predicts well, what to use, what that gains, what the network is, what is odd.
+Each answer is one number and one sentence, which does not name the platform."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from commodel.compare.network import Network, classes
+from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, ranked, tied_families
+from commodel.compare.table import is_said, selection
+from commodel.parameters import Estimate, ParameterSet
+from commodel.report import charts
+from commodel.report.front import Front, Tile
+from commodel.report.matrix import digits
+from commodel.report.sections import gaps, library
+from commodel.report.sections.grids import trust_grid, use_grid
+from commodel.report.sections.network import rate_unit
+from commodel.report.shape import finite, plain
+from commodel.report.words import comma, count, percent, some
+from commodel.units import format_seconds
+
+MOST_ODD = 3  # sentences
+PAIRS = (("L", "G"), ("alpha", "beta"), ("alpha.a", "beta.a"))  # of parameters that are a latency and a time a byte
+NAMES = {"L": "L", "alpha": "α", "alpha.a": "α"}
+
+
+def fronts(
+    frame: pd.DataFrame,
+    sets: Sequence[ParameterSet],
+    networks: Sequence[Network],
+    provenance: Mapping[str, Mapping],
+    odd: Sequence[str],
+) -> tuple[Front, ...]:
+    """What was measured on a machine comes first. `odd` are sentences that begin with a platform and a colon."""
+    order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
+    drawn = {chart.name: chart for chart in charts.predicted_measured(frame[frame["held_out"] & is_said(frame)])}
+    return tuple(
+        front(
+            platform,
+            frame[frame["platform"] == platform],
+            [one for one in sets if plain(one.platform) == platform],
+            [network for network in networks if plain(network.platform) == platform],
+            [about for about in provenance.values() if plain(about.get("platform")) == platform],
+            [line.removeprefix(f"{platform}: ") for line in odd if line.startswith(f"{platform}: ")],
+            drawn.get(f"Predicted {platform}"),
+        )
+        for platform in order
+    )
+
+
+def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
+    judged = part[part["held_out"] & is_said(part)]
+    best = best_family(judged) if judged["mu"].notna().any() else None
+    simulated = bool(part["simulated"].any())
+    drawn = charts.time_over_bytes(part[part["held_out"]])
+    return Front(
+        platform,
+        simulated,
+        origin(part, batches, simulated),
+        (trust(judged, best), use(part), gain(part, best), net(sets, networks)),
+        use_grid(part),
+        trust_grid(judged),
+        oddities(part, best, networks, odd),
+        scatter,
+        drawn[0] if drawn else None,
+    )
+
+
+def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
+    """`measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is known."""
+    days = sorted({str(about["date"])[:10] for about in batches if about.get("date")})
+    hosts = {str(host) for about in batches for host in about.get("hosts") or ()}
+    libraries = sorted({version(str(about["mpi"])) for about in batches if about.get("mpi")})
+    commits = sorted({str(about["commit"]) for about in batches if about.get("commit")})
+    words = ["simulated" if simulated else "measured"]
+    words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
+    words += [] if simulated or not hosts else [count(len(hosts), "host")]
+    words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
+    words += [some(libraries, 2)] if libraries else []
+    words += [f"commit {some([commit[:7] for commit in commits], 2)}"] if commits else []
+    return plain(" · ".join(words))
+
+
+def version(text: str) -> str:
+    """`MPICH 5.0.2` of whatever else the library says of itself."""
+    match = re.match(r"(\S+)\D*?(\d+(?:\.\d+)*)", text)
+    return f"{match[1]} {match[2]}" if match else text
+
+
+def off(mu: float) -> str:
+    """How far off, from a mean μ: by a share while that is small, else by a factor."""
+    return f"±{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"{digits(mu)}× off"
+
+
+def trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
+    if best is None:
+        return Tile("Trust", "no family", "No family has a price above 0 for anything that was measured.")
+    rows, tied = ranked(judged), tied_families(judged, best)
+    mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
+    after = [
+        f"{name} ({off(mu[name])}{', not told apart' if name in tied else ''})"
+        for name in distinct(judged, rows, 3)[1:]
+    ]
+    poor = [
+        name
+        for name, part in by_operation(judged)
+        if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
+    ]
+    line = f"Mean error over {count(best['points'], 'point')} that its fit has not seen"
+    line += f"; next {comma(after)}" if after else ""
+    line += f"; poor for {some(poor, 3)}" if poor else ""
+    return Tile("Trust", f"{best['family']} {off(best['mu_mean'])}", f"{line}.")
+
+
+def use(part: pd.DataFrame) -> Tile:
+    rows = library.against(part)
+    if rows.empty:
+        return Tile(
+            "Use", "see below", "The library's own choice was not measured, so that only schedules are compared."
+        )
+    number = {name: int((rows["outcome"] == name).sum()) for name in library.OUTCOMES}
+    shares = (("a schedule", number["faster"]), ("tied", number["tied"]), ("the library", number["slower"]))
+    line = "Jobs that a schedule of yours, or the library's own choice, does clearly faster"
+    return Tile("Use", f"{number['faster']} of {len(rows)}", f"{line}.", shares)
+
+
+def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
+    chosen = part[part["chosen"] & (part["family"] == best["family"])] if best is not None else part.iloc[:0]
+    if chosen.empty:
+        return Tile("Gain", "nothing to choose", "No job has two measured schedules that the best family prices.")
+    pick = selection(part[part["family"] == best["family"]], ["family"]).iloc[0]
+    line = f"a wrong pick costs {percent(pick['regret_mean'])} on average, {percent(pick['regret_max'])} at worst"
+    if not pick["regret_max"] > 0:
+        line = "its picks are the fastest schedules measured"
+    jobs, over = count(pick["groups"], "job"), pick["over_library"]
+    if not over > 0:
+        return Tile(
+            "Gain", percent(pick["right"]), f"So often {best['family']} picks the fastest schedule, of {jobs}; {line}."
+        )
+    if over <= 1:
+        return Tile(
+            "Gain",
+            f"{1 / over:.2f}× faster",
+            f"Than the library's choice, by what {best['family']} picks in {jobs}; {line}.",
+        )
+    text = f"Than the library's choice, by what {best['family']} picks in {jobs}: leave it to the library; {line}."
+    return Tile("Gain", f"{over:.2f}× slower", text)
+
+
+def net(sets: Sequence[ParameterSet], networks: Sequence[Network]) -> Tile:
+    """What was measured between the nearest nodes, else what was fitted."""
+    for network in networks:
+        rows = classes(network)
+        near, far = rows.iloc[0], rows.iloc[-1]
+        figure = f"{format_seconds(near['latency'])}, {rate(near['bandwidth'])}"
+        line = f"Half a round trip and bandwidth between two nodes ({format_seconds(near['latency_low'])} to "
+        line += f"{format_seconds(near['latency_high'])})"
+        if len(rows) > 1:
+            farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
+            line += f"; {len(rows)} classes of distance, the farthest {farthest}"
+        return Tile("Network", figure, f"{line}.")
+    for latency, byte in PAIRS:
+        for fitted in sets:
+            one, other = (fitted.values.get(name) for name in (latency, byte))
+            if one is not None and other is not None and other.value > 0:
+                figure = f"{format_seconds(one.value)}, {rate(1 / other.value)}"
+                line = f"{NAMES[latency]}{interval(one)} and bandwidth of long messages, as {fitted.family} fits them"
+                return Tile("Network", plain(figure), plain(f"{line}."))
+    return Tile("Network", "not fitted", "No family that was fitted has a latency and a bandwidth.")
+
+
+def interval(estimate: Estimate) -> str:
+    if not estimate.low < estimate.high:
+        return ""
+    return f" [{format_seconds(estimate.low)}, {format_seconds(estimate.high)}]"
+
+
+def rate(bandwidth: float) -> str:
+    unit, scale = rate_unit(bandwidth)
+    return f"{digits(bandwidth / scale)} {unit}"
+
+
+def oddities(
+    part: pd.DataFrame, best: pd.Series | None, networks: Sequence[Network], odd: Sequence[str]
+) -> tuple[str, ...]:
+    once = part.drop_duplicates("point")
+    lines = gaps.points(once)[:1]
+    for network in networks:
+        slow = [network.names[node] for node in network.distances.slow]
+        lines += [f"Slower than their like: {some(slow, 4)}."] if slow else []
+    lines += list(odd)[:1]
+    if best is not None and finite(inside := best["inside_share"]):
+        line = f"Intervals of {best['family']} hold {percent(inside)} of what was measured"
+        lines.append(f"{line}; 95 % would be right.")
+    discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
+    if discarded > 0.1 * (discarded + kept):
+        lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")
+    return tuple(plain(line[0].upper() + line[1:]) for line in lines[:MOST_ODD])
