@@ -3,8 +3,9 @@
 The dgemm of `speed` is compared with the same function of the same library, called from here on matrices of the same
 shapes in memory of the same kind: numpy asks the kernel for large pages, with which a matrix beyond the caches takes up
 to a fifth less. Its wave is compared with the copying of memory by the probe memcopy, both in bytes that must cross the
-memory's bus. Both sides take turns, short ones, and each turn is a ratio of its own, since the machine is not equally
-fast at all times.
+memory's bus. Both sides take short turns, since the machine is not equally fast at all times, and what counts is the
+least time of each: other load makes most samples longer, but not one of a few milliseconds that it leaves alone. Turns
+go on until the least times of either side agree with each other, or it says that they do not.
 """
 
 import csv
@@ -32,7 +33,8 @@ BLOCK = 32
 SHAPES = ((4, 4), (16, 16), (32, 32), (64, 64))  # blocks
 CELLS = (1024, 4096)
 COPIED = 64 << 20  # bytes
-TURNS = 15
+TURNS, MOST_TURNS = 8, 60
+AGREE, OF = 0.01, 3  # so many of the least times of a side differ by no more
 SECONDS = 0.1  # of either side in a turn
 OPTIONS = ["--max-seconds", str(SECONDS), "--min-samples", "6", "--sync", "barrier"]
 ALONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -84,39 +86,51 @@ def compare_dgemm(place: Path) -> None:
         return
     library = ctypes.CDLL(computing.partition("dgemm of ")[2].split(",")[0])
     own, alone = {name: [] for name in cases}, {name: [] for name in cases}
-    for _ in range(TURNS):
+    for turn in range(MOST_TURNS):
         for (name, case), (w, h) in zip(cases.items(), SHAPES, strict=True):
+            if turn >= TURNS and settled(own[name]) and settled(alone[name]):
+                continue
             seconds = run(place, "speed", "id,kernel,width,height,bytes,watched", {name: case})
             own[name].append(seconds[name])
             alone[name].append(called(library, BLOCK * h, BLOCK * w))
     for name, (w, h) in zip(cases, SHAPES, strict=True):
         flops = 2 * BLOCK**3 * w * h
-        ours, theirs = (flops / median(times[name]) * 1e-9 for times in (own, alone))
+        ours, theirs = (flops / min(times[name]) * 1e-9 for times in (own, alone))
         print(
             f"dgemm of {BLOCK * h} x {BLOCK * w} x {BLOCK}: {ours:.2f} GFLOP/s in speed, {theirs:.2f} called alone, "
-            f"{ratio(own[name], alone[name])}"
+            f"{ours / theirs:.3f} times as fast ({noise(own[name], alone[name])})"
         )
 
 
-def ratio(ours: Sequence[float], others: Sequence[float]) -> str:
-    """Of the two sides' numbers of each turn: the median, and between which the middle half of all turns lie."""
-    ratios = np.quantile(np.array(ours) / np.array(others), (0.25, 0.5, 0.75))
-    return "{1:.3f} times as fast ({0:.2f} to {2:.2f})".format(*ratios)
+def settled(times: Sequence[float]) -> bool:
+    """Whether the least times agree: it is hardly chance then that none was less."""
+    least = sorted(times)[:OF]
+    return len(least) == OF and least[-1] <= (1 + AGREE) * least[0]
+
+
+def noise(*sides: Sequence[float]) -> str:
+    """How many turns there were, how much longer half of them took, and whether the least times are to be trusted."""
+    longer = max(median(times) / min(times) - 1 for times in sides)
+    text = f"{len(sides[0])} turns, half of them {100 * longer:.0f} % slower"
+    return text if all(map(settled, sides)) else f"{text}; NOT TOLD, the machine is too busy"
 
 
 def compare_wave(place: Path) -> None:
     cells, copy = {name: [] for name in CELLS}, []
-    for _ in range(TURNS):
+    for turn in range(MOST_TURNS):
+        if turn >= TURNS and all(map(settled, (copy, *cells.values()))):
+            break
         copy.append(run(place, "memcopy", "id,path,bytes", {"copy": f"mtm,{COPIED}"})["copy"])
         for side in CELLS:
             seconds = run(place, "speed", "id,kernel,width,height,bytes,watched", {"w": f"wave,{side},{side},8,0"})
             cells[side].append(seconds["w"])
-    moved = 2 * COPIED / np.array(copy)
+    moved = 2 * COPIED / min(copy)
     for side in CELLS:
-        crossed = 3 * 8 * side**2 / np.array(cells[side])  # two arrays read, one written
+        crossed = 3 * 8 * side**2 / min(cells[side])  # two arrays read, one written
         print(
-            f"wave of {side} x {side} cells: {side**2 / median(cells[side]) * 1e-6:.0f} million cells/s, "
-            f"{median(crossed) * 1e-9:.1f} GB/s; memcopy {median(moved) * 1e-9:.1f} GB/s, {ratio(moved, crossed)}"
+            f"wave of {side} x {side} cells: {side**2 / min(cells[side]) * 1e-6:.0f} million cells/s, "
+            f"{crossed * 1e-9:.1f} GB/s; memcopy {moved * 1e-9:.1f} GB/s, {moved / crossed:.2f} times as fast "
+            f"({noise(copy, cells[side])})"
         )
 
 

@@ -23,8 +23,8 @@ def row(point: Point, computes: bool) -> dict[str, object]:
 
 
 def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
-    """The row as the case file has it, with its partition written out. How fast ranks are is for those that wait instead
-    of computing."""
+    """The row as the case file has it, with its partition written out. How fast ranks are is for those that only
+    wait."""
     point = row["partition"]
     path = work / f"{point.id}{SUFFIX}"
     tiles = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks))

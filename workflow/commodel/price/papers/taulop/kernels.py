@@ -73,8 +73,8 @@ def table_2(own: list[Run]) -> Figure:
         "up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: what "
         "shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
         "channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by node: those into "
-        "one node, as in the authors' library. A price of 0 is none: mlognP's of a single node, where copying takes no "
-        "simulated time.",
+        "one node, as in the authors' library. mlognP's copies are from round trips within "
+        "nodes, as copying takes no simulated time.",
         f"the paper's are of a real cluster with noise and TCP's delays, where this is a simulated switch; {_off(own)}",
         (
             Numbers(
