@@ -1,5 +1,6 @@
 """Which families are right on simulated networks of several levels, and what choosing by them costs: `make
-bench-networks`, which measures in build/networks what it has not measured yet. Minutes; arguments: platforms.
+bench-networks`, which measures in build/networks what it has not measured yet. Ten minutes a platform, and another
+table for those that no model was made for (`unseen`). Arguments: platforms.
 
 μ is max(price, time) / min(price, time); regret what the algorithm of the lowest price takes longer than the fastest
 one, of those that do the same on the same nodes in one layout. SimGrid shares links between flows by itself.
@@ -13,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pandas as pd
+from tests.bench.unseen import written
 
 from commodel.cli._output import table
 from commodel.files.paths import SafePath
@@ -29,9 +31,9 @@ EXPERIMENT = "networks"
 KEPT = ROOT / "build" / EXPERIMENT
 
 
-def rows_of(plan: Plan, platform: str) -> Iterator[dict]:
+def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[dict]:
     """A row for each point and family."""
-    raw = SafePath.given(KEPT, ROOT)
+    raw = SafePath.given(kept, project)
     for batch in plan.batches:
         measure(plan, batch, raw / batch.name, lambda text: None)
     observations, _ = collect(plan, raw, unfinished=True)
@@ -71,12 +73,22 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
         }
 
 
+def scored(project: Path, kept: Path, platforms: list[str]) -> None:
+    build(project, "smpi")
+    with chdir(project):  # where a plan's platforms are looked for
+        plans = {name: make_plan(EXPERIMENT, project, name) for name in platforms}
+        rows = [row for name, plan in plans.items() for row in rows_of(plan, name, project, kept)]
+    if rows:
+        print(table(list(judged(pd.DataFrame(rows)))))
+
+
 def main(only: list[str]) -> None:
-    build(ROOT, "smpi")
-    with chdir(ROOT):  # where a plan's platforms are looked for
-        platforms = only or list(make_plan(EXPERIMENT, ROOT).platforms)
-        rows = [row for name in platforms for row in rows_of(make_plan(EXPERIMENT, ROOT, name), name)]
-    print(table(list(judged(pd.DataFrame(rows)))))
+    build(ROOT, "prices")
+    project = KEPT / "unseen"
+    known, unseen = list(make_plan(EXPERIMENT, ROOT).platforms), written(project)
+    scored(ROOT, KEPT, [name for name in known if name in (only or known)])
+    print("\nThat no model was made for:")
+    scored(project, project / "raw", [name for name in unseen if name in (only or unseen)])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Shares: lines that messages share against a slow fluid simulation, capacities, and closed forms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,11 +12,13 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
+from commodel.models.probes.capacity import LONG
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
-from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L
+from tests.models.synthetic import observed, truth
+from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L, one_way
 from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)
@@ -129,3 +133,31 @@ def test_a_class_without_values_is_not_priced():
     lacking = {name: number for name, number in priced.values.numbers.items() if ".beyond" not in name}
     with pytest.raises(UserError, match="not probed: ranks in different leaf"):
         Model(priced.entry, Values(lacking, priced.values.forms, priced.values.settings)).cost(across(1, 8))
+
+
+def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
+    """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
+    late = LONG * G["leaf"]
+
+    def capacity(case):
+        waits = case["how"] == "eager" and case["bytes"] > 16284
+        return late + case["bytes"] * G["leaf"] if waits else truth("shares").times["capacity"](case)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert fitted.values["S"][0] == 16384 - 128
+    assert fitted.settings["order"] == "turn"
+
+
+def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
+    def capacity(case):
+        if case["how"] != "order":
+            return truth("shares").times["capacity"](case)
+        begin = O_S * (1 + np.arange(case["flows"]))
+        first = fluid(begin, np.full(case["flows"], case["bytes"] * G["leaf"]))[0]
+        return first + L["leaf"] + O_R + one_way("leaf", 0)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert "S" in fitted.missing
+    assert fitted.settings["order"] == "shared"

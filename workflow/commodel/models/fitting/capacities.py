@@ -10,7 +10,6 @@ from commodel.keys import key
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
-from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.pricing.functions import PIECEWISE, evaluate
 from commodel.models.probes.capacity import LONG
 
@@ -55,7 +54,7 @@ def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], li
 
 def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
     """The largest message whose sender does not wait while its receiver takes a long one first, like all smaller ones;
-    0: there is none, NEVER: all are. None: nobody looked."""
+    0: there is none. None: it was not seen."""
     if not observed.probes.get("capacity"):
         return None
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in lines if name != NODE), "")
@@ -63,7 +62,7 @@ def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
         return None
     waits = cases.seconds[0] > _line(lines[near], np.array([float(LONG)]))[0, 0] / 2
     if not waits.any():
-        return NEVER
+        return None
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
 
 

@@ -19,7 +19,8 @@ from commodel.patterns.levels import rank_local
 
 MOST = 64  # flows
 LONG = 1 << 20  # bytes: what a receiver takes first
-FIRST = 256  # bytes of the smallest message that may ask
+EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
+HEADER = 128  # bytes: limits are powers of two, some less the header of a message
 SHORT, MANY = 4096, 32  # bytes, messages in a row
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
 
@@ -39,9 +40,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     ports = dict(_ports(site))
     if 2 in ports:
-        for doubling in range((size // FIRST).bit_length()):
-            about = {"level": NODE, "how": "eager", "procs": 3, "flows": 1, "step": 1, "ways": 1}
-            yield Place(3, "block:1", ports[2]), {**about, "bytes": FIRST << doubling}
+        about = {"level": NODE, "how": "eager", "procs": 3, "flows": 1, "step": 1, "ways": 1}
+        yield from ((Place(3, "block:1", ports[2]), {**about, "bytes": limit}) for limit in _limits(size))
     if 1 in ports and size >= SHORT:
         about = {"level": NODE, "how": "order", "procs": 2, "flows": MANY, "step": 1, "ways": 1, "bytes": SHORT}
         yield Place(2, "block:1", ports[1]), about
@@ -49,6 +49,13 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
             for flows, step, where in of(site, apart):
                 yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
+
+
+def _limits(most: int) -> Iterator[int]:
+    """Of each power of two itself, half as much again, and just below the next one."""
+    low, high = EAGER
+    for power in range(low.bit_length() - 1, min(most, high).bit_length()):
+        yield from (1 << power, 3 << power >> 1, (2 << power) - HEADER)
 
 
 def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:

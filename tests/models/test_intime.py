@@ -1,0 +1,123 @@
+"""Prices in the order of time: Python against a slow way, the compiled ones against Python, and closed forms."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.models.pricing import compiled
+from commodel.models.pricing.intime import Traffic, in_python, in_time
+from commodel.models.pricing.programs import Program
+from commodel.patterns.levels import rank_local
+from commodel.patterns.schedule import Schedule
+from commodel.platforms.build import build
+from tests.once import made_once
+from tests.patterns import slow_shares
+from tests.patterns.rank_local import built, programs
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = made_once(tmp_path_factory, "prices", lambda folder: build(folder, "prices"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "BUILT", folder / "build" / "prices" / "libprices.so")
+        compiled.library.cache_clear()
+        yield compiled.library()
+    compiled.library.cache_clear()
+
+
+WHOLE, BROKEN = st.integers(0, 9), st.floats(0, 9)
+
+
+@st.composite
+def traffics(draw, times=WHOLE):
+    """A schedule, which of its messages ask, what passes which of three lines, and what all costs."""
+    try:
+        pattern = built(*draw(programs()))
+    except UserError:
+        assume(False)
+    several = len(pattern.src)
+
+    def column(values):
+        return np.array(draw(st.lists(values, min_size=several, max_size=several)))
+
+    lines = np.concatenate([column(st.integers(0, 3)), column(st.integers(0, 3))])  # 3: none
+    message, some = np.tile(np.arange(several), 2), lines < 3
+    some[several:] &= lines[several:] != lines[:several]
+    asks, wire, alone = column(st.booleans()), column(times).astype(float), column(times).astype(float)
+    uses = np.concatenate([column(times), column(times)]).astype(float)[some]
+    work = pattern.work_seconds(0.0)
+    return pattern, asks, (message[some], lines[some]), Traffic(draw(times), draw(times), wire, alone, uses, work)
+
+
+def played(pattern, asks, uses, traffic, play, in_turn=False):
+    program = Program.of(pattern, asks, uses, in_turn)
+    return play(program, traffic, traffic.uses[program.passing], program.work(traffic.work))
+
+
+@settings(max_examples=50)
+@given(traffics())
+def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
+    pattern, asks, (message, line), costs = traffic
+    passed = defaultdict(dict)
+    for number, other, seconds in zip(message.tolist(), line.tolist(), costs.uses.tolist(), strict=True):
+        passed[number][other] = seconds
+    columns = costs.send, costs.receive, costs.wire, costs.alone, costs.work
+    slow = slow_shares.finish_times(pattern, asks, passed, *columns)
+    fast = played(*traffic, in_python)
+    if slow is None:
+        assert fast is None
+    else:
+        np.testing.assert_allclose(fast, slow, atol=1e-6)
+
+
+@settings(max_examples=50)
+@given(traffics(BROKEN), st.booleans())
+def test_what_is_compiled_is_pythons_to_the_bit(library, traffic, in_turn):
+    known, mine = (played(*traffic, play, in_turn) for play in (in_python, compiled.in_time))
+    assert (known is None) == (mine is None)
+    if known is not None:
+        np.testing.assert_array_equal(known, mine)
+
+
+def chain(ranks, parts):
+    part, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
+    pattern = Schedule.of(ranks, part + src, src, src + 1, 8)
+    return pattern, np.zeros(len(part), dtype=bool), (np.arange(len(part)), pattern.src)
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not(library, compiles):
+    """A part takes 5 + 4: p − 1 links, and behind the first part the others, 5 each. Where all parts that the first
+    rank has sent share its link, all come late."""
+    ranks, parts, o_s, o_r, L, lasts = 8, 40, 1.0, 1.0, 2.0, 5.0
+    pattern, asks, uses = chain(ranks, parts)
+    columns = (np.full(len(asks), seconds) for seconds in (L, lasts, lasts))
+    traffic = Traffic(o_s, o_r, *columns, np.zeros(0))
+    play = compiled.in_time if compiles else in_python
+    in_turn, sharing = (played(pattern, asks, uses, traffic, play, turn)[-1] for turn in (True, False))
+    assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
+    assert sharing > 1.3 * in_turn
+
+
+def test_who_asks_waits_until_the_message_is_through():
+    """Its receiver computes for 7 first; then it lasts 3 for both, and 2 more on the wire."""
+    pattern = rank_local(2, [0], [1], 8, 0, 0, 1, 1)
+    program = Program.of(pattern, np.array([True]), (np.array([0]), np.array([0])))
+    late = Traffic(1.0, 1.0, np.array([2.0]), np.array([3.0]), np.array([3.0]), np.zeros(0))
+    np.testing.assert_allclose(in_time(program, late), [4.0, 7.0])
+
+
+def test_ranks_that_wait_for_each_other_are_an_error(library):
+    """Both send before they open what the other sends."""
+    pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
+    none, asks = np.zeros(0, dtype=int), np.ones(2, dtype=bool)
+    traffic = Traffic(1.0, 1.0, *np.ones((2, 2)), np.zeros(0), np.zeros(0))
+    for play in (in_python, compiled.in_time):
+        assert played(pattern, asks, (none, none), traffic, play) is None
+    with pytest.raises(UserError, match="ranks wait for each other"):
+        in_time(Program.of(pattern, asks, (none, none)), traffic)
+    np.testing.assert_allclose(in_time(Program.of(pattern, ~asks, (none, none)), traffic), [4.0, 4.0])

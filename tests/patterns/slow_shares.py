@@ -1,0 +1,62 @@
+"""Messages that share lines, the slow way: at every moment all shares are worked out anew. Ranks are coroutines that
+say which messages they wait for."""
+
+from math import inf
+
+
+def finish_times(pattern, asks, passed, send, receive, wire, alone, work):
+    """`passed`: of each message the lines, and for how many seconds it needs each."""
+    messages = range(len(pattern.src))
+    left, opened, begun, through, done = {}, {}, {}, {}, [0.0] * pattern.ranks
+    rest = {message: dict(passed[message]) for message in messages}
+
+    def rank_program(rank):
+        clock = 0.0
+        for step in range(pattern.last_step + 1):
+            for message in messages:
+                if (pattern.dst[message], pattern.dst_step[message]) == (rank, step):
+                    opened[message] = clock
+            for message in messages:
+                if (pattern.src[message], pattern.step[message]) == (rank, step):
+                    clock += send
+                    left[message] = clock
+            taken = [m for m in messages if (pattern.dst[m], pattern.dst_wait[m]) == (rank, step)]
+            given = [m for m in messages if asks[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
+            yield {*taken, *given}
+            for arrival in sorted(through[message] + wire[message] for message in taken):
+                clock = max(clock, arrival) + receive
+            clock = max([clock, *(through[message] for message in given)])
+            rows = zip(pattern.work.rank, pattern.work.step, work, strict=True)
+            clock += sum(seconds for of, at, seconds in rows if (of, at) == (rank, step))
+        done[rank] = clock
+
+    ranks = {rank: rank_program(rank) for rank in range(pattern.ranks)}
+    waits = {rank: next(program, None) for rank, program in ranks.items()}
+    now = 0.0
+    while True:
+        while ready := [rank for rank, awaited in waits.items() if awaited is not None and awaited <= through.keys()]:
+            for rank in ready:
+                waits[rank] = next(ranks[rank], None)
+        start = {}
+        for message in left.keys() - begun.keys():
+            if not asks[message]:
+                start[message] = left[message]
+            elif message in opened:
+                start[message] = max(left[message], opened[message])
+        going = [message for message in begun if message not in through]
+        users = [line for message in going for line in rest[message]]
+        lasting = [seconds * users.count(line) for message in going for line, seconds in rest[message].items()]
+        coming = min([*start.values(), now + min(lasting, default=inf)], default=inf)
+        if coming == inf:
+            return None if any(awaited is not None for awaited in waits.values()) else done
+        for message in going:
+            for line in rest[message]:
+                rest[message][line] -= (coming - now) / users.count(line)
+        now = coming
+        for message, time in start.items():
+            if time <= now:
+                begun[message] = now
+        for message in begun.keys() - through.keys():
+            rest[message] = {line: seconds for line, seconds in rest[message].items() if seconds > 1e-9}
+            if not rest[message]:
+                through[message] = max(now, begun[message] + alone[message])
