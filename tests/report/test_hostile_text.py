@@ -21,21 +21,15 @@ from commodel.results.unmeasured import TEXTS, table_of
 
 HOSTILE = [
     "=cmd|' /C calc'!A0",
-    "+1",
-    "-1+2",
-    "@x",
     "http://example.org/x",
-    "<script>alert(1)</script>",
-    "a&b\"'<!--",
-    "$$x^2$$",
     "</script><script>alert(1)</script>",
     "a\u2028b\u2029c\u202ed",
     "='file:///tmp/[x.xls]S'!A1",
     "&F&P&A&[Date]",
     "_x0041__x000D_",
     "raw/../../../etc/passwd.csv",
-    "..//example.org/x",
 ]
+LIKE_THESE = ["+1", "-1+2", "@x", "<script>alert(1)</script>", "a&b\"'<!--", "$$x^2$$", "..//example.org/x"]
 
 
 def hostile_inputs(comparison, text):
@@ -101,7 +95,7 @@ def check_hostile(comparison, text, path, parse):
     return book, written
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE + [pytest.param(text, marks=pytest.mark.slow) for text in LIKE_THESE])
 def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
     book, page = check_hostile(few(comparison), text, tmp_path / "hostile.xlsx", parse)
     for sheet in ("Parameters", "Provenance", "Inputs", "Not measured", "Container overhead"):

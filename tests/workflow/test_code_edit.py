@@ -18,8 +18,8 @@ VERBS = ("compiling", "measuring", "collecting", "fitting", "predicting", "compa
 
 
 class Clone:
-    """A copy of the workflow, whose files a test may edit, and a finished project with one more family, whose results
-    are younger than all of these."""
+    """A copy of the workflow, whose files a test may edit, and a finished project with results that are younger than
+    all of these: with one more family, which is fitted to the same probes."""
 
     def __init__(self, folder: Path, finished: Path):
         self.folder, self.as_made = folder / "clone", folder / "as made"
@@ -28,7 +28,7 @@ class Clone:
         shutil.copy2(ROOT / "Snakefile", self.folder)
         project = Project(self.folder / "project", finished)
         shutil.rmtree(project.folder / ".snakemake")  # which knows files of ours by their paths
-        project.experiment("small", SMALL.replace("[loggp]", "[hockney, loggp]"))
+        project.experiment("small", SMALL.replace("[loggp]", "[loggp, plogp]"))
         project.compare("small")
         project.verb("report", "--in", "results/small")
         shutil.copytree(self.folder, self.as_made)
@@ -48,7 +48,7 @@ class Clone:
         return done.stdout + done.stderr
 
     def after_edit(self, path: str, more: str = "") -> set[str]:
-        """The jobs that would run after a comment, or something else, is added to a file, as `fitting hockney`."""
+        """The jobs that would run after a comment, or something else, is added to a file, as `fitting plogp`."""
         with (self.folder / path).open("a") as stream:
             stream.write(more or ("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n"))
         lines = [line.strip() for line in self.run("--dry-run").splitlines()]
@@ -68,8 +68,8 @@ def after_edit(made):
 
 
 def test_editing_a_family_refits_only_that_family(after_edit):
-    assert after_edit("workflow/commodel/models/families/hockney.py") == {
-        "fitting hockney",
+    assert after_edit("workflow/commodel/models/families/plogp.py") == {
+        "fitting plogp",
         "predicting with",
         "comparing predictions",
         "writing the",

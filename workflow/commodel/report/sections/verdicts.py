@@ -19,10 +19,12 @@ def errors(frame: pd.DataFrame) -> Section:
     if not frame.empty:
         for key, name in by.items():
             rows = summarize(frame, [*names_of(key), "family"])
-            blocks.append(matrix(frame, rows, key, name, "mu_mean", "Mean μ", "ratio", MU, 1))
-            blocks.append(
-                matrix(frame, rows, key, name, "abs_error_median", "Median |error| [%]", "percent", ERROR, 100)
-            )
+            places = places_of(frame, key)
+            for figure in (
+                ("mu_mean", "Mean μ", "ratio", MU, 1),
+                ("abs_error_median", "Median |error| [%]", "percent", ERROR, 100),
+            ):
+                blocks.append(matrix(places, rows, families_of(frame), key, name, *figure))
     note = "Where each family is good and where it is not; n/a where it prices nothing there, or nothing was measured."
     return Section("Errors", note, tuple(blocks))
 
@@ -35,15 +37,22 @@ def names_of(key: str) -> list[str]:
 COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
 
 
-def matrix(frame, rows, key, name, value, what, kind, scale, factor) -> Table:
-    families, names = families_of(frame), names_of(key)
+def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The rows of matrices, with how many points were measured of each."""
+    names = names_of(key)
     order = names if key == "fan_in" else ["platform", key]
     every = frame[["simulated", *names]].drop_duplicates(names).sort_values(order)
+    points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
+    places = every.merge(points, "left", on=names)
+    places["points"] = places["points"].fillna(0)
+    return places
+
+
+def matrix(places, rows, families, key, name, value, what, kind, scale, factor) -> Table:
+    names = names_of(key)
     wide = rows.pivot_table(index=names, columns="family", values=value).reindex(columns=families)
     wide = (wide * factor).rename(columns={family: f"= {family}" for family in families})
-    points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
-    shown = scaled(every.merge(points, "left", on=names).merge(wide, "left", on=names))
-    shown["points"] = shown["points"].fillna(0)
+    shown = scaled(places.merge(wide, "left", on=names))
     columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
     columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
     columns += [Column("kind", "kind")] if "kind" in names else []
