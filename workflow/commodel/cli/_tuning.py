@@ -10,7 +10,7 @@ import numpy as np
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Arm, Arms, Belief, Job, believe, unmeasured
+from commodel.advice.active import Arm, Arms, Belief, Job, believe
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import Gain, between, gain, in_turn
@@ -21,8 +21,8 @@ from commodel.interchange.rules import Choice
 from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Measure
 
-AT_ONCE = 12  # points of a start, at most
-SETTLED = 0.001  # of all jobs: when the best point is worth less for each, measuring ends
+AT_ONCE = 16  # points of a start, at most
+SETTLED = 0.02  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
 A_START, A_POINT = 2.0, 0.02  # seconds beside those of samples
@@ -90,18 +90,17 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
         took += _measure(place, f"check-{number}", arms, points, measured)
     ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
     belief, number = believe(arms, measured), 0
-    while took < budget and unmeasured(arms, measured):
+    while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
+        progress(
+            f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
+            f"{100 * expected:.1f} % more than the best"
+        )
         costs = A_POINT + np.exp(belief.mean) * place.measure.min_samples
-        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds), SETTLED)
+        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds))
         if not points:
             break
         took += _measure(place, f"round-{number}", arms, points, measured)
         belief, number = believe(arms, measured), number + 1
-        expected = float(np.mean(belief.regret()))
-        progress(
-            f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to be "
-            f"{100 * expected:.1f} % from the best"
-        )
     return Found(arms, belief, took, _full(place.measure, belief), ignored)
 
 
