@@ -8,7 +8,7 @@ import pytest
 
 from commodel.advice.active import Arm, Arms
 from commodel.cli._dialects import OPEN
-from commodel.cli._starts import Place
+from commodel.cli._starts import Place, Timed
 from commodel.cli._tuning import chosen, kept, prove, search
 from commodel.errors import UserError
 from commodel.files.paths import SafePath
@@ -45,10 +45,9 @@ class Machine(Place):
         nearest = max(below, key=lambda row: row.bytes, default=None)
         return OWN[job[0]] if nearest is None or job[0] in self.deaf else nearest.algorithm
 
-    def time(self, name, jobs, choices=()):
-        choices = list(choices)
+    def _start(self, name, jobs, choices):
         self.told[self.dialect.text(choices) if choices else ""] = choices
-        return super().time(name, jobs, choices)
+        return super()._start(name, jobs, choices)
 
     told = {}  # noqa: RUF012 - what each text of rules means
 
@@ -130,3 +129,20 @@ def test_where_rules_slow_down_what_they_are_not_for_none_stays(tmp_path):
 def test_nothing_is_said_of_more_ranks():
     text = OPEN.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
+
+
+def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
+    """Else it would line up ranks in another way before everything else."""
+    place, barrier = machine(tmp_path), ("barrier", 8, "block", 0)
+    asked = []
+    object.__setattr__(place, "_start", lambda name, jobs, rows: asked.append((name, jobs, rows)) or Timed({}, 1.0))
+    rules = [Choice("barrier", 8, 0, "linear"), Choice("bcast", 8, 64, "linear")]
+    assert place.time("a", [JOBS[0], barrier], rules).took == 2
+    place.time("b", [JOBS[0], barrier])
+    place.time("c", [JOBS[0]], rules)
+    assert asked == [
+        ("a", [JOBS[0]], rules[1:]),
+        ("a-barrier", [barrier], rules[:1]),
+        ("b", [JOBS[0], barrier], []),
+        ("c", [JOBS[0]], rules[1:]),
+    ]

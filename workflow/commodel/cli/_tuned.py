@@ -18,7 +18,7 @@ from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
 from commodel.cli._output import show
 from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, rules_of, search, without_harm
+from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
@@ -76,7 +76,7 @@ def tuned(
         trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
         paying = kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        rows = without_harm(rows)
+        rows = proven(rows)
         final = {row.job: row.algorithm for row in rows}
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
         outcome = Outcome(place, found, rows, dropped, took + more)
