@@ -2,9 +2,10 @@
 a table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
 
 `by worth` is what `commodel tune` does: prices by LogGP with round numbers (RATES: what everybody knows of such a
-network; nothing of the table is fitted), and the point whose outcome most changes the choice. `no prices` is the same without prices, `in random order` the same belief with points drawn by lot, `forest by
-variance` a forest for each operation, whose next point is the one that its trees differ most about (as ACCLAiM;
-`whole jobs`: all ways to do that point's job are measured, as it does). Regret is of all jobs with two and more ways,
+network; nothing of the table is fitted), and the point whose outcome most changes the choice. `no prices` is the same
+without prices, `in random order` the same belief with points drawn by lot, `forest by variance` a forest for each
+operation, whose next point is the one that its trees differ most about (as ACCLAiM; `whole jobs`: all ways to do that
+point's job are measured, as it does). Regret is of all jobs with two and more ways,
 the library's own choice among them: what was chosen over what is fastest, as measured. Arguments: the table, then
 NAME=VALUE in place of RATES. Minutes.
 """

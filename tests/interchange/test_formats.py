@@ -16,7 +16,7 @@ from tests.interchange.samples import SAMPLES
 
 FORMATS = discover("interchange", "FORMAT")
 READ = sorted(name for name, entry in FORMATS.items() if entry.times)
-WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules"}
+WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules", "selection"}
 
 
 def read(name, folder, text, **given):

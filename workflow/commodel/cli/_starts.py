@@ -24,7 +24,7 @@ from commodel.records import LIBRARY, Batch, Measure, Plan
 from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import why_unmeasured
 
-TIMES, RAW = "times.json", "raw"
+TIMES, RAW, BARRIER = "times.json", "raw", "barrier"
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,19 @@ class Place:
         return settings
 
     def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = ()) -> Timed:
-        """One start over some jobs, with rules if there are choices."""
-        folder, choices = self.folder / "starts" / name, list(choices)
+        """Some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a rule for
+        barriers would change the times of all else: where there is one, barriers have a start of their own."""
+        choices = list(choices)
+        ours, rest = ([row for row in choices if (row.operation == BARRIER) is wanted] for wanted in (True, False))
+        barriers = [job for job in jobs if ours and job[0] == BARRIER]
+        others = [job for job in jobs if job not in barriers]
+        parts = [self._start(name, others, rest)] if others else []
+        parts += [self._start(f"{name}-barrier", barriers, ours)] if barriers else []
+        seconds = {job: time for part in parts for job, time in part.seconds.items()}
+        return Timed(seconds, sum(part.took for part in parts))
+
+    def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
+        folder = self.folder / "starts" / name
         text = self.dialect.text(choices) if choices else ""
         file, record = folder / self.dialect.file, folder / TIMES
         if not (file.exists() and read_text(file, MIB, "rules") == text):

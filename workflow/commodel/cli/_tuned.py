@@ -18,7 +18,7 @@ from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
 from commodel.cli._output import show
 from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, rules_of, search, without_harm
+from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
@@ -33,7 +33,7 @@ from commodel.results.holding import held
 from commodel.units import format_bytes, format_seconds
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.5, 60.0  # of a point
+PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.3, 60.0  # of a point
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def tuned(
         trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
         paying = kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        rows = without_harm(rows)
+        rows = proven(rows)
         final = {row.job: row.algorithm for row in rows}
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
         outcome = Outcome(place, found, rows, dropped, took + more)
@@ -183,7 +183,7 @@ def _sentences(outcome: Outcome) -> list[str]:
     ]
     lines += [
         f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
-         "Does something come before them, such as han, hcoll or ucc?"
+        "Does something come before them, such as han, hcoll or ucc?"
         for name in found.ignored
     ]
     if outcome.dropped:
@@ -192,13 +192,13 @@ def _sentences(outcome: Outcome) -> list[str]:
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
     operations = dict.fromkeys(row.job[0] for row in rows)
     means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
+    overall = geometric_mean(row.gain.times for row in rows)
     each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
     worst = min(rows, key=lambda row: row.gain.times)
     interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
     return [
         *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: "
-         f"{geometric_mean(row.gain.times for row in rows):.2f} ×; {each}.",
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
         f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
     ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Arm, Arms, Belief, Job, believe, unmeasured
+from commodel.advice.active import Arm, Arms, Belief, Job, believe
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import Gain, between, gain, in_turn
@@ -21,11 +21,11 @@ from commodel.interchange.rules import Choice
 from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Measure
 
-AT_ONCE = 12  # points of a start, at most
-SETTLED = 0.001  # of all jobs: when the best point is worth less for each, measuring ends
+AT_ONCE = 16  # points of a start, at most
+SETTLED = 0.02  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
-A_START, A_POINT = 2.0, 0.02  # seconds beside those of samples
+A_POINT = 0.02  # seconds beside those of samples
 
 
 @dataclass(frozen=True)
@@ -86,23 +86,23 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
     measured: dict[int, float] = {}
     took = 0.0
     pairs = _telling(arms)
-    for number, points in enumerate(filter(None, ([pair[end] for pair in pairs.values()] for end in (0, 1)))):
+    checks = [[pair[end] for pair in pairs.values()] for end in (0, 1)] if pairs else []
+    for number, points in enumerate(checks):
         took += _measure(place, f"check-{number}", arms, points, measured)
     ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
     belief, number = believe(arms, measured), 0
-    while took < budget and unmeasured(arms, measured):
+    while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
+        progress(
+            f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
+            f"{100 * expected:.1f} % more than the best"
+        )
         costs = A_POINT + np.exp(belief.mean) * place.measure.min_samples
-        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds), SETTLED)
+        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds))
         if not points:
             break
         took += _measure(place, f"round-{number}", arms, points, measured)
         belief, number = believe(arms, measured), number + 1
-        expected = float(np.mean(belief.regret()))
-        progress(
-            f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to be "
-            f"{100 * expected:.1f} % from the best"
-        )
-    return Found(arms, belief, took, _full(place.measure, belief), ignored)
+    return Found(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
 
 
 def _measure(place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, float]) -> float:
@@ -135,15 +135,15 @@ def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, float]) -> 
     return max(times) < TOLD_APART * min(times)
 
 
-def _full(settings: Measure, belief: Belief) -> float:
-    """Seconds that measuring everything would take: as many starts as a job has ways, and the samples of each point as
-    they were, or are believed to be."""
+def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
+    """Seconds that measuring everything would take: as many starts as a job has ways, each as dear as those that there
+    were, and the samples of each point, as they were or are believed to be."""
     seconds = np.exp(belief.mean)
     for arm, measured in belief.measured.items():
         seconds[arm] = measured
-    samples = np.maximum(np.minimum(settings.max_samples * seconds, settings.seconds), settings.min_samples * seconds)
-    starts = np.bincount(belief.arms.job).max()
-    return float(np.sum(samples + A_POINT) + starts * A_START)
+    samples = np.clip(settings.seconds, settings.min_samples * seconds, settings.max_samples * seconds) + A_POINT
+    start = max(took - samples[list(belief.measured)].sum(), 0.0) / max(starts, 1)
+    return float(samples.sum() + np.bincount(belief.arms.job).max() * start)
 
 
 def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
@@ -194,6 +194,6 @@ def kept(rows: Iterable[Row]) -> dict[Job, str]:
     return {row.job: row.algorithm if row.gain.pays and row.job[0] not in spoilt else LIBRARY for row in rows}
 
 
-def without_harm(rows: Iterable[Row]) -> list[Row]:
-    """The rows of a proof, those whose rule was seen to harm without it."""
-    return [replace(row, algorithm=LIBRARY) if row.gain.harms else row for row in rows]
+def proven(rows: Iterable[Row]) -> list[Row]:
+    """The rows of a proof, without the rules that were not faster here."""
+    return [replace(row, algorithm=LIBRARY) if row.gain.times <= 1 else row for row in rows]

@@ -1,0 +1,62 @@
+"""Gains with their intervals, the sizes between, and which rules stay."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.advice.proof import between, gain, geometric_mean, in_turn
+
+
+def test_a_gain_by_hand():
+    """Ratios 2 and 8: mean of the logarithms is that of 4, and t at one degree of freedom 12.706 of their error."""
+    found = gain([1.0, 1.0], [2.0, 8.0])
+    assert found.times == pytest.approx(4)
+    assert found.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
+    assert found.low == pytest.approx(16 / found.high)
+    assert not found.pays
+
+
+def test_what_both_share_is_in_no_interval():
+    """A network that gets ten times as slow meanwhile."""
+    found = gain([1, 3, 10], [2, 6, 20])
+    assert (found.low, found.times, found.high) == pytest.approx((2, 2, 2))
+    assert found.pays
+    assert gain([2, 6, 20], [1, 3, 10]).harms
+
+
+def test_slower_by_less_than_is_allowed_is_no_harm_but_does_not_pay():
+    found = gain([1.03, 1.03, 1.03], [1, 1, 1])
+    assert not found.harms
+    assert not found.pays
+
+
+def test_intervals_hold_the_true_gain_as_often_as_they_say():
+    random = np.random.default_rng(5)
+    samples = random.lognormal(np.log(1.2), 0.1, (2000, 4))
+    held = [found.low <= 1.2 <= found.high for found in (gain([1.0] * 4, row) for row in samples)]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
+
+
+@given(st.lists(st.integers(1, 1 << 22), min_size=1, max_size=6, unique=True).map(sorted))
+def test_a_size_between_is_one_that_the_same_rule_holds_for(sizes):
+    for size, following in zip(sizes, [*sizes[1:], 1 << 60], strict=True):
+        case = between(sizes)[size]
+        assert size <= case < following
+        assert case > size or following <= 2 * size or size < 3
+
+
+def test_sizes_between_by_hand():
+    assert between([8, 512, 32768]) == {8: 64, 512: 4096, 32768: 49152}
+    assert between([0]) == {0: 0}
+
+
+@given(st.integers(1, 9))
+def test_with_and_without_come_first_in_turn(pairs):
+    turns = in_turn(pairs)
+    assert [turns[at] != turns[at + 1] for at in range(0, 2 * pairs, 2)] == [True] * pairs
+    assert abs(sum(turns[::2]) - sum(turns[1::2])) <= 1
+
+
+def test_geometric_mean():
+    assert geometric_mean([2, 8]) == pytest.approx(4)

@@ -1,0 +1,148 @@
+"""commodel tune on a machine whose every time is known: the library heeds its rules, or does not; and on this one."""
+
+import re
+from dataclasses import dataclass, field
+from statistics import mean
+
+import pytest
+
+from commodel.advice.active import Arm, Arms
+from commodel.cli._dialects import OPEN
+from commodel.cli._starts import Place, Timed
+from commodel.cli._tuning import chosen, kept, prove, search
+from commodel.errors import UserError
+from commodel.files.paths import SafePath
+from commodel.interchange.rules import Choice
+from commodel.records import LIBRARY, Measure
+
+SIZES = (64, 2048, 65536)
+WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
+JOBS = [(name, 8, "block", size) for name in WAYS for size in SIZES]
+OWN = {"bcast": "linear", "alltoall": "pairwise"}  # what the library does by itself
+
+
+def cost(operation, algorithm, size):
+    """Of one algorithm the time grows from less, of another it grows less."""
+    place = WAYS[operation].index(algorithm)
+    return (1 + 2 * place) * 1e-4 + size * 1e-8 / (1 + place) ** 2
+
+
+@dataclass(frozen=True)
+class Machine(Place):
+    """Notes what it was asked; `deaf`: operations whose rules change nothing."""
+
+    deaf: tuple = ()
+    asked: list = field(default_factory=list)
+
+    def _measure(self, raw, jobs, settings):
+        self.asked.append((raw.parent.name, bool(settings)))
+        text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
+        rules = self.told[text] if settings else {}
+        return {job: cost(job[0], self._way(job, rules), job[3]) for job in jobs}
+
+    def _way(self, job, rules):
+        below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3] and row.algorithm != LIBRARY]
+        nearest = max(below, key=lambda row: row.bytes, default=None)
+        return OWN[job[0]] if nearest is None or job[0] in self.deaf else nearest.algorithm
+
+    def _start(self, name, jobs, choices):
+        self.told[self.dialect.text(choices) if choices else ""] = choices
+        return super()._start(name, jobs, choices)
+
+    told = {}  # noqa: RUF012 - what each text of rules means
+
+
+def machine(folder, deaf=()):
+    measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
+    return Machine("m", None, None, OPEN, measure, SafePath.at(folder), lambda text: None, deaf)
+
+
+def arms():
+    """Prices that are off by a factor of each algorithm."""
+    off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
+    ways = [Arm(job, way, off[job[0], way] * cost(job[0], way, job[3])) for job in JOBS for way in WAYS[job[0]]]
+    own = [Arm(job, LIBRARY, min(arm.price for arm in ways if arm.job == job)) for job in JOBS]
+    return Arms.of(ways + own)
+
+
+def test_it_finds_the_fastest_and_proves_it(tmp_path):
+    place = machine(tmp_path)
+    found = search(place, arms(), 1e9, lambda text: None)
+    choices = chosen(found)
+    ways = [OWN[job[0]] if choices[job] == LIBRARY else choices[job] for job in JOBS]
+    best = [min(cost(job[0], way, job[3]) for way in WAYS[job[0]]) for job in JOBS]
+    assert mean(cost(job[0], way, job[3]) / least for job, way, least in zip(JOBS, ways, best, strict=True)) < 1.05
+    assert mean(cost(job[0], OWN[job[0]], job[3]) / least for job, least in zip(JOBS, best, strict=True)) > 1.3
+    assert len(found.belief.measured) < len(found.arms.arms)
+    assert not found.ignored
+    rows, _ = prove(place, "trial", choices, 3, lambda text: None)
+    assert {row.size for row in rows}.isdisjoint(SIZES)
+    for row in rows:
+        way = OWN[row.job[0]] if row.algorithm == LIBRARY else row.algorithm
+        times = [cost(row.job[0], name, row.size) for name in (OWN[row.job[0]], way)]
+        assert row.gain.times == pytest.approx(times[0] / times[1])
+    stay = kept(rows)
+    assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in rows)
+
+
+def test_rules_that_change_nothing_are_found_out(tmp_path):
+    found = search(machine(tmp_path, deaf=("alltoall",)), arms(), 1e9, lambda text: None)
+    assert found.ignored == ["alltoall"]
+    assert {algorithm for job, algorithm in chosen(found).items() if job[0] == "alltoall"} == {LIBRARY}
+
+
+def test_a_budget_ends_it_and_what_was_timed_is_not_timed_again(tmp_path):
+    first, second = machine(tmp_path), machine(tmp_path)
+    search(first, arms(), 0.0, lambda text: None)
+    assert [name for name, _ in first.asked] == ["check-0", "check-1"]
+    search(second, arms(), 1e9, lambda text: None)
+    assert second.asked[0][0] == "round-0"
+
+
+def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
+    place = machine(tmp_path)
+    times = [
+        place.time("round-0", [JOBS[0]], [Choice("bcast", 8, 64, way)]).seconds[JOBS[0]]
+        for way in ("linear", "binomial-near", "binomial-near")
+    ]
+    assert times == [cost("bcast", way, 64) for way in ("linear", "binomial-near", "binomial-near")]
+    assert len(place.asked) == 2
+
+
+def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "30")
+    with pytest.raises(UserError, match="OMPI_MCA_coll_tuned_priority is set in the environment"):
+        machine(tmp_path).time("round-0", [JOBS[0]], [Choice("bcast", 8, 64, "linear")])
+
+
+def test_where_rules_slow_down_what_they_are_not_for_none_stays(tmp_path):
+    """Here a rule holds beyond the library's own choice, as if its component were another one then."""
+    alltoall = JOBS[len(SIZES) :]
+    choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
+    rows, _ = prove(machine(tmp_path), "trial", choices, 3, lambda text: None)
+    assert rows[0].gain.pays
+    assert [row.gain.harms for row in rows] == [False, False, True]
+    assert set(kept(rows).values()) == {LIBRARY}
+    assert kept(rows[:2])[alltoall[0]] == "linear"
+
+
+def test_nothing_is_said_of_more_ranks():
+    text = OPEN.text([Choice("bcast", 8, 64, "linear")])
+    assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
+
+
+def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
+    """Else it would line up ranks in another way before everything else."""
+    place, barrier = machine(tmp_path), ("barrier", 8, "block", 0)
+    asked = []
+    object.__setattr__(place, "_start", lambda name, jobs, rows: asked.append((name, jobs, rows)) or Timed({}, 1.0))
+    rules = [Choice("barrier", 8, 0, "linear"), Choice("bcast", 8, 64, "linear")]
+    assert place.time("a", [JOBS[0], barrier], rules).took == 2
+    place.time("b", [JOBS[0], barrier])
+    place.time("c", [JOBS[0]], rules)
+    assert asked == [
+        ("a", [JOBS[0]], rules[1:]),
+        ("a-barrier", [barrier], rules[:1]),
+        ("b", [JOBS[0], barrier], []),
+        ("c", [JOBS[0]], rules[1:]),
+    ]

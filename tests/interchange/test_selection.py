@@ -1,0 +1,103 @@
+"""MPICH's selection: entered as MPICH enters it, every choice of a table holds, and all else is the library's own."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.interchange.rules import Choice
+from commodel.interchange.selection import COLLECTIVES, WHOLE, function_of, own_tree, selection
+from commodel.patterns.algorithms import choices
+from commodel.platforms.mpikinds import kind, library_of, shared_library
+from commodel.platforms.tools import workshop
+
+OWN = {
+    f"collective={name}": {
+        "comm_type=intra": {"algorithm=MPIR_OWN": {}},
+        "comm_type=inter": {"algorithm=MPIR_INTER": {}},
+    }
+    for name, _ in COLLECTIVES.values()
+} | {"collective=scan": {"algorithm=SCAN": {}}}
+WAYS = [(name, way) for name in COLLECTIVES for way in choices(name) if function_of(name, way, 8)]
+
+
+def entered(tree, facts):
+    """What is chosen: of the conditions of a level the first that holds is entered, and there is no way back."""
+    for key, below in tree.items():
+        if key.startswith("algorithm="):
+            return key.removeprefix("algorithm=MPIR_")
+        name, sign, value = key.partition("<=" if "<=" in key else "<" if "<" in key else "=")
+        fact = facts[name]
+        holds = {
+            "=": value == "any" or str(fact) == value,
+            "<": sign == "<" and fact < int(value if value.isdigit() else facts["pow2"]),
+            "<=": sign == "<=" and fact <= int(value if value.isdigit() else 0),
+        }[sign]
+        if holds:
+            return entered(below, facts)
+    raise AssertionError("MPICH would stop here")
+
+
+def chosen(tree, operation, ranks, size, **facts):
+    """`size` as commodel has it; elements of 8 bytes."""
+    name, compared = COLLECTIVES[operation]
+    size = size * ranks if operation in WHOLE else size
+    known = {"collective": name, "comm_type": "intra", "comm_size": ranks, compared: size, "count": size // 8}
+    known |= {"is_commutative": "yes", "pow2": 1 << (ranks.bit_length() - 1)}
+    return entered(tree, known | facts)
+
+
+@st.composite
+def tables(draw):
+    keys = st.tuples(st.sampled_from(WAYS), st.integers(2, 16), st.sampled_from([0, 64, 4096, 1 << 18]))
+    rows = draw(st.lists(keys, min_size=1, max_size=10, unique_by=lambda row: (row[0][0], *row[1:])))
+    return [Choice(name, ranks, size, way) for (name, way), ranks, size in rows]
+
+
+@given(tables())
+def test_every_choice_holds_from_its_size_to_the_next_and_nowhere_else(table):
+    tree = json.loads(selection(table, OWN))
+    assert tree["collective=scan"] == OWN["collective=scan"]
+    for row in table:
+        same = sorted(other.bytes for other in table if (other.operation, other.ranks) == (row.operation, row.ranks))
+        following = min((size for size in same if size > row.bytes), default=8 << 20)
+        wanted = function_of(row.operation, row.algorithm, row.ranks) or "OWN"
+        for size in (max(row.bytes, 256), following - 8):  # with an element for each rank
+            if row.bytes <= size < following:
+                assert chosen(tree, row.operation, row.ranks, size) == wanted
+        others = {other.ranks for other in table if other.operation == row.operation}
+        if row.ranks + 1 not in others:
+            assert chosen(tree, row.operation, row.ranks + 1, row.bytes) == "OWN"
+        if min(same):
+            assert chosen(tree, row.operation, row.ranks, min(same) - 1) == "OWN"
+        assert chosen(tree, row.operation, row.ranks, row.bytes, comm_type="inter") == "INTER"
+
+
+def test_an_algorithm_is_not_named_where_it_cannot_work():
+    assert function_of("allgather", "recursive-doubling", 8) == "Allgather_intra_recursive_doubling"
+    assert not function_of("allgather", "recursive-doubling", 6)
+    assert not function_of("bcast", "chain", 8)
+    assert not function_of("gather", "binomial", 8)
+    tree = json.loads(selection([Choice("allreduce", 8, 0, "rabenseifner")], OWN))
+    assert chosen(tree, "allreduce", 8, 4096) == "Allreduce_intra_reduce_scatter_allgather"
+    assert chosen(tree, "allreduce", 8, 32) == "OWN"
+    assert chosen(tree, "allreduce", 8, 4096, is_commutative="no") == "OWN"
+
+
+def test_a_library_without_a_tree_is_named(tmp_path):
+    (tmp_path / "libmpi.so").write_bytes(
+        b'\x7fELF\0{"collective=bcast":{"algorithm=MPIR_Bcast_x":{}}}\0{"collective=\0'
+    )
+    with pytest.raises(UserError, match="no selection of algorithms in this library"):
+        own_tree(tmp_path / "libmpi.so")
+
+
+def test_the_tree_of_the_library_at_hand():
+    program = workshop() / "build" / "mpi" / "library"
+    if not program.exists() or kind(library_of([str(program)])) != "MPICH":
+        pytest.skip("no MPICH here")
+    tree = own_tree(shared_library(program))
+    assert all(f"collective={name}" in tree for name, _ in COLLECTIVES.values())
+    assert len(tree) > 20
