@@ -39,7 +39,7 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
                 entry.fit(observations.without(needed, number, 1 + FEW_DRAWS))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, *(pytest.param(more, marks=pytest.mark.slow) for more in (0.3, 0.7))])
 def test_whatever_was_not_measured_a_fit_is_finite_or_says_what_it_lacks(name, share, monkeypatch):
     """A crash, a timeout or a spent budget may take any of its cases."""
     monkeypatch.setattr(samples, "DRAWS", FEW_DRAWS)

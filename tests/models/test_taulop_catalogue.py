@@ -4,6 +4,7 @@ message at that concurrency; sends of one rank add up."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -65,12 +66,11 @@ def far_first(ranks):
     return rounds
 
 
-@pytest.mark.parametrize("ranks", [8, 16, 32, 64])
 @pytest.mark.parametrize("layout", ["block:2", "cyclic:2", "block:8", "cyclic:8"])
-@pytest.mark.parametrize("size", [1, 40, 1024, 30000, 65536])
 @pytest.mark.parametrize("algorithm", ["linear", "binomial"])
-def test_broadcast(parameters, ranks, layout, size, algorithm):
-    messages = far_first(ranks) if algorithm == "binomial" else [[(0, rank) for rank in range(1, ranks)]]
-    pattern = schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
-    (found,) = costs(family("taulop"), pattern, parameters, drawn=False)
-    assert found == pytest.approx(by_hand(messages, place(layout, ranks), size), rel=1e-12)
+def test_broadcast(parameters, layout, algorithm):
+    for ranks, size in product([8, 16, 32, 64], [1, 40, 1024, 30000, 65536]):
+        messages = far_first(ranks) if algorithm == "binomial" else [[(0, rank) for rank in range(1, ranks)]]
+        pattern = schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
+        (found,) = costs(family("taulop"), pattern, parameters, drawn=False)
+        assert found == pytest.approx(by_hand(messages, place(layout, ranks), size), rel=1e-12), (ranks, size)

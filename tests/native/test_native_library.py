@@ -23,7 +23,7 @@ def test_every_operation_is_right_on_any_number_of_ranks(simulated, ranks):
 
 
 def test_two_real_ranks(real):
-    result = real(2, "library", cases(), "--max-samples", 20, "--max-seconds", 0.1, "--sync", "barrier")
+    result = real(2, "library", cases(), "--max-samples", 20, "--max-seconds", 0.02, "--sync", "barrier")
     assert result.code == 0, result.err
     assert len(result.files()) == len(OPERATIONS) * len(SIZES) + 1
     assert all(min(result.seconds(f"{name}.100000")) > 0 for name in OPERATIONS)

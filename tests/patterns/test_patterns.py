@@ -98,11 +98,11 @@ def knowing(pattern):
     return known
 
 
-@pytest.mark.parametrize("ranks", [*range(2, 20), 31, 32, 33])
 @pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
-def test_nobody_leaves_a_barrier_before_all_are_there(choice, ranks):
-    everyone = set(range(ranks))
-    assert all(found == everyone for found in knowing(schedule(point("barrier", choice, ranks=ranks, bytes=0))))
+def test_nobody_leaves_a_barrier_before_all_are_there(choice):
+    for ranks in (*range(2, 20), 31, 32, 33):
+        found = knowing(schedule(point("barrier", choice, ranks=ranks, bytes=0)))
+        assert all(known == set(range(ranks)) for known in found), ranks
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 9, 10, 26, 27, 28])

@@ -49,10 +49,10 @@ def test_what_is_packed_is_read(tmp_path_factory, tasks):
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize("length", range(8, len(BINARY)))
-def test_a_file_that_is_cut_is_found(read, length):
-    with pytest.raises(UserError, match=r"a\.bin: found \d+ bytes, wanted .*; is the file cut\?"):
-        read(BINARY[:length])
+def test_a_file_that_is_cut_is_found(read):
+    for length in range(8, len(BINARY)):
+        with pytest.raises(UserError, match=r"a\.bin: found \d+ bytes, wanted .*; is the file cut\?"):
+            read(BINARY[:length])
 
 
 def changed(place, form, value):
