@@ -30,6 +30,15 @@ matrix:
   - platform: boxed
     axes: {operation: bcast, algorithm: [linear, "chain:4KiB"], ranks: 2, bytes: [8, 1KiB, 64KiB]}
 """
+KEPT = """
+platform: boxed
+families: [hockney]
+library: false
+measure: {{sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.5, passes: 1, warmup: 1}}
+probe_bytes: [1, 1KiB]
+matrix:
+  - axes: {{operation: "summa:n=8:grid=1x2", algorithm: paper, bytes: 512, layout: "processes:{}.csv"}}
+"""
 
 
 class Project:
@@ -97,6 +106,23 @@ def test_native_and_container_beside_each_other(project, image):
     metas = [meta for meta in project.told("boxed-*/*") if "compiler" in meta]
     assert metas
     assert all(meta["compiler"].startswith("/opt/commodel/.venv/bin/mpicc") for meta in metas)
+
+
+def test_processes_keep_their_cores_in_the_image(project, image):
+    """As many threads as cores, each on its own; and more of them than there are is one line."""
+    project.write(container(image))
+    for name, kept in {"one": [2], "two": [1, 1], "more": [1, 4096]}.items():
+        rows = "".join(f"{rank},0,{cores},cpu\n" for rank, cores in enumerate(kept))
+        (project.folder / f"{name}.csv").write_text(f"rank,node,cores,device\n{rows}")
+    for name in ("two", "more"):
+        (project.folder / f"params/experiments/{name}.yaml").write_text(KEPT.format(name))
+    project.commodel("run", "two", "-q")
+    (meta,) = (json.loads(path.read_text()) for path in project.folder.glob("results/two/raw/*/summa-*.json"))
+    assert len(set(meta["cores"])) == 2
+    asked = ("--layout", "processes:one.csv", "--kernel", "wave", "--sizes", "4096:4096", "--seconds", 0.1)
+    assert "node/2" in project.commodel("speeds", "--platform", "boxed", *asked, "-o", "speeds.yaml")
+    told = project.commodel("plan", "more", code=2)
+    assert "more.csv:3: found 4097 cores kept on node 0, wanted at most its 2" in told
 
 
 def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):

@@ -7,7 +7,6 @@ goes on where it stopped.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
@@ -15,11 +14,10 @@ from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import PROVENANCE, SAMPLES, files
 from commodel.measure.places import places
 from commodel.measure.process import end_on_termination
-from commodel.measure.starts import Rig, Start, starts_of
+from commodel.measure.starts import Rig, Start, in_image, starts_of
 from commodel.measure.sweep import Sweep, sweep
 from commodel.measure.watching import case_at, forget_case
 from commodel.plan.config import planned_platform
-from commodel.platforms import container
 from commodel.platforms.build import refuse_foreign
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import launcher, toolchain
@@ -82,16 +80,6 @@ def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
         attempt.end(f"error: {text}")
 
 
-def _inside(rig: Rig) -> tuple[str, ...]:
-    image, folder = rig.platform.image, rig.folder.resolve()
-    try:
-        return container.fitting(
-            image, container.runtime(), folder, folder / rig.work.name, rig.starter, rig.platform.slurm_mpi
-        )
-    except UserError as error:
-        raise rig.platform.error(("container",), error.message) from None
-
-
 def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
     deadline = _deadline(batch)
     folder, work, ids = rig.folder, rig.work, set(batch.ids)
@@ -99,8 +87,7 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     work.mkdir()
     for number in range(rig.passes):
         rig.pass_folder(number).mkdir()
-    if rig.platform.image:
-        rig = replace(rig, inside=_inside(rig))
+    rig = in_image(rig)
     _clean_up_dead_attempts(rig, attempt)
     before, marked = unmeasured.finished(folder)
     starts = [

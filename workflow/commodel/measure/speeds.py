@@ -16,7 +16,7 @@ from commodel.files.paths import SafePath
 from commodel.files.results import pass_name
 from commodel.measure.lastwords import last_words
 from commodel.measure.process import run
-from commodel.measure.starts import Rig, Start, prepare
+from commodel.measure.starts import Rig, Start, in_image, prepare
 from commodel.platforms.build import build
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import launcher, toolchain
@@ -67,18 +67,19 @@ def measurer(
 
 def _rig(platform: Platform, settings: Measure, folder: SafePath) -> Rig:
     how = launcher(platform.launcher)
-    if how.simulated or platform.overlay or platform.image:
+    if how.simulated or platform.overlay:
         what = "is simulated" if how.simulated else "has no MPI of its own"
         raise UserError(f"platform '{platform.name}' {what}; its speeds are declared in a file")
     starter = starter_of(toolchain(platform), how.starters)
     if starter is None:
         raise UserError(f"no {' or '.join(how.starters)} found, which platform '{platform.name}' needs")
-    build(ROOT, toolchain(platform))
+    if not platform.image:
+        build(ROOT, toolchain(platform))
     plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
     rig = Rig(plan, platform, how, starter, how.names(platform, starter, platform.nodes), folder, 1)
     rig.work.mkdir()
     rig.pass_folder(0).mkdir()
-    return rig
+    return in_image(rig)
 
 
 def _row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int) -> dict[str, object]:

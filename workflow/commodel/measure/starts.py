@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from platform import node as this_machine
 
+from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import WORK, pass_name
@@ -22,8 +23,8 @@ from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_
 from commodel.patterns.operations import MPI, operation
 from commodel.patterns.playfile import write_play
 from commodel.patterns.written import is_written
+from commodel.platforms import container
 from commodel.platforms.build import programs
-from commodel.platforms.container import PROGRAMS
 from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import workshop
@@ -114,6 +115,19 @@ class Rig:
         return self.work / f"{start.name}.log"
 
 
+def in_image(rig: Rig) -> Rig:
+    """With what starts the platform's image, if it has one, after a look whether that fits."""
+    if not rig.platform.image:
+        return rig
+    folder = rig.folder.resolve()
+    work, image = folder / rig.work.name, rig.platform.image
+    try:
+        inside = container.fitting(image, container.runtime(), folder, work, rig.starter, rig.platform.slurm_mpi)
+    except UserError as error:
+        raise rig.platform.error(("container",), error.message) from None
+    return replace(rig, inside=inside)
+
+
 def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
     """What has to be started for a batch, whether it has been measured or not."""
     if substrate != MPI:
@@ -175,7 +189,7 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         writer.writeheader()
         writer.writerows(rows)
     here = work.resolve()
-    folder = PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
+    folder = container.PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
     job = Job(
         platform=platform,
         starter=rig.starter,

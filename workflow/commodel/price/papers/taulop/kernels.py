@@ -129,7 +129,7 @@ def times(name: str, kernel: str, own: list[Run]) -> Figure:
         panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
     return Figure(
         name,
-        f"{TITLES[kernel]} on the layouts of table 1, measured and priced",
+        f"{TITLES[kernel]} on the layouts of table 1, simulated and priced",
         "Time of the communication of "
         + ("all N iterations" if kernel == "summa" else "an iteration")
         + " over the layouts, from few processes to many.",
