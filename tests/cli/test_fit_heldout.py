@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from commodel.compare.baselines import NEAREST, REGRESSION
 from commodel.files.sets import read_parameters
 from commodel.models.byhand import given
 from commodel.price.predict import predict
@@ -41,11 +42,13 @@ run = partial(running.run, "fit")
 def test_one_family_in_detail(table):
     said = run("--points", table, "--family", "hockney", "--hold-out", WHERE)
     lines = said.stdout.splitlines()
-    assert [line.split()[:4] for line in lines[1:]] == [
+    assert [line.split()[:4] for line in lines[1:4]] == [
         ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
         ["bcast", "algorithm", "linear", "4"],
         ["all", "8", "4", "1"],
     ]
+    assert lines[4:6] == ["", "Baselines, which know no model of communication:"]
+    assert [line.split()[:2] for line in lines[6:9]] == [["baseline", "points"], ["nearest", "point"], ["pmnf", "per"]]
     assert "left out 1 rows of algorithm 'library'" in said.stderr
     assert len(list(table.parent.iterdir())) == 1
 
@@ -54,7 +57,10 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     sets = table.parent / "sets"
     families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
     said = run("--points", table, *families, "--hold-out", WHERE, "--out", sets)
-    assert [line.split()[0] for line in said.stdout.splitlines()][:2] == ["family", "hockney"]
+    lines = said.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["family", "hockney"]
+    chosen = lines[lines.index("Choices among what was held out, beside the fastest:") + 2 :]
+    assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 3]
     assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
     found = read_parameters(sets / "hockney.yaml")
     assert found.provenance["held_out_where"] == WHERE
@@ -66,6 +72,10 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     families = ("--family", "logp", "--family", "hockney")
     text = run("--points", table, *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
+    assert [(row["family"], row["baseline"], row["choice"]) for row in rows if row["baseline"]] == [
+        ("", baseline, choice) for baseline in (NEAREST, REGRESSION) for choice in ("binomial", "linear")
+    ]
+    rows = [row for row in rows if not row["baseline"]]
     assert [(row["family"], row["choice"]) for row in rows] == [
         (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
     ]

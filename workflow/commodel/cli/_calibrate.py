@@ -118,6 +118,17 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     return Source(evidence.sets, known, found, load_plan(found.plan), comparison, errors)
 
 
+def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
+    """Where the sets go. A campaign's folder keeps those of every setting apart."""
+    called = PLAIN.sub("-", asked.setting).strip("-.")[:LONGEST] or "job"
+    if out is None and source.results is None:
+        out = Path(f"calibrated-{called}")
+    folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
+    if out is None and (known := read_calibrations(source.results).get(called)) and known.setting != asked.setting:
+        raise UserError(f"found the sets of setting '{known.setting}' there; wanted another --setting", file=folder)
+    return folder
+
+
 def measured(source: Source, asked: Asked, quiet: bool) -> tuple[list[Taken], list[Taken]]:
     """What the points that tell most took here, and those kept aside."""
     kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
@@ -193,21 +204,15 @@ def _factor(factor: Factor) -> NotedFactor:
     return NotedFactor(factor.value, factor.low, factor.high, factor.known)
 
 
-def written(
+def write(
     source: Source,
     asked: Asked,
     used: Sequence[Taken],
     kept: Sequence[Taken],
     calibrations: Sequence[Calibrated],
-    out: Path | None,
-) -> AnyPath:
-    """The folder of the sets; what was measured is told last, so that without it a folder is not finished."""
-    called = PLAIN.sub("-", asked.setting).strip("-.")[:LONGEST] or "job"
-    if out is None and source.results is None:
-        out = Path(f"calibrated-{called}")
-    folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
-    if out is None and (known := read_calibrations(source.results).get(called)) and known.setting != asked.setting:
-        raise UserError(f"found the sets of setting '{known.setting}' there; wanted another --setting", file=folder)
+    folder: AnyPath,
+) -> None:
+    """The sets; what was measured is told last, so that without it a folder is not finished."""
     for entry in calibrations:
         write_parameters(folder / f"{entry.moved.family}.yaml", entry.moved)
     points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
@@ -221,7 +226,6 @@ def written(
         {entry.moved.family: _noted(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)
-    return folder
 
 
 def _point(entry: Taken, used: bool) -> NotedPoint:

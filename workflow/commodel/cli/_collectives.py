@@ -10,6 +10,7 @@ import pandas as pd
 
 from commodel.cli._heldout import show_errors
 from commodel.cli._progress import Line
+from commodel.compare.baselines import choices, judged_baselines
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.files.sets import write_parameters
@@ -57,7 +58,9 @@ def fit_table(
         if parts:
             rows.append(judged(fitted, parts.unseen))
     if rows:
-        show_errors(pd.concat(rows, ignore_index=True), style)
+        together = pd.concat(rows, ignore_index=True)
+        baselines = judged_baselines(parts, reference)
+        show_errors(together, style, baselines, choices(pd.concat([together, baselines]), parts.seen, parts.unseen))
 
 
 def _watch(line: Line, name: str) -> Watch:

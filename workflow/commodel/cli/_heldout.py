@@ -2,6 +2,7 @@
 
 import math
 
+import click
 import pandas as pd
 
 from commodel.cli._output import show
@@ -19,12 +20,27 @@ FIGURES = {
 FULL = (*FIGURES, "mu_worst", "worst")
 
 
-def show_errors(rows: pd.DataFrame, style: str) -> None:
+def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
     """A row for each operation and choice, and one for all; of several families a row each, unless it is for
-    programs."""
+    programs. What knows no model stands apart."""
     if style != "table":
-        show([_plain(row) for row in _rows(rows, ["family", "operation", "kind", "choice"])], style)
-    elif rows["family"].nunique() == 1:
+        by = ["family", "operation", "kind", "choice"]
+        plain = [_plain(row) | {"baseline": ""} for row in _rows(rows, by)]
+        plain += [_plain(row) | {"family": "", "baseline": row["family"]} for row in _rows(baselines, by)]
+        show(plain, style)
+        return
+    _show_families(rows, style)
+    if len(known := baselines.dropna(subset=["mu"])):
+        click.echo("\nBaselines, which know no model of communication:")
+        show([_without_range(row) for row in _side_by_side(known)], style)
+    if len(choices):
+        click.echo("\nChoices among what was held out, beside the fastest:")
+        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable")
+        show([_choice(row) for row in ordered.to_dict("records")], style)
+
+
+def _show_families(rows: pd.DataFrame, style: str) -> None:
+    if rows["family"].nunique() == 1:
         show([_detailed(row) for by in (["operation", "kind", "choice"], ["family"]) for row in _rows(rows, by)], style)
     else:
         show(_side_by_side(rows), style)
@@ -55,6 +71,18 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
         | {operation: f"{by_operation.get((row['family'], operation), math.nan):.3g}" for operation in operations}
         for row in errors(rows, ["family"]).sort_values("mu_median").to_dict("records")
     ]
+
+
+def _without_range(row: dict) -> dict:
+    """A baseline has no interval, and no range of its own."""
+    shown = {name: value for name, value in row.items() if name not in ("in range", "mean μ in range", "inside")}
+    return {"baseline": shown.pop("family"), **shown}
+
+
+def _choice(row: dict) -> dict:
+    by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
+    times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['worst']:.4g}"}
+    return {"chosen by": by, "jobs": row["jobs"], "fastest": f"{100 * row['fastest']:.0f} %", **times}
 
 
 def _figures(row: dict) -> dict:

@@ -35,12 +35,14 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     commodel predict --params "results/demo/calibrated/transport-tcp/loggp.yaml" \\
         --operation bcast --algorithm binomial --ranks 16 --bytes 64KiB
     """
-    from commodel.cli._calibrate import Asked, measured, sets_of, tell, written
+    from commodel.cli._calibrate import Asked, folder_of, measured, sets_of, tell, write
     from commodel.compare.calibration import calibrate as moved
 
     source = sets_of(Path("results"), platform, experiment, params)
     asked = Asked.of(source, platform, setting, count, aside, nodes)
+    folder = folder_of(source, asked, out)
     used, kept = measured(source, asked, quiet)
     calibrations, complaints = moved(source.sets, used, kept, asked.setting, source.errors)
     tell(calibrations, complaints, used, kept, style)
-    click.echo(f"sets: {written(source, asked, used, kept, calibrations, out)}", err=True)
+    write(source, asked, used, kept, calibrations, folder)
+    click.echo(f"sets: {folder}", err=True)

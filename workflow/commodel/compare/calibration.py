@@ -30,7 +30,7 @@ from commodel.stats import median_interval
 
 FEWEST, MOST = 2, 6  # points that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
-SIZES = (8, 1 << 20)  # bytes of single messages
+SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most telling first
 ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
 TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
 LOOKED_AT = 400  # points of a campaign
@@ -82,13 +82,14 @@ def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: in
 
 
 def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
-    """Single messages, a short and a long one over every distance of the platform, and collectives to keep aside."""
+    """Single messages, a short and a long one over every distance of the platform, then more; and collectives to keep
+    aside."""
     layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
     layouts += ["block:1"] if site.nodes > 1 else []
     layouts += ["block:2"] if site.cores > 1 else []
     if not layouts:
         raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
-    messages = [{**MESSAGE, "layout": layout, "bytes": size} for layout in layouts for size in SIZES]
+    messages = [{**MESSAGE, "layout": layout, "bytes": size} for pair in SIZES for layout in layouts for size in pair]
     ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
     ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in ASIDE]
     aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]

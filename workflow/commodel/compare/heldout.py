@@ -68,6 +68,7 @@ def judged(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
         {
             "family": parameters.family,
             **{name: getattr(price.point, name) for name in NAMES},
+            "group": f"{price.point.group} {setting}",
             "measured": seconds,
             "predicted": price.seconds,
             "predicted_low": price.low,
@@ -77,7 +78,9 @@ def judged(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
             "interval": price.interval,
             "status": price.status,
         }
-        for price, seconds in zip(predict(parameters, unseen.points, strict=False), unseen.seconds, strict=True)
+        for price, seconds, setting in zip(
+            predict(parameters, unseen.points, strict=False), unseen.seconds, settings_of(unseen), strict=True
+        )
     ]
     return with_errors(pd.DataFrame(rows)).assign(held_out=True)
 

@@ -8,6 +8,7 @@ chose, have no price and are only counted; so are those of several waves, whose 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -47,25 +48,26 @@ class Measured:
     streams: int = 0  # rows of several waves
     lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
     settings: list[str] = field(default_factory=list)  # of each point; blank: none. Left out: nobody says any
+    library: dict[tuple[str, str], float] = field(default_factory=dict)  # its time, by group of points and setting
 
 
 def read_points(path: Path) -> Measured:
     samples: dict[tuple[Point, str], list[float]] = {}
     lines: dict[Point, list[int]] = {}
+    library: dict[tuple[str, str], list[float]] = {}
     unpriced = streams = 0
     for line, row in read_rows(path, ("operation", "seconds")):
         if row.get("algorithm") == LIBRARY:
             unpriced += 1
+            with suppress(UserError):  # nothing is fitted to it, whatever it says
+                point, setting, seconds = _read(row)
+                library.setdefault((point.group, setting), []).append(seconds)
             continue
         try:
             if row.get("waves") and cell(row, "waves", parse_waves) > 1:
                 streams += 1
                 continue
-            point = make_point(Setting.unlimited(), _combination(row))
-            seconds = cell(row, "seconds", parse_number_of_seconds)
-            setting = cell(row, "setting", parse_setting) if row.get("setting") else ""
-            if not seconds:
-                raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
+            point, setting, seconds = _read(row)
         except UserError as error:
             raise UserError(error.found, file=path, line=line, key=error.key) from None
         samples.setdefault((point, setting), []).append(seconds)
@@ -75,7 +77,18 @@ def read_points(path: Path) -> Measured:
         only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []
         raise UserError(f"found only {' and '.join(only)}", file=path)
     points, settings = (list(column) for column in zip(*samples, strict=True))
-    return Measured(points, [median(times) for times in samples.values()], unpriced, streams, lines, settings)
+    seconds = [median(times) for times in samples.values()]
+    own = {job: median(times) for job, times in library.items()}
+    return Measured(points, seconds, unpriced, streams, lines, settings, own)
+
+
+def _read(row: dict[str, str]) -> tuple[Point, str, float]:
+    point = make_point(Setting.unlimited(), _combination(row))
+    seconds = cell(row, "seconds", parse_number_of_seconds)
+    setting = cell(row, "setting", parse_setting) if row.get("setting") else ""
+    if not seconds:
+        raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
+    return point, setting, seconds
 
 
 def _combination(row: dict[str, str]) -> dict[str, object]:

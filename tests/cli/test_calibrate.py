@@ -1,0 +1,91 @@
+"""commodel calibrate: from sets to moved sets on a machine of known factors, and every mistake one line.
+
+The machine is a family with values of its own in place of the player; what is measured is otherwise what users get.
+"""
+
+import csv
+import io
+import json
+from functools import partial
+
+import pytest
+
+from commodel.cli import _calibrate
+from commodel.files.sets import read_parameters, write_parameters
+from commodel.files.settings import VARIABLE
+from commodel.models.byhand import given
+from commodel.price.predict import predict
+from tests.cli import running
+
+KNOWN = given("hockney", ["alpha=10us", "beta=1ns"])
+JOB = given("hockney", ["alpha=20us", "beta=3ns"])
+PLATFORM = ("--platform", "infiniband-64")
+
+
+run = partial(running.run, "calibrate")
+
+
+@pytest.fixture
+def sets(tmp_path, monkeypatch):
+    """A folder of sets, and a machine that is JOB."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for parameters in (KNOWN, given("pmnf", ["c0=1us"])):
+        write_parameters(tmp_path / "sets" / f"{parameters.family}.yaml", parameters)
+
+    def measure_now(name, points, platform, settings, raw, progress):
+        assert {point.platform for point in points} == {platform}
+        return [[{"seconds": row.seconds, "valid": True}] * 6 for row in predict(JOB, points)]
+
+    monkeypatch.setattr(_calibrate, "measure_now", measure_now)
+    return tmp_path / "sets"
+
+
+def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
+    out = tmp_path / "out"
+    said = run("--params", sets, *PLATFORM, "--setting", "b=2 a=1", "--out", out)
+    assert said.stdout.splitlines()[1].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
+    assert "left out: family pmnf has no values of latency or of time per byte" in said.stderr
+    moved = read_parameters(out / "hockney.yaml")
+    assert moved.values["alpha.a"].value == pytest.approx(20e-6)
+    assert moved.values["beta.a"].value == pytest.approx(3e-9)
+    assert moved.provenance["pace"]["setting"] == "a=1 b=2"
+    assert sorted(path.name for path in out.iterdir()) == ["calibration.json", "hockney.yaml"]
+    noted = json.loads((out / "calibration.json").read_text())
+    assert (noted["setting"], noted["measured_on"], noted["simulated"]) == ("a=1 b=2", "infiniband-64", True)
+    assert [point["used"] for point in noted["points"]] == [True] * 6 + [False] * 4
+    assert noted["families"]["hockney"]["after"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_for_programs_numbers_in_columns(sets, tmp_path, style):
+    text = run("--params", sets, *PLATFORM, "--format", style, "--out", tmp_path / "out").stdout
+    (row,) = json.loads(text) if style == "json" else csv.DictReader(io.StringIO(text))
+    assert float(row["latency_value"]) == pytest.approx(2)
+    assert float(row["per_byte_low"]) <= 3 <= float(row["per_byte_high"])
+    assert float(row["before"]) > float(row["after"])
+
+
+def test_a_job_says_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "friday")
+    run("--params", sets, *PLATFORM, "--out", tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "calibration.json").read_text())["setting"] == "friday"
+    monkeypatch.setenv(VARIABLE, "a=1 a=2")
+    assert f"{VARIABLE}: found 'a' twice" in run("--params", sets, *PLATFORM, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give --experiment or --platform of a run, or --params"),
+        (["--params", "SETS"], "--platform is missing"),
+        (["--params", "SETS", "--experiment", "sample"], "give --params or --experiment"),
+        (["--params", "SETS", "--platform", "local-overlay"], "an overlay network: only MPI is calibrated"),
+        (["--params", "SETS", "--platform", "infiniband"], "infiniband-64"),
+        (["--params", "SETS", *PLATFORM, "--points", "1"], "1 is not in the range"),
+        (["--params", "SETS", *PLATFORM, "--setting", "x" * 81], "--setting: found"),
+    ],
+)
+def test_a_mistake_is_one_line(sets, arguments, words):
+    said = run(*(sets if argument == "SETS" else argument for argument in arguments), code=2)
+    assert words in said.stderr
+    assert len(said.stderr.splitlines()) == 1
