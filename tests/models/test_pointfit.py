@@ -7,7 +7,9 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.fit.collectives import fit_measured, fit_points
+from commodel.fit.pointtable import Measured
 from commodel.fit.probes import as_parameters
+from commodel.fit.remarks import remarks
 from commodel.models.byhand import given
 from commodel.models.families import family, family_names
 from commodel.price.predict import predict
@@ -87,6 +89,21 @@ def test_hockney_is_found_again():
         assert found[key].known
         assert found[key].low <= value <= found[key].high
         assert found[key].value == pytest.approx(value, rel=0.03)
+
+
+def test_times_that_nothing_explains_move_no_value_and_are_named():
+    """One of ten is seven times as long, or a fifth."""
+    truth = machine("hockney", alpha="12us", beta="3ns", gamma="1ns")
+    chosen = points(BURSTS)
+    times, strange = measured(truth, chosen), np.random.default_rng(1).choice(len(chosen), len(chosen) // 10, False)
+    times[strange] *= np.resize([7, 0.2], len(strange))
+    found = fit_measured(chosen, times, "hockney", "t.csv")
+    for key, value in truth.values.items():
+        assert found.values[key].low <= value.value <= found.values[key].high
+        assert found.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
+    lines = {point: [number] for number, point in enumerate(chosen)}
+    told = remarks(found, Measured(chosen, list(times), 0, lines=lines), "t.csv")
+    assert sorted(int(line.split(":")[1]) for line in told) == sorted(strange)
 
 
 @pytest.mark.parametrize(("machines", "least"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])

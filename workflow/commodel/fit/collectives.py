@@ -7,7 +7,8 @@ measured come nearest to the times. What is fitted this way is not held out, and
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
 Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
-twice as slow as much as twice as fast. All values are positive, so their logarithms are searched, from many starts.
+twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see `search.py`),
+so that a few times that no values explain do not move those that explain the rest. All values are positive, so their logarithms are searched, from many starts.
 Where several sets of values meet the points equally well, the one nearest to the family's first guess is taken.
 Draws: the misfit is put on again with random factors (wild bootstrap) and every draw is fitted anew, from values up to
 a hundred times smaller or larger than the best; where that ends well it is kept, else a fit from the best values is. An
@@ -41,12 +42,12 @@ from commodel.records import Point
 
 GAMMA_GUESS = 1e-10
 STARTS = 40  # first guesses that are improved
+ROUNDS, STEADY = 10, 0.02  # in which weights follow the fit and the fit the weights, until they change no more
 ENDS = 5  # of their ends, the best, that are carried on to the minimum
 DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
 BUDGET, FEWEST = 4_000_000, 40  # messages × draws, and as many draws at least
 WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
 PULL = 0.05  # of the noise: what it costs to be FAR from the first guess; far too little to move what the points tell
-LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
 BLIND = "points of one size do not tell it"
 ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
@@ -110,7 +111,7 @@ def fit_points(
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
     watch(f"the best values for {len(points)} points")
-    best, as_good = _best(task, log(list(guess.values())), rng)
+    task, best, as_good = _best(task, log(list(guess.values())), rng)
     watch("draws")
     logs = _drawn(task, best, rng)
     reach = _reach(task, logs, as_good, watch)
@@ -165,30 +166,34 @@ def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[l
     return [points[number] for number in kept], seconds[kept]
 
 
-def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The best logarithms, and all that were found that are as good. The best is what costs least where a distance
+def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
+    """The task with its bend, the best logarithms, and all that were found that are as good. The best is what costs least where a distance
     from the guess costs too, if only a little: so values that the points do not tell apart are not left to chance."""
     starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (STARTS, len(guess)))])
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
-    logs, loss = task.nearest(starts, np.zeros((len(starts), len(task.seconds))), LONG)
-    kept = np.argsort(loss, kind="stable")[:ENDS]
-    noise = _noise(task, loss.min())
-    ends, cost = task.settled(np.vstack([logs[kept], starts[:1]]), starts[0], PULL * noise)
-    return ends[cost.argmin()], logs[loss <= loss.min() + ONE_MORE * noise]
-
-
-def _noise(task: Task, loss: float) -> float:
-    """The mean squared misfit of a fit that leaves this sum of squares."""
-    return max(loss / (len(task.seconds) - len(task.names)), LEAST_NOISE)
+    targets = np.zeros((len(starts), len(task.seconds)))
+    logs, loss = task.nearest(starts, targets, LONG)
+    kept = logs[np.argsort(loss, kind="stable")[:ENDS]]
+    for _ in range(ROUNDS):
+        before, task = task.weights, task.weighed(kept[0])
+        kept, loss = task.nearest(kept, targets[: len(kept)], BRIEF)
+        kept = kept[np.argsort(loss, kind="stable")]
+        if np.max(np.abs(task.weights - before)) <= STEADY:
+            break
+    logs, loss = task.nearest(logs, targets, BRIEF)
+    noise = task.noise(task.misfit(kept[:1])[0])
+    ends, cost = task.settled(np.vstack([kept, starts[:1]]), starts[0], PULL * noise)
+    best = ends[cost.argmin()]
+    return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + ONE_MORE * noise]
 
 
 def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     """The best logarithms, then draws of them; fewer where long schedules make pricing slow."""
     misfit = task.misfit(best[None])[0]
-    count, noise = len(misfit), np.sum(misfit**2) / (len(misfit) - len(best))
+    count, noise = len(misfit), task.noise(misfit)
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
     moved = task.misfit(best + MOVE * np.eye(len(best)))
-    put_on = misfit / np.maximum(1 - _leverage(moved - misfit), 0.1)
+    put_on = task.held_back * misfit / np.maximum(1 - _leverage(task.residuals(moved - misfit)), 0.1)
     messages = sum(pattern.sizes * pattern.width for _, pattern, _ in task.stacks)
     draws = int(np.clip(BUDGET // max(messages, 1), FEWEST, DRAWS))
     target = misfit - put_on * normals(rng, (draws, count))
@@ -208,10 +213,10 @@ def _leverage(slopes: Array) -> Array:
 
 def _reach(task: Task, logs: Array, as_good: Array, watch: Watch) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
-    there until the sum of squares grows by that of one more free value."""
+    there until the loss grows by that of one more free value."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
-    least = np.sum(task.misfit(best[None]) ** 2)
-    allowed = ONE_MORE * _noise(task, least)
+    misfit = task.misfit(best[None])[0]
+    least, allowed = task.loss(misfit), ONE_MORE * task.noise(misfit)
     reach = {}
     for number, name in enumerate(task.names):
         watch(f"the interval of {name}, value {number + 1} of {len(task.names)}")
