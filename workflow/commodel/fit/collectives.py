@@ -8,7 +8,8 @@ measured come nearest to the times. What is fitted this way is not held out, and
 
 Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
 twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see `search.py`),
-so that a few times that no values explain do not move those that explain the rest. All values are positive, so their logarithms are searched, from many starts.
+so that a few times that no values explain do not move those that explain the rest. All values are positive, so their
+logarithms are searched, from many starts.
 Where several sets of values meet the points equally well, the one nearest to the family's first guess is taken.
 Draws: the misfit is put on again with random factors (wild bootstrap) and every draw is fitted anew, from values up to
 a hundred times smaller or larger than the best; where that ends well it is kept, else a fit from the best values is. An
@@ -167,8 +168,9 @@ def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[l
 
 
 def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
-    """The task with its bend, the best logarithms, and all that were found that are as good. The best is what costs least where a distance
-    from the guess costs too, if only a little: so values that the points do not tell apart are not left to chance."""
+    """The task with its weights, the best logarithms, and all that were found that are as good. The best is what costs
+    least where a distance from the guess costs too, if only a little: so values that the points do not tell apart are
+    not left to chance."""
     starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (STARTS, len(guess)))])
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
     targets = np.zeros((len(starts), len(task.seconds)))
