@@ -89,6 +89,27 @@ def test_hockney_is_found_again():
         assert found[key].known
         assert found[key].low <= value <= found[key].high
         assert found[key].value == pytest.approx(value, rel=0.03)
+    assert set(found) == {"alpha.a", "beta.a"}  # one piece is enough
+
+
+def test_values_that_change_with_the_protocol_are_found_by_size():
+    values = {"alpha.a": 12e-6, "alpha.a1": 30e-6, "beta.a": 3e-9, "beta.a1": 0.5e-9}
+    edges = {"alpha.x1": 8192, "beta.x1": 8192}
+    truth = given(
+        "hockney",
+        [f"{key}={value}s" for key, value in values.items()] + [f"{key}={value}" for key, value in edges.items()],
+    )
+    sizes = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20)
+    chosen = points([("bcast", "binomial"), ("bcast", "linear")], sizes=sizes, counts=(4, 8))
+    found = fitted("hockney", truth, chosen)
+    assert found.forms == {"alpha": "piecewise", "beta": "piecewise"}
+    assert set(found.values) == {*values, *edges}
+    for key, value in edges.items():
+        assert found.values[key].value == value
+        assert found.values[key].note.startswith("found in the points")
+    for key, value in values.items():
+        assert found.values[key].low <= value <= found.values[key].high
+        assert found.values[key].value == pytest.approx(value, rel=0.03)
 
 
 def test_times_that_nothing_explains_move_no_value_and_are_named():

@@ -21,13 +21,15 @@ Where several values compete for one effect, as a gap with the overheads below i
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.fit.pieces import by_size
 from commodel.fit.probes import as_parameters
+from commodel.fit.reach import ONE_MORE, intervals, not_told_apart
 from commodel.fit.search import BRIEF, FAR, LONG, MOVE, Task
 from commodel.fit.unseen import errors_unseen, refitted
 from commodel.models import Array
@@ -47,10 +49,9 @@ ROUNDS, STEADY = 10, 0.02  # in which weights follow the fit and the fit the wei
 ENDS = 5  # of their ends, the best, that are carried on to the minimum
 DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
 BUDGET, FEWEST = 4_000_000, 40  # messages × draws, and as many draws at least
-WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
 PULL = 0.05  # of the noise: what it costs to be FAR from the first guess; far too little to move what the points tell
+EDGE = "found in the points; the change lies between this size and the next larger message"
 BLIND = "points of one size do not tell it"
-ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
 Watch = Callable[[str], None]
@@ -113,25 +114,30 @@ def fit_points(
     rng = np.random.default_rng(seed)
     watch(f"the best values for {len(points)} points")
     task, best, as_good = _best(task, log(list(guess.values())), rng)
+    whole = len(task.names)
+    task, best = by_size(task, best, watch)
+    as_good = best[None] if len(best) > whole else as_good
     watch("draws")
     logs = _drawn(task, best, rng)
-    reach = _reach(task, logs, as_good, watch)
+    reach = intervals(task, logs, as_good, watch)
     watch("how far off it is at sizes, ranks and operations left out")
     unseen_errors = errors_unseen(points, lambda masks: task.without(masks, best))
-    values = {name: exp(logs[:, i]) for i, name in enumerate(guess)}
+    values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
+    values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}
     back = np.argsort(order)
     sizes = [float(points[number].bytes) for number in back]
     labels = ("size of the operation / B", "time / s")
     title, prices = "price of the fitted points", task.prices(best[None])[0, back]
-    evidence = curve(title, sizes, given, prices, entry.equation, len(guess), labels)
+    evidence = curve(title, sizes, given, prices, entry.equation, len(values), labels)
     messages = np.concatenate([end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()])
     within = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     unseen = "gamma" in entry.by_name and "gamma" not in values
     return Fitted(
         values,
         within,
-        forms=forms,
-        unknown=_not_told_apart(reach),
+        forms=task.forms,
+        notes=dict.fromkeys(task.fixed, EDGE),
+        unknown=not_told_apart(reach),
         reach=reach,
         curves=(evidence,),
         missing={"gamma": "not seen: " + (BLIND if works else "no point reduces")} if unseen else {},
@@ -211,41 +217,3 @@ def _leverage(slopes: Array) -> Array:
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)
-
-
-def _reach(task: Task, logs: Array, as_good: Array, watch: Watch) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
-    there until the loss grows by that of one more free value."""
-    best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
-    misfit = task.misfit(best[None])[0]
-    least, allowed = task.loss(misfit), ONE_MORE * task.noise(misfit)
-    reach = {}
-    for number, name in enumerate(task.names):
-        watch(f"the interval of {name}, value {number + 1} of {len(task.names)}")
-        offsets, loss = task.profiled(best, number)
-        ends = best[number] + _crossings(offsets, (loss - least) / allowed)
-        several = [low[number], high[number], *as_good[:, number], *ends]
-        reach[name] = tuple(float(end) for end in exp(np.array([min(several), max(several)])))
-    return reach
-
-
-def _crossings(offsets: Array, growth: Array) -> Array:
-    """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
-    of 0 it is 0."""
-    half = len(offsets) // 2
-    crossings = []
-    for side in (slice(half - 1, None, -1), slice(half, None)):
-        far, root = np.abs([0.0, *offsets[side]]), np.sqrt(np.maximum([0.0, *growth[side]], 0))
-        last = int(np.flatnonzero(root <= 1)[-1])
-        share = (1 - root[last]) / (root[last + 1] - root[last]) if last + 1 < len(far) else 0.0
-        crossings.append(far[last] + share * (far[min(last + 1, len(far) - 1)] - far[last]))
-    return np.array([-crossings[0], crossings[1]])
-
-
-def _not_told_apart(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Values that differ by orders of magnitude while the prices of the points stay the same."""
-    return {
-        name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
-        for name, (low, high) in reach.items()
-        if high > low * np.exp(2 * WIDE)
-    }

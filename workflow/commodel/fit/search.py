@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from commodel.keys import key
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.models.fitting.descent import Residuals, descend
@@ -44,6 +45,13 @@ class Task:
     stacks: Sequence[tuple[list[int], Schedule, int]]  # the points of each, and how often they have it
     seconds: Array
     weights: Array | float = 1.0  # of the squares, a number a point
+    edges: tuple[float, ...] = ()  # message sizes at which the family's values by size change
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """The edges, as values that are not sought."""
+        functions = self.family.by_size if self.edges else ()
+        return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
 
     def weighed(self, best: Array) -> "Task":
         """The same with the weights that these logarithms' misfits give."""
@@ -71,7 +79,8 @@ class Task:
     def prices(self, logs: Array) -> Array:
         """(draws, points) of logarithms (draws, values)."""
         prices, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
-        model = Model.of(self.family, Values(dict(zip(self.names, columns, strict=True)), self.forms))
+        values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
+        model = Model.of(self.family, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
             most = max(1, CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), most):
