@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
+from commodel.fit import search
 from commodel.fit.collectives import fit_measured, fit_points
 from commodel.fit.pointtable import Measured
 from commodel.fit.probes import as_parameters
@@ -79,6 +80,19 @@ def test_prices_stay_narrow_where_values_are_wide():
     chosen = points(BURSTS)
     parameters = replace(fitted("loggp", LOGGP, chosen), errors={})  # what the values alone leave open
     for prediction in predict(parameters, points(BURSTS, sizes=(4096,), counts=(12,))):
+        assert prediction.high < 1.1 * prediction.low
+
+
+def test_large_tables_take_a_shorter_way_to_the_same(monkeypatch):
+    chosen = points(BURSTS)
+    long_way = fitted("loggp", LOGGP, chosen).values
+    monkeypatch.setattr(search, "LARGE", 0)
+    parameters = fitted("loggp", LOGGP, chosen)
+    for key, estimate in parameters.values.items():
+        assert estimate.value == pytest.approx(long_way[key].value, rel=0.02), key
+        assert estimate.low <= LOGGP.values[key].value <= estimate.high, key
+        assert estimate.known == long_way[key].known, key
+    for prediction in predict(replace(parameters, errors={}), points(BURSTS, sizes=(4096,), counts=(12,))):
         assert prediction.high < 1.1 * prediction.low
 
 

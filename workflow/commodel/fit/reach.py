@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from commodel.fit.search import Task
+from commodel.fit.search import BOUND, Task
 from commodel.models import Array
 from commodel.models.fitting.portable import exp
 
@@ -14,15 +14,18 @@ ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit
 
 def intervals(task: Task, logs: Array, as_good: Array, watch: Callable[[str], None]) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
-    there until the loss grows by that of one more free value."""
+    there until the loss grows by that of one more free value; in large tables as if prices were straight lines."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
     misfit = task.misfit(best[None])[0]
     least, allowed = task.loss(misfit), ONE_MORE * task.noise(misfit)
-    reach = {}
+    reach, spread = {}, task.spread(best, misfit)[1] if task.large else None
     for number, name in enumerate(task.names):
         watch(f"the interval of {name}, value {number + 1} of {len(task.names)}")
-        offsets, loss = task.profiled(best, number)
-        ends = best[number] + _crossings(offsets, (loss - least) / allowed)
+        if spread is None:
+            offsets, loss = task.profiled(best, number)
+            ends = best[number] + _crossings(offsets, (loss - least) / allowed)
+        else:
+            ends = best[number] + np.clip(np.sqrt(allowed * spread[number, number]), 0, BOUND) * np.array([-1.0, 1.0])
         several = [low[number], high[number], *as_good[:, number], *ends]
         reach[name] = tuple(float(end) for end in exp(np.array([min(several), max(several)])))
     return reach

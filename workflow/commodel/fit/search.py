@@ -9,14 +9,15 @@ r = ln(price/time) and a bend s that is 2s²(u − 1), u = √(1 + (r/s)²). Its
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from commodel.keys import key
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.fitting.descent import Residuals, descend
-from commodel.models.fitting.portable import exp, log
+from commodel.models.fitting.descent import SMALL, Residuals, descend
+from commodel.models.fitting.portable import exp, log, products, solve
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
@@ -28,7 +29,8 @@ MOVE = 1e-4  # of a logarithm, for difference quotients
 STEP = {"move": MOVE, "longest": 1.5}
 RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
 LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
-LAST, LONG, BRIEF = 120, 30, 10  # steps of it: of the best, from afar and from the best
+LAST, LONG, BRIEF, FEW = 120, 30, 10, 5  # steps of it: of the best, from afar, from the best, and a first look
+LARGE = 20_000  # messages of all points
 BEND = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
 LEAST_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
 TYPICAL = 1.4826  # median absolute deviation of a normal distribution, to its standard deviation
@@ -52,6 +54,25 @@ class Task:
         """The edges, as values that are not sought."""
         functions = self.family.by_size if self.edges else ()
         return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
+
+    @cached_property
+    def messages(self) -> int:
+        return sum(pattern.sizes * pattern.width for _, pattern, _ in self.stacks)
+
+    @property
+    def large(self) -> bool:
+        """Whether pricing all points once takes so long that a search has to make do with little of it."""
+        return self.messages > LARGE
+
+    def spread(self, best: Array, misfit: Array, held: float = 1e-9) -> tuple[Array, Array]:
+        """As if prices were straight lines near the best logarithms: by how much each point's misfit moves each of
+        them, (points, values), and their covariance were every misfit 1. What prices depend on less than `held`, of
+        what they do on average, does not move."""
+        slopes = (self.misfit(best + MOVE * np.eye(len(best))) - misfit) / MOVE
+        normal = products(self.residuals(slopes)[None])[0]
+        ridge = held * np.trace(normal) / len(normal) + SMALL
+        covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
+        return (slopes * self.weights).T @ covariance, covariance
 
     def weighed(self, best: Array) -> "Task":
         """The same with the weights that these logarithms' misfits give."""
@@ -100,7 +121,12 @@ class Task:
         """Of each row of flags, by the values near `best` that are nearest to the points that it says are seen,
         ln(time/price) of all points."""
         start = np.tile(best, (len(seen), 1))
-        logs, _ = _descended(lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows], start, BRIEF, RESTS)
+        logs, _ = _descended(
+            lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
+            start,
+            FEW if self.large else BRIEF,
+            RESTS,
+        )
         return -self.misfit(logs)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
