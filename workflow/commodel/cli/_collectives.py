@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from commodel.cli._finished import FITTED_TO, digest_of, finished, signed
 from commodel.cli._heldout import show_errors
 from commodel.cli._progress import Line
 from commodel.compare.heldout import fit_seen, judged, split
@@ -32,11 +33,15 @@ def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Pa
         click.echo(f"commodel: left out {measured.streams} rows of several waves: one wave is fitted", err=True)
     parts = split(measured, where) if where else None
     seen = parts.seen if parts else measured
-    rows, line = [], Line(quiet=False)
+    rows, line, digest = [], Line(quiet=False), digest_of(table, where)
     for number, name in enumerate(names, 1):
         try:
             watch = _watch(line, f"{name}, family {number} of {len(names)}" if len(names) > 1 else name)
-            if parts:
+            if out and len(names) > 1 and (fitted := finished(out / f"{name}.yaml", digest)):
+                click.echo(
+                    f"commodel: {name}: fitted to this table before, kept; remove the set to fit again", err=True
+                )
+            elif parts:
                 fitted = fit_seen(parts, name, table.name, watch)
             else:
                 fitted = fit_measured(measured.points, measured.seconds, name, table.name, watch=watch)
@@ -46,8 +51,8 @@ def fit_table(table: Path, families: tuple[str, ...], where: str | None, out: Pa
                 raise
             click.echo(f"commodel: {error.message}", err=True)
             continue
-        if out:
-            write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, fitted)
+        if out and FITTED_TO not in fitted.provenance:
+            write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, signed(fitted, digest))
         line.clear()
         for remark in remarks(fitted, seen, table.name):
             click.echo(f"commodel: {name}: {remark}", err=True)
