@@ -66,6 +66,19 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     assert found.provenance["held_out_where"] == WHERE
     assert found.values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
 
+    # Stopped and called again it goes on where it was, but not with another table or split.
+    written = {path.name: path.stat().st_mtime_ns for path in sets.iterdir()}
+    (sets / "logp.yaml").unlink()
+    again = run("--points", table, *families, "--hold-out", WHERE, "--out", sets)
+    assert again.stdout == said.stdout
+    assert [name for name in ("hockney", "logp", "pmnf") if f"{name}: fitted to this table before" in again.stderr] == [
+        "hockney",
+        "pmnf",
+    ]
+    assert (sets / "hockney.yaml").stat().st_mtime_ns == written["hockney.yaml"]
+    other = run("--points", table, *families, "--hold-out", "ranks > 4", "--out", sets)
+    assert "before" not in other.stderr
+
 
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_a_row_for_each_family_and_algorithm(table, style):

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
+from commodel.fit import search
 from commodel.fit.collectives import fit_measured, fit_points
+from commodel.fit.pointtable import Measured
 from commodel.fit.probes import as_parameters
+from commodel.fit.remarks import remarks
 from commodel.models.byhand import given
 from commodel.models.families import family, family_names
 from commodel.price.predict import predict
@@ -80,6 +83,19 @@ def test_prices_stay_narrow_where_values_are_wide():
         assert prediction.high < 1.1 * prediction.low
 
 
+def test_large_tables_take_a_shorter_way_to_the_same(monkeypatch):
+    chosen = points(BURSTS)
+    long_way = fitted("loggp", LOGGP, chosen).values
+    monkeypatch.setattr(search, "LARGE", 0)
+    parameters = fitted("loggp", LOGGP, chosen)
+    for key, estimate in parameters.values.items():
+        assert estimate.value == pytest.approx(long_way[key].value, rel=0.02), key
+        assert estimate.low <= LOGGP.values[key].value <= estimate.high, key
+        assert estimate.known == long_way[key].known, key
+    for prediction in predict(replace(parameters, errors={}), points(BURSTS, sizes=(4096,), counts=(12,))):
+        assert prediction.high < 1.1 * prediction.low
+
+
 def test_hockney_is_found_again():
     truth = machine("hockney", alpha="12us", beta="3ns")
     found = fitted("hockney", truth, points([("bcast", "binomial"), ("bcast", "linear")])).values
@@ -87,6 +103,42 @@ def test_hockney_is_found_again():
         assert found[key].known
         assert found[key].low <= value <= found[key].high
         assert found[key].value == pytest.approx(value, rel=0.03)
+    assert set(found) == {"alpha.a", "beta.a"}  # one piece is enough
+
+
+def test_values_that_change_with_the_protocol_are_found_by_size():
+    values = {"alpha.a": 12e-6, "alpha.a1": 30e-6, "beta.a": 3e-9, "beta.a1": 0.5e-9}
+    edges = {"alpha.x1": 8192, "beta.x1": 8192}
+    truth = given(
+        "hockney",
+        [f"{key}={value}s" for key, value in values.items()] + [f"{key}={value}" for key, value in edges.items()],
+    )
+    sizes = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20)
+    chosen = points([("bcast", "binomial"), ("bcast", "linear")], sizes=sizes, counts=(4, 8))
+    found = fitted("hockney", truth, chosen)
+    assert found.forms == {"alpha": "piecewise", "beta": "piecewise"}
+    assert set(found.values) == {*values, *edges}
+    for key, value in edges.items():
+        assert found.values[key].value == value
+        assert found.values[key].note.startswith("found in the points")
+    for key, value in values.items():
+        assert found.values[key].low <= value <= found.values[key].high
+        assert found.values[key].value == pytest.approx(value, rel=0.03)
+
+
+def test_times_that_nothing_explains_move_no_value_and_are_named():
+    """One of ten is seven times as long, or a fifth."""
+    truth = machine("hockney", alpha="12us", beta="3ns", gamma="1ns")
+    chosen = points(BURSTS)
+    times, strange = measured(truth, chosen), np.random.default_rng(1).choice(len(chosen), len(chosen) // 10, False)
+    times[strange] *= np.resize([7, 0.2], len(strange))
+    found = fit_measured(chosen, times, "hockney", "t.csv")
+    for key, value in truth.values.items():
+        assert found.values[key].low <= value.value <= found.values[key].high
+        assert found.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
+    lines = {point: [number] for number, point in enumerate(chosen)}
+    told = remarks(found, Measured(chosen, list(times), 0, lines=lines), "t.csv")
+    assert sorted(int(line.split(":")[1]) for line in told) == sorted(strange)
 
 
 @pytest.mark.parametrize(("machines", "least"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])

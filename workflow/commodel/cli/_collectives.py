@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from commodel.cli._finished import FITTED_TO, digest_of, finished, signed
 from commodel.cli._heldout import show_errors
 from commodel.cli._progress import Line
 from commodel.compare.baselines import choices, judged_baselines
@@ -38,20 +39,24 @@ def fit_table(
     parts = split(measured, where) if where else None
     seen = parts.seen if parts else measured
     reference = reference_of(seen, setting)
-    rows, line = [], Line(quiet=False)
+    fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
+    rows, line, digest = [], Line(quiet=False), digest_of(table, where, reference)
     for number, name in enumerate(names, 1):
         try:
             watch = _watch(line, f"{name}, family {number} of {len(names)}" if len(names) > 1 else name)
-            fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
-            fitted = fit(name, table.name, setting, watch=watch)
+            if out and len(names) > 1 and (fitted := finished(out / f"{name}.yaml", digest)):
+                kept = "fitted to this table before, kept; remove the set to fit again"
+                click.echo(f"commodel: {name}: {kept}", err=True)
+            else:
+                fitted = fit(name, table.name, setting, watch=watch)
         except UserError as error:
             line.clear()
             if len(names) == 1:
                 raise
             click.echo(f"commodel: {error.message}", err=True)
             continue
-        if out:
-            write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, fitted)
+        if out and FITTED_TO not in fitted.provenance:
+            write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, signed(fitted, digest))
         line.clear()
         for remark in (*told(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
             click.echo(f"commodel: {name}: {remark}", err=True)

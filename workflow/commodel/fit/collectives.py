@@ -7,7 +7,9 @@ measured come nearest to the times. What is fitted this way is not held out, and
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
 Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
-twice as slow as much as twice as fast. All values are positive, so their logarithms are searched, from many starts.
+twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see `search.py`),
+so that a few times that no values explain do not move those that explain the rest. All values are positive, so their
+logarithms are searched, from many starts.
 Where several sets of values meet the points equally well, the one nearest to the family's first guess is taken.
 Draws: the misfit is put on again with random factors (wild bootstrap) and every draw is fitted anew, from values up to
 a hundred times smaller or larger than the best; where that ends well it is kept, else a fit from the best values is. An
@@ -19,14 +21,16 @@ Where several values compete for one effect, as a gap with the overheads below i
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.fit.pieces import by_size
 from commodel.fit.probes import as_parameters
-from commodel.fit.search import BRIEF, FAR, LONG, MOVE, Task
+from commodel.fit.reach import ONE_MORE, intervals, not_told_apart
+from commodel.fit.search import BRIEF, FAR, FEW, LONG, MOVE, Task
 from commodel.fit.unseen import errors_unseen, refitted
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
@@ -40,15 +44,15 @@ from commodel.patterns.schedule import Schedule
 from commodel.records import Point
 
 GAMMA_GUESS = 1e-10
-STARTS = 40  # first guesses that are improved
-ENDS = 5  # of their ends, the best, that are carried on to the minimum
+STARTS, FEWER_STARTS = 40, 12  # first guesses that are improved; fewer where that takes long
+ROUNDS, STEADY = 10, 0.02  # in which weights follow the fit and the fit the weights, until they change no more
+ENDS, FEWER_ENDS = 5, 3  # of their ends, the best, that are carried on to the minimum
 DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
 BUDGET, FEWEST = 4_000_000, 40  # messages × draws, and as many draws at least
-WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
+HELD, NEAR = 1e-4, 1.0  # of draws along straight lines: what hardly matters rests, and no value goes farther
 PULL = 0.05  # of the noise: what it costs to be FAR from the first guess; far too little to move what the points tell
-LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
+EDGE = "found in the points; the change lies between this size and the next larger message"
 BLIND = "points of one size do not tell it"
-ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
 Watch = Callable[[str], None]
@@ -116,26 +120,31 @@ def fit_points(
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
     watch(f"the best values for {len(points)} points")
-    best, as_good = _best(task, log(list(guess.values())), rng)
+    task, best, as_good = _best(task, log(list(guess.values())), rng)
+    whole = len(task.names)
+    task, best = by_size(task, best, watch)
+    as_good = best[None] if len(best) > whole else as_good
     watch("draws")
     logs = _drawn(task, best, rng)
-    reach = _reach(task, logs, as_good, watch)
+    reach = intervals(task, logs, as_good, watch)
     watch("how far off it is at sizes, ranks and operations left out")
     unseen_errors = errors_unseen(points, lambda masks: task.without(masks, best))
-    values = {name: exp(logs[:, i]) for i, name in enumerate(guess)}
+    values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
+    values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}
     back = np.argsort(order)
     sizes = [float(points[number].bytes) for number in back]
     labels = ("size of the operation / B", "time / s")
     title, prices = "price of the fitted points", task.prices(best[None])[0, back]
-    evidence = curve(title, sizes, given, prices, entry.equation, len(guess), labels)
+    evidence = curve(title, sizes, given, prices, entry.equation, len(values), labels)
     messages = np.concatenate([end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()])
     within = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     unseen = "gamma" in entry.by_name and "gamma" not in values
     return Fitted(
         values,
         within,
-        forms=forms,
-        unknown=_not_told_apart(reach),
+        forms=task.forms,
+        notes=dict.fromkeys(task.fixed, EDGE),
+        unknown=not_told_apart(reach),
         reach=reach,
         curves=(evidence,),
         missing={"gamma": "not seen: " + (BLIND if works else "no point reduces")} if unseen else {},
@@ -171,32 +180,45 @@ def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[l
     return [points[number] for number in kept], seconds[kept]
 
 
-def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The best logarithms, and all that were found that are as good. The best is what costs least where a distance
-    from the guess costs too, if only a little: so values that the points do not tell apart are not left to chance."""
-    starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (STARTS, len(guess)))])
+def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
+    """The task with its weights, the best logarithms, and all that were found that are as good. The best is what costs
+    least where a distance from the guess costs too, if only a little: so values that the points do not tell apart are
+    not left to chance."""
+    count, ends = (FEWER_STARTS, FEWER_ENDS) if task.large else (STARTS, ENDS)
+    starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (count, len(guess)))])
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
-    logs, loss = task.nearest(starts, np.zeros((len(starts), len(task.seconds))), LONG)
-    kept = np.argsort(loss, kind="stable")[:ENDS]
-    noise = _noise(task, loss.min())
-    ends, cost = task.settled(np.vstack([logs[kept], starts[:1]]), starts[0], PULL * noise)
-    return ends[cost.argmin()], logs[loss <= loss.min() + ONE_MORE * noise]
-
-
-def _noise(task: Task, loss: float) -> float:
-    """The mean squared misfit of a fit that leaves this sum of squares."""
-    return max(loss / (len(task.seconds) - len(task.names)), LEAST_NOISE)
+    targets = np.zeros((len(starts), len(task.seconds)))
+    logs, loss = task.nearest(starts, targets, FEW if task.large else LONG)
+    kept = logs[np.argsort(loss, kind="stable")[:ends]]
+    if task.large:  # only those that lead go on
+        logs, _ = task.nearest(kept, targets[: len(kept)], LONG)
+        kept = logs
+    for _ in range(ROUNDS):
+        before, task = task.weights, task.weighed(kept[0])
+        kept, loss = task.nearest(kept, targets[: len(kept)], BRIEF)
+        kept = kept[np.argsort(loss, kind="stable")]
+        if np.max(np.abs(task.weights - before)) <= STEADY:
+            break
+    logs, loss = task.nearest(logs, targets[: len(logs)], BRIEF)
+    noise = task.noise(task.misfit(kept[:1])[0])
+    ends, cost = task.settled(np.vstack([kept, starts[:1]]), starts[0], PULL * noise)
+    best = ends[cost.argmin()]
+    return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + ONE_MORE * noise]
 
 
 def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
-    """The best logarithms, then draws of them; fewer where long schedules make pricing slow."""
+    """The best logarithms, then draws of them; fewer where pricing is slow, and where it is very slow as if prices were
+    straight lines near the best."""
     misfit = task.misfit(best[None])[0]
-    count, noise = len(misfit), np.sum(misfit**2) / (len(misfit) - len(best))
+    count, noise = len(misfit), task.noise(misfit)
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
     moved = task.misfit(best + MOVE * np.eye(len(best)))
-    put_on = misfit / np.maximum(1 - _leverage(moved - misfit), 0.1)
-    messages = sum(pattern.sizes * pattern.width for _, pattern, _ in task.stacks)
-    draws = int(np.clip(BUDGET // max(messages, 1), FEWEST, DRAWS))
+    put_on = task.held_back * misfit / np.maximum(1 - _leverage(task.residuals(moved - misfit)), 0.1)
+    if task.large:
+        moves, _ = task.spread(best, misfit, HELD)
+        noise_put_on = put_on * normals(rng, (DRAWS, count))
+        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -NEAR, NEAR)])
+    draws = int(np.clip(BUDGET // max(task.messages, 1), FEWEST, DRAWS))
     target = misfit - put_on * normals(rng, (draws, count))
     near, loss = task.nearest(np.tile(best, (draws, 1)), target, BRIEF)
     far, far_loss = task.nearest(best + FAR * rng.uniform(-1, 1, near.shape), target, LONG)
@@ -210,41 +232,3 @@ def _leverage(slopes: Array) -> Array:
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)
-
-
-def _reach(task: Task, logs: Array, as_good: Array, watch: Watch) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
-    there until the sum of squares grows by that of one more free value."""
-    best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
-    least = np.sum(task.misfit(best[None]) ** 2)
-    allowed = ONE_MORE * _noise(task, least)
-    reach = {}
-    for number, name in enumerate(task.names):
-        watch(f"the interval of {name}, value {number + 1} of {len(task.names)}")
-        offsets, loss = task.profiled(best, number)
-        ends = best[number] + _crossings(offsets, (loss - least) / allowed)
-        several = [low[number], high[number], *as_good[:, number], *ends]
-        reach[name] = tuple(float(end) for end in exp(np.array([min(several), max(several)])))
-    return reach
-
-
-def _crossings(offsets: Array, growth: Array) -> Array:
-    """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
-    of 0 it is 0."""
-    half = len(offsets) // 2
-    crossings = []
-    for side in (slice(half - 1, None, -1), slice(half, None)):
-        far, root = np.abs([0.0, *offsets[side]]), np.sqrt(np.maximum([0.0, *growth[side]], 0))
-        last = int(np.flatnonzero(root <= 1)[-1])
-        share = (1 - root[last]) / (root[last + 1] - root[last]) if last + 1 < len(far) else 0.0
-        crossings.append(far[last] + share * (far[min(last + 1, len(far) - 1)] - far[last]))
-    return np.array([-crossings[0], crossings[1]])
-
-
-def _not_told_apart(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Values that differ by orders of magnitude while the prices of the points stay the same."""
-    return {
-        name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
-        for name, (low, high) in reach.items()
-        if high > low * np.exp(2 * WIDE)
-    }

@@ -15,7 +15,7 @@ from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds
 
-FAR = 3.0  # typical misfits, from which on a row is not explained
+FAR = 4.0  # typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
 LEAST = log(2)  # and never what is nearer than this
 NAMED = 5
 SAME = 0.02  # of prices: as little tells no two families apart

@@ -1,16 +1,23 @@
 """The search for a family's values whose prices of given schedules come nearest to given times. Values are positive:
 their logarithms are searched, many rows of them at once.
+
+How far a price is off counts by its square where that is usual, and in proportion where it is more: so times that the
+family does not explain pull the values by no more than those at the bend, however far off they are. With a misfit
+r = ln(price/time) and a bend s that is 2s²(u − 1), u = √(1 + (r/s)²). Its least is that of squares with the weights
+1/u, which are found in turn with the values.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from commodel.keys import key
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.fitting.descent import Residuals, descend
-from commodel.models.fitting.portable import exp, log
+from commodel.models.fitting.descent import SMALL, Residuals, descend
+from commodel.models.fitting.portable import exp, log, products, solve
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
@@ -21,7 +28,12 @@ BOUND = 13.8  # how far a value may go: a factor of a million
 MOVE = 1e-4  # of a logarithm, for difference quotients
 STEP = {"move": MOVE, "longest": 1.5}
 RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
-LAST, LONG, BRIEF = 120, 30, 10  # steps of it: of the best, from afar and from the best
+LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
+LAST, LONG, BRIEF, FEW = 120, 30, 10, 5  # steps of it: of the best, from afar, from the best, and a first look
+LARGE = 20_000  # messages of all points
+BEND = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
+LEAST_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
+TYPICAL = 1.4826  # median absolute deviation of a normal distribution, to its standard deviation
 REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # from the best: where a value is put to see what others make up for
 
 
@@ -34,11 +46,62 @@ class Task:
     forms: Mapping[str, str]
     stacks: Sequence[tuple[list[int], Schedule, int]]  # the points of each, and how often they have it
     seconds: Array
+    weights: Array | float = 1.0  # of the squares, a number a point
+    edges: tuple[float, ...] = ()  # message sizes at which the family's values by size change
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """The edges, as values that are not sought."""
+        functions = self.family.by_size if self.edges else ()
+        return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
+
+    @cached_property
+    def messages(self) -> int:
+        return sum(pattern.sizes * pattern.width for _, pattern, _ in self.stacks)
+
+    @property
+    def large(self) -> bool:
+        """Whether pricing all points once takes so long that a search has to make do with little of it."""
+        return self.messages > LARGE
+
+    def spread(self, best: Array, misfit: Array, held: float = 1e-9) -> tuple[Array, Array]:
+        """As if prices were straight lines near the best logarithms: by how much each point's misfit moves each of
+        them, (points, values), and their covariance were every misfit 1. What prices depend on less than `held`, of
+        what they do on average, does not move."""
+        slopes = (self.misfit(best + MOVE * np.eye(len(best))) - misfit) / MOVE
+        normal = products(self.residuals(slopes)[None])[0]
+        ridge = held * np.trace(normal) / len(normal) + SMALL
+        covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
+        return (slopes * self.weights).T @ covariance, covariance
+
+    def weighed(self, best: Array) -> "Task":
+        """The same with the weights that these logarithms' misfits give."""
+        misfit = self.misfit(best[None])[0]
+        free = len(misfit) / max(len(misfit) - len(self.names), 1)
+        bend = BEND * max(TYPICAL * float(np.median(np.abs(misfit))) * np.sqrt(free), LEAST_BEND)
+        return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
+
+    def residuals(self, misfit: Array) -> Array:
+        return misfit * np.sqrt(self.weights)
+
+    def loss(self, misfit: Array) -> float:
+        return float(np.sum(np.square(self.residuals(misfit))))
+
+    @property
+    def held_back(self) -> float:
+        """By what factor values move less with these weights than with weights that follow: u⁻¹ to u⁻³, the slope."""
+        return float(np.mean(self.weights) / np.mean(self.weights**3))
+
+    def noise(self, misfit: Array) -> float:
+        """How much of the loss one value more would take away if nothing were left to explain; of squares the mean."""
+        squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
+        return max(float(squares * self.held_back**2 / np.mean(self.weights)), LEAST_NOISE)
 
     def prices(self, logs: Array) -> Array:
         """(draws, points) of logarithms (draws, values)."""
         prices, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
-        model = Model.of(self.family, Values(dict(zip(self.names, columns, strict=True)), self.forms))
+        values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
+        model = Model.of(self.family, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
             most = max(1, CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), most):
@@ -51,25 +114,33 @@ class Task:
         return log(np.maximum(self.prices(logs), 1e-300) / self.seconds)
 
     def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
-        """From each row of `start` to misfits nearest to its row of `target`: logarithms, sums of squares."""
-        return _descended(lambda rows, logs: self.misfit(logs) - target[rows], start, steps, RESTS)
+        """From each row of `start` to misfits nearest to its row of `target`: logarithms, losses."""
+        return _descended(lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, RESTS)
 
     def without(self, seen: np.ndarray, best: Array) -> Array:
         """Of each row of flags, by the values near `best` that are nearest to the points that it says are seen,
         ln(time/price) of all points."""
         start = np.tile(best, (len(seen), 1))
-        logs, _ = _descended(lambda rows, logs: self.misfit(logs) * seen[rows], start, BRIEF, RESTS)
+        logs, _ = _descended(
+            lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
+            start,
+            FEW if self.large else BRIEF,
+            RESTS,
+        )
         return -self.misfit(logs)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
         """From each row of `start` to the minimum, where being FAR from the guess costs `pull`."""
         share = np.sqrt(pull)
         return _descended(
-            lambda _, logs: np.hstack([self.misfit(logs), share * (logs - guess) / FAR]), start, LAST, SETTLED
+            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / FAR]),
+            start,
+            LAST,
+            SETTLED,
         )
 
     def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
-        """A value put at each of `REACH` below and above its best: how far that is, and the sum of squares that is left
+        """A value put at each of `REACH` below and above its best: how far that is, and the loss that is left
         when the others have made up for it as well as they can."""
         offsets = np.concatenate([-REACH[::-1], REACH])
         start = np.tile(best, (len(offsets), 1))
@@ -77,7 +148,7 @@ class Task:
 
         def residuals(rows: np.ndarray, logs: Array) -> Array:
             logs[:, number] = start[rows, number]
-            return self.misfit(logs)
+            return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * BOUND, best + 2 * BOUND
         return offsets, descend(residuals, start, bounds, LONG, rests=RESTS, **STEP)[1]

@@ -73,6 +73,7 @@ class Family:
     # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
+    by_size: tuple[str, ...] = ()  # functions of `from_points` that change at the same sizes, if points tell
 
     def asks(self, overlay: bool) -> tuple[str, ...]:
         """The probes that it is fitted from on an overlay network, and elsewhere."""

@@ -70,5 +70,6 @@ FAMILY = Family(
     price=price,
     independent=True,
     from_points={"alpha.a": 1e-5, "beta.a": 1e-9},
+    by_size=("alpha", "beta"),
     ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",
 )
