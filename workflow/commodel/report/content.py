@@ -149,11 +149,8 @@ def build(
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
-            [
-                *crowding.sentences(frame, provenance or {}),
-                *conditions.sentences(frame, provenance or {}),
-                *(jobs.sentences(drift) if drift is not None else []),
-            ],
+            [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})],
+            jobs.sentences(drift) if drift is not None else [],
         ),
         Section(
             "Comparison",
@@ -229,12 +226,19 @@ def comparison_table(frame: pd.DataFrame) -> Table:
 
 
 def summary(
-    frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str], crowds: list[str]
+    frame: pd.DataFrame,
+    simulated: set[str],
+    probes: list[str],
+    containers: list[str],
+    crowds: list[str],
+    differing: list[str],
 ) -> Section:
     priced = frame[is_said(frame)]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
     blocks = [*answers(frame, uses, classes, picked, simulated, probes, crowds)]
+    if differing:
+        blocks.append(Answer("How jobs differ", tuple(differing)))
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:
