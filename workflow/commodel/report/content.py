@@ -10,7 +10,7 @@ from commodel.compare.recommend import favoured
 from commodel.compare.table import crowded, is_said
 from commodel.parameters import ParameterSet
 from commodel.report import charts
-from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, leaves, prepare, scaled
+from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, prepare, scaled
 from commodel.report.sections import (
     conditions,
     crowding,
@@ -143,7 +143,7 @@ def build(
     probes = gaps.probes(gap, raw, passes or {})
     pictures, distances = network.sections(networks)
     odd = [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})]
-    odd += jobs.sentences(drift) if drift is not None else []
+    differing = jobs.sentences(drift) if drift is not None else []
     sections = (
         *rebuilt,
         *pictures,
@@ -153,6 +153,7 @@ def build(
             probes,
             overhead.sentences(beside, containers or {}, simulated),
             odd,
+            differing,
         ),
         Section(
             "Comparison",
@@ -175,7 +176,7 @@ def build(
     names = ", ".join(sorted(simulated))
     banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
     when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-    first = fronts(frame, parameter_sets, networks, provenance or {}, odd)
+    first = fronts(frame, parameter_sets, networks, provenance or {}, [*odd, *differing])
     about = (plain(experiment), plain(title or experiment), banner)
     return Report(*about, sections, when, results, tuple(parameter_sets), first)
 
@@ -225,12 +226,19 @@ def comparison_table(frame: pd.DataFrame) -> Table:
 
 
 def summary(
-    frame: pd.DataFrame, simulated: set[str], probes: list[str], containers: list[str], odd: list[str]
+    frame: pd.DataFrame,
+    simulated: set[str],
+    probes: list[str],
+    containers: list[str],
+    odd: list[str],
+    differing: list[str],
 ) -> Section:
     priced = frame[is_said(frame)]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
     blocks = [*answers(frame, uses, classes, picked, simulated, probes, odd)]
+    if differing:
+        blocks.append(Answer("How jobs differ", tuple(differing)))
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:
