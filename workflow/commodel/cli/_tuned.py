@@ -23,6 +23,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.tables import write_table
+from commodel.patterns.operations import own_spelling
 from commodel.plan.config import find, load_platform
 from commodel.platforms.build import build, programs
 from commodel.platforms.launchers import launcher, toolchain
@@ -59,13 +60,16 @@ def tuned(
         raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
     build(ROOT, toolchain(loaded))
     speaks = dialect(programs(workshop(), toolchain(loaded)) / "library")
+    operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
-    asked = jobs_of(operations or speaks.operations, None, ranks, sizes)
+    asked = jobs_of(operations, None, ranks, sizes)
     jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST, MOST, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(platform), speaks, measure, folder, say)
+    for job in jobs:
+        place.point(job)  # what does not fit is refused before anything is measured
     evidence = _evidence(platform, params, experiment, say)
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
@@ -113,7 +117,7 @@ def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> No
     elif (before := read_json(file)) != asked:
         differs = min(name for name in asked if before.get(name) != asked[name])
         raise UserError(
-            f"found results of other {differs}; wanted another --out, or this folder gone", file=place.folder
+            f"its results are of other {differs}; wanted another --out, or this folder gone", file=place.folder
         )
 
 
