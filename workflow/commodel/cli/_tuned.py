@@ -18,7 +18,7 @@ from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
 from commodel.cli._output import show
 from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search
+from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search, slowed
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
@@ -37,11 +37,17 @@ ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.3, 60.0  # of a point
 
 
+WHY = (
+    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
+)
+
+
 @dataclass(frozen=True)
 class Outcome:
     place: Place
     found: Found
-    rows: Sequence[Row]  # of the proof
+    rows: Sequence[Row]  # of the proof, with the rules that there were
+    final: Mapping[Job, str]  # the rules that are left
     dropped: Mapping[Job, str]  # rules that did not pay
     proven: float  # seconds that trial and proof took
 
@@ -80,10 +86,9 @@ def tuned(
         trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
         paying = kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        rows = proven(rows)
-        final = {row.job: row.algorithm for row in rows}
+        final = proven(rows)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
-        outcome = Outcome(place, found, rows, dropped, took + more)
+        outcome = Outcome(place, found, rows, final, dropped, took + more)
         _write(outcome, final, trial)
     return outcome
 
@@ -155,7 +160,7 @@ def report(outcome: Outcome, style: str) -> None:
     if style != "table":
         show([_plain("proof", row) for row in outcome.rows], style)
         return
-    shown = [row for row in outcome.rows if row.algorithm != LIBRARY]
+    shown = [row for row in outcome.rows if outcome.final[row.job] != LIBRARY]
     if shown:
         show([_row(row) for row in shown], style)
         click.echo()
@@ -192,17 +197,22 @@ def _sentences(outcome: Outcome) -> list[str]:
     ]
     if outcome.dropped:
         lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
-    if not any(row.algorithm != LIBRARY for row in rows):
+    if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
     operations = dict.fromkeys(row.job[0] for row in rows)
     means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
     overall = geometric_mean(row.gain.times for row in rows)
     each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
     worst = min(rows, key=lambda row: row.gain.times)
+    slow = slowed(rows)
     interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
     return [
         *lines,
         f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
+        *(
+            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
+            for row in slow
+        ),
         f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
     ]
