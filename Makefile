@@ -7,7 +7,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 # are no parameters.
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
-.PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay \
+.PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
 	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune partitions schemas map pages docs wheel clean
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
 	@echo "make lab-paper  the figures of the cluster model's paper there, where TCP does lose packets: minutes, needs root"
 	@echo "make lab-overlay  trees of the TAN paper on an overlay network over 256 hosts at 4 Mbit/s: ten minutes, needs root"
+	@echo "make lab-tune  rules for Open MPI's collectives over the eight hosts, and what they gain: 20 minutes, needs root"
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make bench    speed, as ratios measured in one run"
@@ -117,6 +118,10 @@ lab-overlay: $(READY)
 	rm -rf build/lab-overlay
 	$(COMMODEL) build overlay
 	.venv/bin/python -m tests.lab.overlay_trees build/lab-overlay
+
+lab-tune: $(READY)
+	rm -rf build/lab-tune
+	.venv/bin/python -m tests.lab.tune build/lab-tune
 
 SECONDS := 300
 fuzz: $(READY)

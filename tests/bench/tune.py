@@ -43,6 +43,7 @@ WITH_ARGUMENT = (
 GOAL = 0.05
 SHOWN = (0, 5, 10, 20, 40, 60, 80, 120, 160, 240, 320)
 SEEDS, TREES = 3, 20
+STEP = 5  # points by lot between two looks at what would be chosen
 MOST_RANKS = 64  # what has more takes minutes to price
 Seconds = np.ndarray
 Run = Iterator[tuple[int, np.ndarray]]  # points measured so far, and of each job the arm that is chosen
@@ -97,9 +98,10 @@ def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
 def in_random_order(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
     measured: dict[int, float] = {}
     yield 0, believe(arms, measured).choices()
-    for arm in random.permutation(len(seconds)):
+    for count, arm in enumerate(random.permutation(len(seconds)), 1):
         measured[int(arm)] = float(seconds[arm])
-        yield len(measured), believe(arms, measured).choices()
+        if count % STEP == 0:
+            yield count, believe(arms, measured).choices()
 
 
 def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False) -> Run:

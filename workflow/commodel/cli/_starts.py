@@ -20,7 +20,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.make import planned
 from commodel.platforms.platform import Platform
-from commodel.records import LIBRARY, Batch, Measure, Plan
+from commodel.records import LIBRARY, Batch, Measure, Plan, Point
 from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import why_unmeasured
 
@@ -47,6 +47,11 @@ class Place:
     measure: Measure
     folder: SafePath
     progress: Callable[[str], None]
+
+    def point(self, job: Job) -> Point:
+        """Whatever the library does for a job."""
+        names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
+        return make_point(self.setting, names | {"algorithm": LIBRARY})
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
         """Of the rules. What the user has set of it himself would win, so it may not be."""
@@ -84,10 +89,7 @@ class Place:
 
     def _measure(self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]) -> dict[Job, float]:
         raw.mkdir()
-        names = ("operation", "ranks", "layout", "bytes")
-        points = {
-            job: make_point(self.setting, {"algorithm": LIBRARY, **dict(zip(names, job, strict=True))}) for job in jobs
-        }
+        points = {job: self.point(job) for job in jobs}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
         nodes = max(point.nodes for point in points.values())
         batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)

@@ -18,11 +18,12 @@ from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
 from commodel.cli._output import show
 from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search
+from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search, slowed
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.tables import write_table
+from commodel.patterns.operations import own_spelling
 from commodel.plan.config import find, load_platform
 from commodel.platforms.build import build, programs
 from commodel.platforms.launchers import launcher, toolchain
@@ -36,11 +37,17 @@ ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.3, 60.0  # of a point
 
 
+WHY = (
+    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
+)
+
+
 @dataclass(frozen=True)
 class Outcome:
     place: Place
     found: Found
-    rows: Sequence[Row]  # of the proof
+    rows: Sequence[Row]  # of the proof, with the rules that there were
+    final: Mapping[Job, str]  # the rules that are left
     dropped: Mapping[Job, str]  # rules that did not pay
     proven: float  # seconds that trial and proof took
 
@@ -59,13 +66,16 @@ def tuned(
         raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
     build(ROOT, toolchain(loaded))
     speaks = dialect(programs(workshop(), toolchain(loaded)) / "library")
+    operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
-    asked = jobs_of(operations or speaks.operations, None, ranks, sizes)
+    asked = jobs_of(operations, None, ranks, sizes)
     jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST, MOST, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(platform), speaks, measure, folder, say)
+    for job in jobs:
+        place.point(job)  # what does not fit is refused before anything is measured
     evidence = _evidence(platform, params, experiment, say)
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
@@ -76,10 +86,9 @@ def tuned(
         trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
         paying = kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        rows = proven(rows)
-        final = {row.job: row.algorithm for row in rows}
+        final = proven(rows)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
-        outcome = Outcome(place, found, rows, dropped, took + more)
+        outcome = Outcome(place, found, rows, final, dropped, took + more)
         _write(outcome, final, trial)
     return outcome
 
@@ -113,7 +122,7 @@ def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> No
     elif (before := read_json(file)) != asked:
         differs = min(name for name in asked if before.get(name) != asked[name])
         raise UserError(
-            f"found results of other {differs}; wanted another --out, or this folder gone", file=place.folder
+            f"its results are of other {differs}; wanted another --out, or this folder gone", file=place.folder
         )
 
 
@@ -151,7 +160,7 @@ def report(outcome: Outcome, style: str) -> None:
     if style != "table":
         show([_plain("proof", row) for row in outcome.rows], style)
         return
-    shown = [row for row in outcome.rows if row.algorithm != LIBRARY]
+    shown = [row for row in outcome.rows if outcome.final[row.job] != LIBRARY]
     if shown:
         show([_row(row) for row in shown], style)
         click.echo()
@@ -188,17 +197,22 @@ def _sentences(outcome: Outcome) -> list[str]:
     ]
     if outcome.dropped:
         lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
-    if not any(row.algorithm != LIBRARY for row in rows):
+    if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
     operations = dict.fromkeys(row.job[0] for row in rows)
     means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
     overall = geometric_mean(row.gain.times for row in rows)
     each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
     worst = min(rows, key=lambda row: row.gain.times)
+    slow = slowed(rows)
     interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
     return [
         *lines,
         f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
+        *(
+            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
+            for row in slow
+        ),
         f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
     ]

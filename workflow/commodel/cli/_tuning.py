@@ -3,7 +3,7 @@ whether that pays."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
 
 import numpy as np
@@ -187,13 +187,22 @@ def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
 
 
 def kept(rows: Iterable[Row]) -> dict[Job, str]:
-    """The rules that pay, the library's own choice elsewhere; where rules for an operation slow down what they are not
-    for, none of it stays."""
+    """The rules that pay, the library's own choice elsewhere."""
+    return _unless_spoilt(rows, lambda gain: gain.pays)
+
+
+def proven(rows: Iterable[Row]) -> dict[Job, str]:
+    """What stays of rules that were seen to pay before: those that were faster again."""
+    return _unless_spoilt(rows, lambda gain: gain.times > 1)
+
+
+def _unless_spoilt(rows: Iterable[Row], stays: Callable[[Gain], bool]) -> dict[Job, str]:
+    """Where rules for an operation slow down what none of them is for, none of it stays."""
     rows = list(rows)
-    spoilt = {row.job[0] for row in rows if row.algorithm == LIBRARY and row.gain.harms}
-    return {row.job: row.algorithm if row.gain.pays and row.job[0] not in spoilt else LIBRARY for row in rows}
+    spoilt = {row.job[0] for row in slowed(rows)}
+    return {row.job: row.algorithm if stays(row.gain) and row.job[0] not in spoilt else LIBRARY for row in rows}
 
 
-def proven(rows: Iterable[Row]) -> list[Row]:
-    """The rows of a proof, without the rules that were not faster here."""
-    return [replace(row, algorithm=LIBRARY) if row.gain.times <= 1 else row for row in rows]
+def slowed(rows: Iterable[Row]) -> list[Row]:
+    """Cases without a rule that rules for others slow down."""
+    return [row for row in rows if row.algorithm == LIBRARY and row.gain.harms]
