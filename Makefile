@@ -46,6 +46,7 @@ setup: $(READY)
 
 $(READY): $(SETUP)
 	bash envs/bootstrap.sh
+	$(COMMODEL) build prices
 	@touch $@
 
 # Where SimGrid cannot be had, only the part of the demo that runs on this machine is left.

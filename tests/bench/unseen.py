@@ -57,12 +57,12 @@ PLATFORMS = {
         8192,
         switched("DRAGONFLY", "4,2;2,1;4,1;2", 64, "3GBps", "0.8us"),
     ),
-    "dragonfly-120": (
-        120,
-        {"router": 2, "chassis": 8, "group": 24},
+    "dragonfly-128": (
+        128,
+        {"router": 2, "chassis": 8, "group": 32},
         1e-6,
         32768,
-        switched("DRAGONFLY", "5,1;3,1;4,1;2", 120, "1GBps", "1.2us"),
+        switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
 }
 

@@ -6,9 +6,12 @@ d is the distance class of the two nodes (see `hierarchy`): `node`, the levels o
 change where the protocol does. A message shares the port of its nodes either way, the way out of and into every group
 that it leaves and enters, what joins the two largest of these groups, and what all groups there share; a line carries a
 byte in c seconds, what was not seen to be shared has no c. All on one line get equal shares of it, and a message is as
-late as its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. Who
-uses a line at the same time is told by the clocks of the ranks, step by step: what is still on it comes before what a
-later step adds. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through.
+late as its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What
+is on a line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank
+sends many parts in a row, all of them share its line, and the first is through not long before the last. Where the
+probe `order` saw that a rank's messages to another go one after the other (setting `order`), they do. Only rounds that
+repeat more than a million messages are gone through round by round, which may price them 10 % too dear. Above S bytes
+a message leaves when its receiver is ready, and its sender waits until it is through.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """

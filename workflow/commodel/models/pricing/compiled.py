@@ -1,5 +1,5 @@
 """libprices.so as ctypes sees it: what `commodel build prices` makes of native/prices. Where it is not built, Python
-does the same, and takes some fifty times as long."""
+does the same, and takes some ten times as long. Only a clone's own is loaded, never what lies in a project."""
 
 from __future__ import annotations
 
