@@ -107,10 +107,11 @@ def test_dots_lie_where_their_values_are():
 
 def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
     where = "../<b>&evil"
-    report = build(small.assign(platform=where + small["platform"]), experiment="pictures")
+    here = small[small["platform"] == "fattree"]
+    report = build(here.assign(platform=where), experiment="pictures")
     written = write_pictures(report, tmp_path / "one")
     again = write_pictures(report, tmp_path / "two")
-    assert len(written) == 2 * 4 * 2
+    assert len(written) == 2 * 4
     assert {path.parent for path in written} == {tmp_path / "one"}
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(path.name for path in written)
     assert len(list(tmp_path.iterdir())) == 2

@@ -285,4 +285,3 @@ function build() {
   show();
 }
 if (screens.length && explored.table) build();
-document.getElementById("whole").onchange = event => document.body.classList.toggle("all", event.target.checked);
