@@ -12,7 +12,7 @@ def test_it_is_small_and_tells_no_path():
     assert sum(path.stat().st_size for path in EXAMPLE.glob("*.html")) < 1_700_000
     assert sum(path.stat().st_size for path in EXAMPLE.iterdir()) < 2_200_000
     page = (EXAMPLE / "index.html").read_text(encoding="utf-8")
-    body = page[page.index("<main>") : page.index("</main>")]
+    body = page[page.index("<main") : page.index("</main>")]
     assert not any(place in body for place in ("/tmp/", "/root/", "/home/", "/work/"))
 
 

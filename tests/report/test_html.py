@@ -84,7 +84,9 @@ def test_every_chart_is_drawn_has_words_and_can_be_drawn_again(page, text, repor
     assert set(specifications) <= set(page.ids)
     assert len(page.ids) == len(set(page.ids)), "of clip paths too"
     for place in specifications:
-        drawn = re.search(rf'<div class="plot" id="{place}" role="img" aria-label="[^"]+"><svg.*?</svg></div>', text)
+        drawn = re.search(
+            rf'<div class="plot" id="{place}" role="img" tabindex="0" aria-label="[^"]+"><svg.*?</svg></div>', text
+        )
         assert "<text" in drawn[0]
     assert text.count("window.vegaEmbed=") + text.count("window.vegaEmbed =") == 1
 

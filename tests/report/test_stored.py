@@ -45,7 +45,7 @@ def test_what_people_wrote_stands_word_for_word(book, made):
         at = column.index(name)
         lines = text.splitlines()
         assert column[at + 1 : at + 1 + len(lines)] == lines
-        assert f'<pre tabindex="0">{html.escape(text.rstrip())}</pre>" in page
+        assert f'<pre tabindex="0">{html.escape(text.rstrip())}</pre>' in page
     assert all(cell.data_type != "f" for cell in book["Inputs"]["A"])
 
 

@@ -22,6 +22,7 @@ async function draw(place, specification) {
   if (drawnAs[place] !== specification) return result.finalize();
   box.vega?.finalize();
   box.vega = result;
+  box.setAttribute("role", "group"); // there is a menu in it now
   box.replaceChildren(stage);
   result.view.addEventListener("click", (_, item) => chosen(place, item?.datum));
 }
@@ -284,4 +285,3 @@ function build() {
   show();
 }
 if (screens.length && explored.table) build();
-document.getElementById("whole").onchange = event => document.body.classList.toggle("all", event.target.checked);

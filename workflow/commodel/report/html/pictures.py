@@ -11,7 +11,7 @@ from markupsafe import Markup
 from commodel.report.front import Grid
 from commodel.report.pictures.grids import grid
 from commodel.report.pictures.lines import lines, stride
-from commodel.report.pictures.render import svg
+from commodel.report.pictures.render import TAG, svg
 from commodel.report.shape import Chart, show
 
 SIZE = (400, 155)  # of charts on the first screen
@@ -22,7 +22,6 @@ IDLE = re.compile(
     r'font-family="[^"]*"|xmlns(?::xlink)?="[^"]*"|version="1.1"|x2="0"(?= y2)|font-weight="normal")'
 )
 GROUND = re.compile(r'<path class="(?:back|fore)ground"[^>]*/>')
-TAG = re.compile(r"<[a-z][^<>]*>", re.IGNORECASE)
 DIGITS = re.compile(r"(\.\d)\d+")  # more than a tenth of a pixel
 
 

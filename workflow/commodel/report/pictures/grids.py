@@ -15,7 +15,7 @@ NUMBER = "quantitative"
 def grid(content: Grid) -> dict:
     step = row_height(content)
     groups = max((len(group) for group, _ in content.rows), default=0) * LETTER + 8
-    labels = max((len(label) for _, label in content.rows), default=0) * SMALL + 8
+    labels = max((len(label) for _, label in (*content.rows, ("", content.side))), default=0) * SMALL + 8
     left = groups + labels
     wide = (WIDTH - left) / max(1, len(content.columns))
     tops, top = [], HEAD

@@ -1,17 +1,27 @@
 """Vega-Lite specifications as SVG and PNG, and the scripts by which a browser draws them: all by vl-convert, which
 reaches for nothing outside."""
 
+import re
 from functools import cache
 
 import vl_convert
 
 VERSION = "6.4"  # of Vega-Lite
 SCALE = 2.0  # of a PNG: slides are looked at from afar
+TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it
+CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
 NOTHING: list[str] = []  # no chart of ours loads anything
 
 
 def svg(spec: dict) -> str:
-    return vl_convert.vegalite_to_svg(spec, vl_version=VERSION, allowed_base_urls=NOTHING)
+    """Vega numbers clip paths through all drawings of a process; here each drawing begins at 0."""
+    text = vl_convert.vegalite_to_svg(spec, vl_version=VERSION, allowed_base_urls=NOTHING)
+    numbers: dict[str, int] = {}
+
+    def renumbered(tag: re.Match) -> str:
+        return CLIP.sub(lambda clip: f"{clip[1]}clip{numbers.setdefault(clip[2], len(numbers))}", tag[0])
+
+    return TAG.sub(renumbered, text)
 
 
 def png(spec: dict) -> bytes:

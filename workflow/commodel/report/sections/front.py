@@ -122,7 +122,8 @@ def use(part: pd.DataFrame) -> Tile:
     number = {name: int((rows["outcome"] == name).sum()) for name in library.OUTCOMES}
     shares = (("a schedule", number["faster"]), ("tied", number["tied"]), ("the library", number["slower"]))
     line = "Jobs that a schedule of yours, or the library's own choice, does clearly faster"
-    return Tile("Use", f"{number['faster']} of {len(rows)}", f"{line}.", shares)
+    won = max(("yours:", number["faster"]), ("library:", number["slower"]), key=lambda entry: entry[1])
+    return Tile("Use", f"{won[0]} {won[1]} of {len(rows)}", f"{line}.", shares)
 
 
 def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:

@@ -1,0 +1,123 @@
+"""The first screen: its maps against the points behind them, its sentences, and its pictures."""
+
+import math
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from commodel.report import build, write_pictures
+from commodel.report.frames import prepare
+from commodel.report.html.page import page_html
+from commodel.report.pictures.files import pictures
+from commodel.report.pictures.lines import lines
+from commodel.report.pictures.render import svg
+from commodel.report.sections.grids import OUT, trust_grid, use_grid
+from commodel.report.shape import Axis, Chart, Series
+from commodel.units import format_bytes
+
+
+def jobs(comparison, platform):
+    """The alternatives of every job that has two or more, fastest first, by an obvious way."""
+    once = comparison[(comparison["platform"] == platform) & comparison["measured"].notna()].drop_duplicates("point")
+    for _, group in once.groupby("group"):
+        if len(group) > 1:
+            yield sorted(group.to_dict("records"), key=lambda row: row["measured"])
+
+
+@pytest.mark.parametrize("platform", ["ether16", "fattree"])
+def test_the_map_says_what_was_fastest(comparison, platform):
+    frame = prepare(comparison)
+    grid = use_grid(frame[frame["platform"] == platform])
+    said = {}
+    for cell in grid.cells:
+        operation, label = grid.rows[cell.row]
+        said[operation, label, grid.columns[cell.column]] = cell
+    checked = set()
+    for first, *others in jobs(comparison, platform):
+        key = (first["operation"], format_bytes(first["bytes"]).replace(" ", "\N{NO-BREAK SPACE}"))
+        (cell,) = [
+            cell for (operation, label, size), cell in said.items() if (operation, size) == key and holds(label, first)
+        ]
+        library = first["algorithm"] == "library"
+        close = [row for row in others if not (first["measured_high"] < row["measured_low"])]
+        close += [row for row in others if row["measured"] <= 1.01 * first["measured"]]
+        assert cell.text == ("≈ " if close else "") + ("library" if library else first["choice"])
+        assert cell.marked == library
+        checked.add(id(cell))
+    assert len(checked) == len(grid.cells)
+
+
+def holds(label, row):
+    """Whether a row of the map, of one number of ranks or several, is of this one: `8–32`, `16 leaves`."""
+    first, last = re.fullmatch(r"(\d+)(?:–(\d+))?(?: leaves)?(?:,.*)?", label).groups()
+    number = row["leaves"] if "leaves" in label else row["ranks"]
+    return int(first) <= number <= int(last or first) and ("leaves" in label) == (row["leaves"] > 0)
+
+
+def test_the_other_map_has_the_mean_errors(comparison):
+    here = comparison[(comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()]
+    frame = prepare(comparison)
+    grid = trust_grid(frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")])
+    means = here.groupby(["family", "operation"])["mu"].mean()
+    reached = (here["status"] == "ok").groupby([here["family"], here["operation"]]).mean()
+    cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
+    assert {key for key in cells if key[1] != "all"} == set(means.index)
+    for key, mean in means.items():
+        assert cells[key].text == ("∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}")
+        assert (cells[key].fill == OUT) == (reached[key] < 0.5)
+    totals = [cells[label, "all"].text for _, label in grid.rows]
+    assert grid.rows[0][1] == here.groupby("family")["mu"].mean().idxmin()
+    assert totals[1:] == sorted(totals[1:], key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
+
+
+def test_few_sentences_that_do_not_name_the_platform(report):
+    for front in report.fronts:
+        lines = [*(tile.sentence for tile in front.tiles), *front.odd]
+        assert len(lines) <= 8
+        assert all(line.endswith(".") and front.platform not in line for line in lines)
+        assert [tile.question for tile in front.tiles] == ["Trust", "Use", "Gain", "Network"]
+    assert [front.simulated for front in report.fronts] == sorted(front.simulated for front in report.fronts)
+
+
+def test_what_is_simulated_says_so(report):
+    page = page_html(report)
+    for front in report.fronts:
+        screen = page[page.index(f'data-platform="{front.platform}"') :].partition("</section>")[0]
+        assert ("SIMULATED" in screen) == front.simulated
+    titles = [specification["title"]["text"] for _, specification in pictures(report)]
+    assert len(titles) == 4 * len(report.fronts)
+    for title in titles:
+        assert ("(simulated)" in title) == ("fattree" in title)
+
+
+def test_dots_lie_where_their_values_are():
+    dots = Series("a", (1.0, 10.0, 1000.0), (10.0, 1.0, 100.0), labels=("one", "two", "three"))
+    axes = (Axis("x [µs]", low=1.0, high=1000.0), Axis("y [µs]", low=1.0, high=100.0))
+    drawn = ET.fromstring(svg(lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
+    marks = [
+        group for group in drawn.iter() if "role-mark" in group.get("class", "") and "symbol" in group.get("class")
+    ]
+    places = [re.findall(r"-?[\d.]+", path.get("transform")) for group in marks for path in group]
+    places = [(round(float(x)), round(float(y))) for x, y in places]
+    assert places == [(0, 100), (100, 200), (300, 0)]
+    words = {text.text for text in drawn.iter() if text.tag.endswith("text")}
+    assert {"1 µs", "1 ms", "100 µs", "x", "y"} <= words
+
+
+def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
+    where = "../<b>&evil"
+    here = small[small["platform"] == "fattree"]
+    report = build(here.assign(platform=where), experiment="pictures")
+    written = write_pictures(report, tmp_path / "one")
+    again = write_pictures(report, tmp_path / "two")
+    assert len(written) == 2 * 4
+    assert {path.parent for path in written} == {tmp_path / "one"}
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(path.name for path in written)
+    assert len(list(tmp_path.iterdir())) == 2
+    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG")
+        else:
+            assert where in "".join(ET.fromstring(path.read_bytes()).itertext())
