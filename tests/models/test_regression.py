@@ -63,3 +63,5 @@ def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
     ratios = [*np.geomspace(0.1, 10, 101), quantile * (1 - 1e-9), quantile * (1 + 1e-9)]
     assert [by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [ratio < quantile for ratio in ratios]
     assert not by_chance(1.0, 0.0, free)
+    assert not by_chance(1e300, 1e-300, free)
+    assert by_chance(1e-300, 1.0, free)
