@@ -121,3 +121,9 @@ def test_ranks_that_wait_for_each_other_are_an_error(library):
     with pytest.raises(UserError, match="ranks wait for each other"):
         in_time(Program.of(pattern, asks, (none, none)), traffic)
     np.testing.assert_allclose(in_time(Program.of(pattern, ~asks, (none, none)), traffic), [4.0, 4.0])
+
+
+def test_a_library_of_other_sources_is_not_used(library, monkeypatch):
+    assert library is not None
+    monkeypatch.setattr(compiled, "FORM", compiled.FORM + 1)
+    assert compiled.library.__wrapped__() is None

@@ -8,6 +8,8 @@
 
 #define ROUNDING 1e-12 /* as in Python */
 
+const int commodel_prices_form = 1; /* of the structures below: Python loads no library of another one */
+
 typedef struct {
     const int64_t *rows, *first;
 } Runs;

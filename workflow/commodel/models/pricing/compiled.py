@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
+FORM = 1  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
@@ -45,10 +46,12 @@ class _Costs(Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """None: it is not built."""
+    """None: it is not built, or was of other sources."""
     if not BUILT.is_file():
         return None
     built = ctypes.CDLL(str(BUILT))
+    if ctypes.c_int.in_dll(built, "commodel_prices_form").value != FORM:
+        return None
     built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), POINTER(c_double)]
     return built
 
