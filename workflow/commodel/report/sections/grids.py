@@ -9,7 +9,6 @@ import pandas as pd
 from commodel.compare.ranking import best_family, by_operation, in_order
 from commodel.compare.recommend import fastest
 from commodel.compare.table import summarize
-from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
 from commodel.report.charts import PALE, stem
 from commodel.report.front import Cell, Grid
@@ -79,8 +78,9 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """The best family first; those that price a few points only come last."""
-    operations = [name for name, _ in by_operation(judged)]
-    named = judged.assign(operation=judged["operation"].map(base))
+    parts = dict(iter(by_operation(judged)))
+    operations = list(parts)
+    named = pd.concat([judged.iloc[:0], *(part.assign(operation=name) for name, part in parts.items())])
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
     families = in_order(whole)["family"].tolist()
