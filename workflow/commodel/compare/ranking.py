@@ -35,12 +35,7 @@ def ranked(part: pd.DataFrame) -> pd.DataFrame:
 
 def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     """The rows of each operation, whatever its parameters."""
-    return part.groupby(operations(part))
-
-
-def operations(part: pd.DataFrame) -> pd.Series:
-    """The operation of each row, without its parameters."""
-    return part["operation"].map(base)
+    return part.groupby(part["operation"].map(base))
 
 
 def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:

@@ -8,18 +8,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from commodel.files.atomic import write_text
+from commodel.report.charts import PALETTE
 from commodel.report.front import Front
 from commodel.report.html.matrix import matrix_html
 from commodel.report.html.pictures import Picture, chart_picture, first_picture, grid_picture
 from commodel.report.html.tables import data, listed, shades
 from commodel.report.matrix import Matrix
-from commodel.report.pictures.look import config
+from commodel.report.pictures.look import GREY, config
 from commodel.report.pictures.render import library
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
 
 HERE = Path(__file__).parent
-STYLE, TABLES, EXPLORER = (
-    (HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.explorer.js")
+STYLE, *SCRIPTS = (
+    (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "explorer.js")
 )
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 FIRST = ("Summary", "Comparison")  # sections that are printed unless one asks for all
@@ -54,10 +55,10 @@ def page_html(report: Report) -> str:
         banner=report.banner,
         policy=POLICY,
         style=Markup(STYLE + shades()),  # noqa: S704 – ours
-        script=Markup(TABLES + EXPLORER),  # noqa: S704 – ours
+        script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
         library=Markup(library()) if pictures else "",  # noqa: S704 – Vega's
         specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
-        config=data(config()),
+        look=data({"config": config(), "colours": PALETTE, "grey": GREY}),
         fronts=fronts,
         sections=sections,
     )
