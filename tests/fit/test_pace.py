@@ -73,7 +73,7 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
 def test_intervals_hold_the_truth_as_often_as_they_say(count):
     """Times with noise that nobody was told of; of these factors 95 % give or take three standard errors of that."""
     rng, points = np.random.default_rng(count), (SIX * 4)[:count] if count > 6 else [SIX[n] for n in ORDER[:count]]
-    latency, per_byte, noise, jobs = 1.7, 0.6, 0.05, 150
+    latency, per_byte, noise, jobs = 1.7, 0.6, 0.05, 60 if count > 6 else 150
     exact = np.log(seconds(moved(HOCKNEY, latency, per_byte), points) / seconds(HOCKNEY, points))
     inside = []
     for _ in range(jobs):
