@@ -124,3 +124,10 @@ def test_the_library_s_own_choice_is_believed_in_least():
     arms = Arms.of([Arm(job, "a", prices[0][1]), Arm(job, LIBRARY, prices[1][1])])
     variance = dict(zip((arm.algorithm for arm in arms.arms), np.diag(believe(arms, {}).covariance), strict=True))
     assert variance[LIBRARY] > variance["a"]
+
+
+def test_of_two_that_seem_alike_the_one_that_was_measured_is_taken():
+    """By its price the other would be faster by a hair, but nobody has seen that."""
+    arms = Arms.of([Arm(("bcast", 8, "block", 64), name, price) for name, price in (("a", 1e-5), ("b", 0.99e-5))])
+    assert [arms.arms[arm].algorithm for arm in believe(arms, {}).choices()] == ["b"]
+    assert [arms.arms[arm].algorithm for arm in believe(arms, {0: 1e-5}).choices()] == ["a"]
