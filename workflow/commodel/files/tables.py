@@ -72,7 +72,10 @@ def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
         for piece in pd.read_csv(stream, dtype=types, chunksize=PIECE):
             for name in set(names(schema, str)) & set(piece):
                 texts = piece[name].cat
-                shared = [*(known.setdefault(text, text) for text in texts.categories), ""]  # the last where it is blank
+                shared = [
+                    *(known.setdefault(text, text) for text in texts.categories),
+                    "",
+                ]  # the last where it is blank
                 piece[name] = pd.Series(shared, dtype=object).take(texts.codes).set_axis(piece.index)
             pieces.append(piece)
     if len({tuple(piece.dtypes) for piece in pieces}) > 1:  # pandas took a column of ours for something else further on

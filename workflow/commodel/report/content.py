@@ -10,7 +10,7 @@ from commodel.compare.recommend import favoured
 from commodel.compare.table import crowded, is_said
 from commodel.parameters import ParameterSet
 from commodel.report import charts
-from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, leaves, prepare, scaled
+from commodel.report.frames import LEAVES, PLACE, PLATFORM, SAMPLES, prepare, scaled
 from commodel.report.sections import (
     conditions,
     crowding,

@@ -66,7 +66,9 @@ def _texts(column: pd.Series) -> pd.Series:
 def _sizes(frame: pd.DataFrame) -> pd.Series:
     jobs = frame[["leaves", "ranks", "waves"]]
     names = {job: _size(*job) for job in set(zip(*(jobs[key].tolist() for key in jobs), strict=True))}
-    return pd.Series([names[job] for job in zip(*(jobs[key].tolist() for key in jobs), strict=True)], frame.index, object)
+    return pd.Series(
+        [names[job] for job in zip(*(jobs[key].tolist() for key in jobs), strict=True)], frame.index, object
+    )
 
 
 def _size(leaves: int, ranks: int, waves: int) -> str:

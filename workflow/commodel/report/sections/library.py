@@ -22,8 +22,7 @@ def against(comparison: pd.DataFrame) -> pd.DataFrame:
     own = is_library(once)
     libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
     rows = [
-        {key: row[key] for key in COPIED}
-        | {"library": other["measured"], "outcome": outcome(row, other)}
+        {key: row[key] for key in COPIED} | {"library": other["measured"], "outcome": outcome(row, other)}
         for row in once[~own].drop_duplicates("group").to_dict("records")
         if (other := libraries.get(row["group"])) is not None
     ]
