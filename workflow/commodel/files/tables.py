@@ -65,18 +65,15 @@ def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
     """With each text once, however many cells it stands in: of large tables most is names, and memory of a parser."""
     import pandas as pd
 
-    types = dict.fromkeys(names(schema, str), "category") | dict.fromkeys(names(schema, int, float), float)
+    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
     known: dict[str, str] = {}
     pieces = []
     with bounded(path, MAX_TABLE, "a smaller table") as stream:
         for piece in pd.read_csv(stream, dtype=types, chunksize=PIECE):
             for name in set(names(schema, str)) & set(piece):
-                texts = piece[name].cat
-                shared = [
-                    *(known.setdefault(text, text) for text in texts.categories),
-                    "",
-                ]  # the last where it is blank
-                piece[name] = pd.Series(shared, dtype=object).take(texts.codes).set_axis(piece.index)
+                codes, texts = pd.factorize(piece[name])  # -1: blank
+                shared = [*(known.setdefault(text, text) for text in texts), ""]
+                piece[name] = pd.Series(shared, dtype=object).take(codes).set_axis(piece.index)
             pieces.append(piece)
     if len({tuple(piece.dtypes) for piece in pieces}) > 1:  # pandas took a column of ours for something else further on
         return _at_once(path, schema)
