@@ -8,7 +8,8 @@ SETUP := $(wildcard envs/*) pyproject.toml
 LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command directly uses variable
 
 .PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune partitions schemas map pages docs wheel clean
+	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
+	bench-workbook partitions schemas map pages docs wheel clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -29,6 +30,7 @@ help:
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
+	@echo "make bench-workbook  time, memory and size of the workbook of 200,000 comparison rows: a minute"
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
 	@echo "make bench-networks  which families predict simulated networks of several levels: minutes"
 	@echo "make bench-coverage  how many measured medians intervals hold, and how wide they are; TABLE=T.csv beside: minutes"
@@ -154,6 +156,9 @@ bench-million: $(READY)
 
 bench-campaign: $(READY)
 	.venv/bin/python tests/bench/overhead.py
+
+bench-workbook: $(READY)
+	.venv/bin/python tests/bench/workbook.py
 
 bench-heldout: $(READY)
 	.venv/bin/python tests/bench/heldout.py $(TABLE)

@@ -12,6 +12,7 @@ import pytest
 from commodel.report import build, write_xlsx
 from commodel.report.shape import Axis, Chart, Column, Report, Section, Series, Table, finite, show
 from commodel.report.xlsx import workbook as xlsx
+from commodel.report.xlsx.layout import longest_text
 
 SHEETS = [
     "Summary",
@@ -245,8 +246,28 @@ def test_a_very_long_table_is_written_row_by_row_with_the_same_cells(report, tmp
     usual = openpyxl.load_workbook(path)["Comparison"]
     assert not long.tables
     assert long.auto_filter.ref == next(iter(usual.tables.values())).ref
-    for here, there in zip(long.iter_rows(values_only=True), usual.iter_rows(values_only=True), strict=True):
-        assert here == there
+    for here, there in zip(long.iter_rows(), usual.iter_rows(), strict=True):
+        assert [cell.value for cell in here] == [cell.value for cell in there]
+        assert [cell.number_format for cell in here] == [cell.number_format for cell in there]
+
+
+def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path, monkeypatch):
+    """XlsxWriter would copy it into the file as it is, and nothing could open that."""
+    text = "<r><t>not closed</r>"
+    table = Table("t", "T", (Column("a", text), Column("b", "b")), ((text, 1),))
+    odd = replace(report, sections=(Section("Odd", "", (table,)),), title=text, sets=())
+    for most in (0, 100):
+        monkeypatch.setattr(xlsx, "LONG", most)
+        cells = [cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row]
+        assert [str(value).strip() for value in cells].count(text) == 2
+
+
+def test_the_longest_number_of_a_column_is_found(report):
+    kinds = ("number", "count", "percent", "signed", "ratio")
+    random = np.random.default_rng(3)
+    for kind in kinds:
+        values = [*(10 ** random.uniform(-5, 11, 500) * random.choice([-1, 1], 500)).tolist(), math.nan, None, "x"]
+        assert longest_text(kind, values) == max(len(show(kind, value)) for value in values)
 
 
 def test_the_first_sheet_leads_to_the_others_of_this_workbook_only(book):

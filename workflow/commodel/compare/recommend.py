@@ -4,7 +4,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, is_library
+from commodel.compare.table import clearly_faster, is_library, measured_once
 
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
 
@@ -16,7 +16,7 @@ NOTHING |= {name: [1.0] for name in ("gains", "slowest", "over")}
 def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
     """The fastest measured alternative of every job, neighbouring byte sizes with the same winner taken together, and
     how much slower the library's own choice is; `own` where that is the winner."""
-    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = measured_once(comparison)
     once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
     once = once.sort_values([*JOB[:-1], "count", "size", "bytes", "measured", "way"], kind="stable")
     columns = [*JOB, "bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]

@@ -2,8 +2,9 @@
 from the other jobs alone, beside the fastest alternative measured and beside the MPI library's own choice."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import isfinite, log, sqrt
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from commodel.records import LIBRARY
 
 COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
 COLUMNS += ("measured", "fastest", "library", "regret", "right")
+NEEDED = ["simulated", "operation", "group", "family", "point", "choice", "layout", "status", "mu"]
+NEEDED += ["predicted", "measured", "measured_low", "measured_high"]
 
 
 def picks(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -23,31 +26,31 @@ def picks(comparison: pd.DataFrame) -> pd.DataFrame:
     the library's."""
     rows = []
     for platform, here in comparison.groupby("platform", sort=False):
-        measured = here[here["measured"].notna()]
-        library = measured[measured["algorithm"] == LIBRARY].groupby("group")["measured"].min()
-        priced = measured[measured["held_out"] & measured["predicted"].notna()]
+        library = here[here["algorithm"] == LIBRARY].groupby("group")["measured"].min()
+        priced = here.loc[here["measured"].notna() & here["predicted"].notna() & here["held_out"], NEEDED]
         errors = Errors(priced)
-        for (group, operation), job in priced.groupby(["group", "operation"], sort=False):
+        for (group, operation), job in jobs(priced):
             voted = vote(job, errors, group, operation)
             if voted is None:
                 continue
-            fastest = job["measured"].min()
+            fastest = min(job, key=itemgetter("measured"))
             rows.append(
-                {
-                    "platform": platform,
-                    "simulated": bool(job["simulated"].iloc[0]),
-                    "operation": operation,
-                    "group": group,
-                    "choice": voted["choice"],
-                    "layout": voted["layout"],
-                    "measured": voted["measured"],
-                    "fastest": fastest,
-                    "library": library.get(group, np.nan),
-                    "regret": voted["measured"] / fastest - 1,
-                    "right": not clearly_faster(job.loc[job["measured"].idxmin()], voted),
-                }
+                {key: voted[key] for key in ("simulated", "choice", "layout", "measured")}
+                | {"platform": platform, "operation": operation, "group": group}
+                | {"fastest": fastest["measured"], "library": library.get(group, np.nan)}
+                | {"regret": voted["measured"] / fastest["measured"] - 1, "right": not clearly_faster(fastest, voted)}
             )
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def jobs(priced: pd.DataFrame) -> Iterator[tuple[tuple[str, str], list[dict]]]:
+    """Group and operation of each job, and its rows: there are thousands of few rows, too small for frames."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, job in enumerate(zip(priced["group"], priced["operation"], strict=True)):
+        places.setdefault(job, []).append(place)
+    columns = {key: priced[key].tolist() for key in NEEDED}
+    for job, mine in places.items():
+        yield job, [{key: values[place] for key, values in columns.items()} for place in mine]
 
 
 class Errors:
@@ -79,13 +82,14 @@ class Errors:
         return weights(typical) if typical else dict.fromkeys(families, 1 / len(families))
 
 
-def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Series | None:
+def vote(job: list[dict], errors: Errors, group: str, operation: str) -> dict | None:
     """The alternative with the lowest common price, None where there is nothing to choose. As in advice a family has no
     say where it does not price all alternatives, or is blind to their sizes."""
     prices: dict[str, dict[str, float]] = {}
-    for family, point, price, status in zip(job["family"], job["point"], job["predicted"], job["status"], strict=True):
-        prices.setdefault(family, {})[point] = price if PriceStatus.votes(status) and price > 0 else np.inf
-    points = job["point"].unique()
+    for row in job:
+        counts = PriceStatus.votes(row["status"]) and row["predicted"] > 0
+        prices.setdefault(row["family"], {})[row["point"]] = row["predicted"] if counts else np.inf
+    points = list(dict.fromkeys(row["point"] for row in job))
     voters = [
         name for name, of in prices.items() if len(of) == len(points) and all(isfinite(price) for price in of.values())
     ]
@@ -93,7 +97,8 @@ def vote(job: pd.DataFrame, errors: Errors, group: str, operation: str) -> pd.Se
         return None
     weight = errors.without(group, operation, voters)
     common = {point: sum(share * log(prices[name][point]) for name, share in weight.items()) for point in points}
-    return job[job["point"] == min(common, key=common.get)].iloc[0]
+    picked = min(common, key=common.get)
+    return next(row for row in job if row["point"] == picked)
 
 
 def summary(picked: pd.DataFrame) -> pd.DataFrame:

@@ -86,6 +86,11 @@ def with_errors(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), inside=inside)
 
 
+def measured_once(comparison: pd.DataFrame) -> pd.DataFrame:
+    """One row of each point that was measured."""
+    return comparison[comparison["measured"].notna() & ~comparison.duplicated("point")]
+
+
 def why_not_measured(measurement: str) -> str:
     """Empty where nobody knows."""
     return measurement.removeprefix(NOT_MEASURED).lstrip(": ")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST = 2.0**53  # of whole numbers: up to there a float has all of them
 WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
+PIECE = 20_000  # rows
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
 
@@ -33,12 +34,8 @@ def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
 def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
     """A CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay text where
     they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas decides."""
-    import pandas as pd  # here, because it takes longer to load than most verbs to run
-
-    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
     try:
-        with bounded(path, MAX_TABLE, "a smaller table") as stream:
-            frame = pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
+        frame = _in_pieces(path, schema) if rows is None else _at_once(path, schema, rows)
     except ValueError as error:  # also what one column's type makes of a cell
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
@@ -54,6 +51,33 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
             column = column.astype(field.type)
         frame[field.name] = column
     return frame
+
+
+def _at_once(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
+    import pandas as pd  # here, because it takes longer to load than most verbs to run
+
+    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
+    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+        return pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
+
+
+def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
+    """With each text once, however many cells it stands in: of large tables most is names, and memory of a parser."""
+    import pandas as pd
+
+    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
+    known: dict[str, str] = {}
+    pieces = []
+    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+        for piece in pd.read_csv(stream, dtype=types, chunksize=PIECE):
+            for name in set(names(schema, str)) & set(piece):
+                codes, texts = pd.factorize(piece[name])  # -1: blank
+                shared = [*(known.setdefault(text, text) for text in texts), ""]
+                piece[name] = pd.Series(shared, dtype=object).take(codes).set_axis(piece.index)
+            pieces.append(piece)
+    if len({tuple(piece.dtypes) for piece in pieces}) > 1:  # pandas took a column of ours for something else further on
+        return _at_once(path, schema)
+    return pd.concat(pieces, ignore_index=True)
 
 
 def column_names(path: AnyPath) -> list[str]:

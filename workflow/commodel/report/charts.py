@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from commodel.compare.ranking import best_family, distinct, ranked
@@ -65,16 +66,21 @@ def time_over_bytes(frame: pd.DataFrame) -> list[Chart]:
     """First the jobs whose winner changes with the size, then those where the choice matters most."""
     charts = []
     for _, part in frame.groupby("platform"):
-        jobs = []
-        for job, some in part[(part["measured"] > 0) & (part["bytes"] > 0)].groupby(JOB):
-            once = some.drop_duplicates("point")
-            if once["way"].nunique() > 1 and once["bytes"].nunique() > 2:
-                at = once.groupby("bytes")["measured"]
-                winners = once.loc[at.idxmin(), "way"].nunique()
-                jobs.append((-winners, -(at.max() / at.min()).max(), job, some))
-        jobs.sort(key=lambda entry: entry[:3])
-        charts += [time_chart(job, some, best_family(some)) for _, _, job, some in jobs[:INTERESTING]]
+        part = part[(part["measured"] > 0) & (part["bytes"] > 0)]
+        for job in interesting(part[~part.duplicated("point")]):
+            some = part[np.logical_and.reduce([part[key] == value for key, value in zip(JOB, job, strict=True)])]
+            charts.append(time_chart(job, some, best_family(some)))
     return charts
+
+
+def interesting(once: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The jobs to draw; `once` has a row a point."""
+    sizes = once.groupby([*JOB, "bytes"])["measured"]
+    spread = (sizes.max() / sizes.min()).groupby(JOB).max()
+    winners = once.loc[sizes.idxmin()].groupby(JOB)["way"].nunique()
+    several = once.groupby(JOB)[["way", "bytes"]].nunique()
+    several = several[(several["way"] > 1) & (several["bytes"] > 2)].index
+    return sorted(several, key=lambda job: (-winners[job], -spread[job], job))[:INTERESTING]
 
 
 def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:

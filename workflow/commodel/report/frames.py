@@ -37,30 +37,42 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
         frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
     frame.columns = pd.Index(frame.columns, dtype=object)
     for key in TEXTS:
-        texts = [plain("" if pd.isna(value) else value) or "" for value in frame[key].tolist()]
-        frame[key] = pd.Series(texts, index=frame.index, dtype=object)  # several times faster than Arrow here
-    for key in FLAGS:
+        frame[key] = _texts(frame[key])
+    for key in (key for key in FLAGS if frame[key].dtype != bool):
         flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
         frame[key] = np.array(flags, dtype=bool)  # of an empty list too
-    for key in (*SECONDS, *SHARES, *WHOLE, "mu"):
+    for key in (*SECONDS, *SHARES, "mu"):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
-    for key in WHOLE:
-        frame[key] = frame[key].fillna(0).astype(np.int64)
-    frame["size"] = [_size(row) for row in frame.itertuples()]
-    kinds = [is_library(frame), frame["topology"] != ""]
-    frame["kind"] = np.select(kinds, ["library", "topology"], "algorithm").astype(object)
+    for key in (key for key in WHOLE if frame[key].dtype != np.int64):
+        frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
+    frame["size"] = _sizes(frame)
+    kinds = np.where(is_library(frame), 2, frame["topology"] != "")
+    frame["kind"] = np.array(["algorithm", "topology", "library"], dtype=object)[kinds]
     job = ["platform", "operation", "size", "room"]
     several = frame.groupby(job)["layout"].transform("nunique") > 1
-    frame["place"] = ("any layout, " + frame["room"]).where(several, frame["layout"])
-    frame["way"] = (frame["choice"] + ", " + frame["layout"]).where(several, frame["choice"])
+    frame["place"] = _texts(("any layout, " + frame["room"]).where(several, frame["layout"]))
+    frame["way"] = _texts((frame["choice"] + ", " + frame["layout"]).where(several, frame["choice"]))
     order = ["platform", "operation", "place", "ranks", "bytes", "way", "family"]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
 
 
-def _size(row) -> str:
-    over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
-    over = over if row.waves == 1 else f"{over}, {row.waves} waves"
-    return f"{over}, {row.setting}" if row.setting else over
+def _texts(column: pd.Series) -> pd.Series:
+    """As text that is safe to show, each of them once however many rows have it."""
+    codes, texts = pd.factorize(column.astype(object))  # -1: blank; several times faster than Arrow here
+    safe = np.array([*(plain(text) or "" for text in texts), ""], dtype=object)
+    return pd.Series(safe[codes], column.index, dtype=object)
+
+
+def _sizes(frame: pd.DataFrame) -> pd.Series:
+    jobs = list(zip(*(frame[key].tolist() for key in ("leaves", "ranks", "waves", "setting")), strict=True))
+    names = {job: _size(*job) for job in set(jobs)}
+    return pd.Series([names[job] for job in jobs], frame.index, object)
+
+
+def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
+    over = f"{leaves} leaves" if leaves else f"{ranks} ranks"
+    over = over if waves == 1 else f"{over}, {waves} waves"
+    return f"{over}, {setting}" if setting else over
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

@@ -51,6 +51,9 @@ class Rows(Sequence):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rows | tuple) and tuple(self) == tuple(other)
 
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
     __hash__ = None
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
-from commodel.compare.table import is_library, is_said, selection
+from commodel.compare.table import is_library, is_said, measured_once, selection
 from commodel.price.bands import LEAST, PARAMETERS
 from commodel.report.sections import following, gaps, library
 from commodel.report.shape import Answer
@@ -124,7 +124,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
 
 
 def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str) -> list[str]:
-    once = part[part["measured"].notna()].drop_duplicates("point")
+    once = measured_once(part)
     if once.empty:
         return []
     half = ((once["measured_high"] - once["measured_low"]) / 2 / once["measured"]).median()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from commodel.compare.table import crowded
+from commodel.compare.table import crowded, measured_once
 from commodel.report.shape import Column
 from commodel.report.words import count, some
 
@@ -16,8 +16,7 @@ COLUMNS = (
 
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """One for each platform with such points. `provenance` is by batch, its hosts a list."""
-    once = comparison.drop_duplicates("point")
-    once = once[once["measured"].notna()]
+    once = measured_once(comparison)
     lines = []
     for platform, rows in once[crowded(once)].groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]

@@ -1,31 +1,32 @@
 """What choosing for oneself gains over what the MPI library chooses by itself, job by job. The library's time is that
 at the layout which suits it best, so that a gain is never that of a better layout alone."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, geometric, is_library
+from commodel.compare.table import clearly_faster, geometric, is_library, measured_once
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Table, table
 from commodel.report.words import count, origin, simulation, size
 
+COPIED = ("platform", "operation", "place", "size", "bytes", "group", "way", "measured")
 OUTCOMES = ("faster", "tied", "slower")
 
 
 def against(comparison: pd.DataFrame) -> pd.DataFrame:
     """A row for each job where a schedule and the library were measured: the fastest schedule beside the library."""
-    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
-    once = once.sort_values(["measured", "way"], kind="stable")
+    needed = [*COPIED, "algorithm", "measured_low", "measured_high", "point"]
+    once = measured_once(comparison)[needed].sort_values(["measured", "way"], kind="stable")
     own = is_library(once)
     libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
     rows = [
-        {key: row[key] for key in ("platform", "operation", "place", "size", "bytes", "group", "way", "measured")}
-        | {"library": other["measured"], "outcome": outcome(row, other)}
+        {key: row[key] for key in COPIED} | {"library": other["measured"], "outcome": outcome(row, other)}
         for row in once[~own].drop_duplicates("group").to_dict("records")
         if (other := libraries.get(row["group"])) is not None
     ]
-    columns = ["platform", "operation", "place", "size", "bytes", "group", "way", "measured", "library", "outcome"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=[*COPIED, "library", "outcome"])
     return frame.assign(gain=frame["library"].astype(float) / frame["measured"].astype(float))
 
 
@@ -90,7 +91,7 @@ def overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
     return table("Library", "What choosing gains over the library", columns, shown, note=note, fixed=3, marks=marks)
 
 
-def beside(row: pd.Series | None) -> dict[str, object]:
+def beside(row: Mapping | None) -> dict[str, object]:
     """Columns of one job for the Selection sheet; NaN where the library was not measured."""
     if row is None:
         return {"library": np.nan, "gain": np.nan, "outcome": np.nan}

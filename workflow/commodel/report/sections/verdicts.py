@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, is_library, summarize
+from commodel.compare.table import clearly_faster, is_library, measured_once, summarize
 from commodel.report.frames import PLACE, PLATFORM, families_of, scaled
 from commodel.report.sections import library
 from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
@@ -125,24 +125,24 @@ JOB = [
 ]
 
 
+COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
+
+
 def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
     """A row for each job with at least two measured alternatives, one of them at least a schedule, and how many jobs
     have fewer."""
-    known = frame[frame["measured"].notna()]
-    points = known.drop_duplicates("point").groupby("group")["point"].size()
-    known = known[known["group"].isin(points.index[points > 1])]
-    schedules = known[~is_library(known)]
+    once = measured_once(frame)
+    once = once[once.groupby("group")["point"].transform("size") > 1]
+    schedules = once[~is_library(once)]
     alone = frame["group"].nunique() - schedules["group"].nunique()
-    by_group: dict[str, list[dict]] = {}
-    for row in schedules.to_dict("records"):
-        by_group.setdefault(row["group"], []).append(row)
-    own = library.against(known).set_index("group")
+    by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
+    chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
+    own = {row["group"]: row for row in library.against(once).to_dict("records")}
     rows = []
     for group, part in by_group.items():
-        order = sorted({row["point"]: row for row in part}.values(), key=lambda row: (row["measured"], row["way"]))
-        first, *others = order
-        row = {key: first[key] for key in ("platform", "simulated", "operation", "place", "size", "bytes")} | {
-            "count": len(order),
+        first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
+        row = {key: first[key] for key in COPIED} | {
+            "count": len(part),
             "best": first["way"],
             "measured": first["measured"] * MICRO,
             "next": None,
@@ -152,13 +152,20 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
         if others:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": clearly_faster(first, others[0])}
-        row |= library.beside(own.loc[group] if group in own.index else None)
-        chosen = {way["family"]: way for way in part if way["chosen"]}
+        row |= library.beside(own.get(group))
+        chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:
             pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives
             row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}
         rows.append(row)
     return rows, alone
+
+
+def _by_group(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
+    groups: dict[str, list[dict]] = {}
+    for group, row in zip(frame["group"], frame[columns].to_dict("records"), strict=True):
+        groups.setdefault(group, []).append(row)
+    return groups
 
 
 def job_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:

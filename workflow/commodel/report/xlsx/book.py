@@ -8,7 +8,6 @@ from commodel.report.rawlinks import raw_link
 from commodel.report.shape import (
     COLOURS,
     WORDS,
-    Column,
     Report,
     Table,
     comparable,
@@ -90,9 +89,7 @@ class Book:
             sheet.write_string(row + 1, 0, note, self.form(italic=True, font_color="#555555"))
         return row + 1 + bool(note)
 
-    def table(
-        self, sheet, row: int, table: Table, rows: range, widths: list[int], filters: bool = True
-    ) -> int:
+    def table(self, sheet, row: int, table: Table, rows: range, widths: list[int], filters: bool = True) -> int:
         """Header and some of the rows as an Excel table. Returns the next free row."""
         head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")

@@ -7,6 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from commodel.report.shape import COLOURS, Report, Scale, Table, show
+from commodel.report.xlsx.rapid import inert
 
 CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
 WIDEST = 52  # characters of a column
@@ -62,7 +63,7 @@ def column_widths(tables, alone: bool = True, filters: bool = True) -> list[int]
 
 
 def longest_text(kind: str, values: list) -> int:
-    """Characters of the longest value. Numbers between two powers of ten have one format: the largest is the longest."""
+    """Characters of the longest value. Numbers between two powers of ten have one format."""
     numbers = np.array([value for value in values if isinstance(value, float) and math.isfinite(value)])
     texts = {(value.__class__, value) for value in values if not isinstance(value, float) or not math.isfinite(value)}
     with np.errstate(divide="ignore"):
@@ -113,7 +114,7 @@ def once(stem: str, longest: int, taken: set[str]) -> str:
 def unique(headers: list[str]) -> list[str]:
     """Excel refuses a table with two equal headers, or with a blank one."""
     taken: set[str] = set()
-    return [once(header[:240].strip() or "column", 255, taken) for header in headers]
+    return [once(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
 
 
 def ampersand(text: str) -> str:

@@ -1,6 +1,6 @@
 """A sheet that no text turns into markup, and that takes rows by the hundred thousand: XlsxWriter's own way, some calls
 and checks a cell, spends a minute on the eight million cells of a large comparison. It stands on parts of XlsxWriter
-that are not documented; `test_a_very_long_table_is_written_row_by_row_with_the_same_cells` holds the two against each other.
+that are not documented; tests/report/test_xlsx.py holds its cells against those of the documented way.
 """
 
 from collections.abc import Iterable, Sequence
