@@ -36,7 +36,7 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 def rig(tmp_path):
     """Two passes in a folder, whose programs are started by nobody."""
     made = SimpleNamespace(
-        folder=tmp_path, passes=2, argv=list, how=SimpleNamespace(end=None, settings=lambda user: {})
+        folder=tmp_path, passes=2, argv=list, environment={}, how=SimpleNamespace(end=None, settings=lambda user: {})
     )
     made.hosts_of = lambda start: []
     made.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"

@@ -13,7 +13,7 @@ from tests.reading import sentences
 
 from commodel.report import build, write_xlsx
 from commodel.report.html.page import page_html
-from commodel.report.shape import number_format, show
+from commodel.report.values import number_format, show
 
 
 def test_trust_names_the_best_family_of_each_platform(report, comparison):

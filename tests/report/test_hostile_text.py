@@ -14,7 +14,7 @@ from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.report import build, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.report.sections.origins import RESULTS
-from commodel.report.shape import plain
+from commodel.report.values import plain
 from commodel.report.xlsx.workbook import QUESTIONS
 from commodel.results.traces import Traces
 from commodel.results.unmeasured import TEXTS, table_of

@@ -12,7 +12,7 @@ from commodel.report.html import tables as html_tables
 from commodel.report.html.page import page_html
 from commodel.report.pictures import lines
 from commodel.report.pictures.look import SCHEMA
-from commodel.report.shape import show
+from commodel.report.values import show
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 
 from commodel.report import build
 from commodel.report.html.page import page_html
-from commodel.report.shape import show
+from commodel.report.values import show
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"

@@ -9,7 +9,7 @@ import pytest
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report import build, charts, write_xlsx
 from commodel.report.sections.parameters import UNITS
-from commodel.report.shape import about, finite
+from commodel.report.values import about, finite
 
 
 def tables(report, section):

@@ -10,7 +10,8 @@ import openpyxl
 import pytest
 
 from commodel.report import build, write_xlsx
-from commodel.report.shape import Axis, Chart, Column, Report, Section, Series, Table, finite, show
+from commodel.report.shape import Axis, Chart, Column, Report, Section, Series, Table
+from commodel.report.values import finite, show
 from commodel.report.xlsx import workbook as xlsx
 from commodel.report.xlsx.layout import longest_text
 

@@ -11,7 +11,8 @@ from commodel.compare.ranking import best_family, distinct, ranked
 from commodel.compare.recommend import JOB
 from commodel.compare.table import is_library
 from commodel.parameters import Curve, ParameterSet
-from commodel.report.shape import MICRO, Axis, Chart, Series, plain
+from commodel.report.shape import MICRO, Axis, Chart, Series
+from commodel.report.values import plain
 from commodel.units import format_bytes
 
 # Okabe and Ito: told apart by most colour-blind readers. Beyond eight the dots change their shape.

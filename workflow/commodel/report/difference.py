@@ -6,7 +6,8 @@ from pathlib import Path
 
 from commodel.compare.difference import CHANGED, SAME, Change, changes, provenance, sentences
 from commodel.compare.snapshot import PARAMETER, POINT, Snapshot
-from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Report, Section, Series, Table, plain
+from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Report, Section, Series, Table
+from commodel.report.values import plain
 from commodel.report.xlsx.workbook import write_xlsx
 
 MEANT = (

@@ -8,7 +8,8 @@ import pandas as pd
 from commodel.compare.table import is_library, named_streams
 from commodel.files.columns import COMPARISON, names
 from commodel.price.bands import PARAMETERS
-from commodel.report.shape import MICRO, Column, plain
+from commodel.report.shape import MICRO, Column
+from commodel.report.values import plain
 from commodel.report.words import simulation
 
 FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from commodel.report.shape import COLOURS, finite
+from commodel.report.shape import COLOURS
+from commodel.report.values import finite
 
 SHADES = 24  # a workbook has a format of each
 EMPTY = "#F1F3F4"

@@ -3,7 +3,7 @@
 from html import escape
 
 from commodel.report.matrix import Matrix, digits
-from commodel.report.shape import finite
+from commodel.report.values import finite
 
 SIDE = 480  # of the drawing without labels
 LEAST, MOST = 2.0, 44.0  # of a cell

@@ -12,7 +12,8 @@ from commodel.report.front import Grid
 from commodel.report.pictures.grids import grid
 from commodel.report.pictures.lines import lines, stride
 from commodel.report.pictures.render import TAG, svg
-from commodel.report.shape import Chart, show
+from commodel.report.shape import Chart
+from commodel.report.values import show
 
 SIZE = (400, 155)  # of charts on the first screen
 MOST_NUMBERS = 250  # in a table below a chart; of more the table of all rows has them

@@ -7,7 +7,8 @@ import math
 from markupsafe import Markup
 
 from commodel.report.rawlinks import raw_link
-from commodel.report.shape import COLOURS, WORDS, Column, Scale, Table, comparable, show
+from commodel.report.shape import COLOURS, WORDS, Column, Scale, Table
+from commodel.report.values import comparable, show
 
 MOST_ROWS = 200  # of one table in the markup
 LONG = 60  # characters of a text that is broken over lines

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from commodel.report.shape import finite
+from commodel.report.values import finite
 from commodel.report.words import count
 
 KERNELS = ("summa", "wave2d")

@@ -8,7 +8,8 @@ import pandas as pd
 from commodel.parameters import ParameterSet
 from commodel.report import charts
 from commodel.report.frames import PLATFORM, SAMPLES
-from commodel.report.shape import MICRO, Column, Section, plain, show, table
+from commodel.report.shape import MICRO, Column, Section, table
+from commodel.report.values import plain, show
 from commodel.report.words import simulation
 
 

@@ -16,7 +16,7 @@ from commodel.report.matrix import digits
 from commodel.report.sections import gaps, library
 from commodel.report.sections.grids import trust_grid, use_grid
 from commodel.report.sections.network import rate_unit
-from commodel.report.shape import finite, plain
+from commodel.report.values import finite, plain
 from commodel.report.words import comma, count, percent, some
 from commodel.units import format_seconds
 

@@ -6,7 +6,8 @@ import pandas as pd
 
 from commodel.compare.table import some_passes, why_not_measured
 from commodel.report.frames import PLATFORM
-from commodel.report.shape import Column, Section, plain, table
+from commodel.report.shape import Column, Section, table
+from commodel.report.values import plain
 from commodel.report.words import comma, count, simulation, tally
 from commodel.results.unmeasured import COUNTS, TEXTS, table_of
 

@@ -4,7 +4,8 @@ import pandas as pd
 
 from commodel.compare.drift import CALIBRATED, clear
 from commodel.report.frames import PLATFORM
-from commodel.report.shape import Column, Section, plain, table
+from commodel.report.shape import Column, Section, table
+from commodel.report.values import plain
 from commodel.report.words import simulation
 
 NOTE = (

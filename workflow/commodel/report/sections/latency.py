@@ -6,7 +6,8 @@ import math
 import pandas as pd
 
 from commodel.report.frames import PLATFORM
-from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
+from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
+from commodel.report.values import plain
 from commodel.report.words import count, simulation
 from commodel.results.distributions import modes
 from commodel.units import format_bytes

@@ -8,7 +8,8 @@ import pandas as pd
 from commodel.compare.network import Network, classes
 from commodel.report.frames import PLATFORM
 from commodel.report.matrix import Matrix, digits
-from commodel.report.shape import MICRO, Answer, Column, Section, Table, plain, table
+from commodel.report.shape import MICRO, Answer, Column, Section, Table, table
+from commodel.report.values import plain
 from commodel.report.words import comma, count, origin, simulation, some
 from commodel.units import format_bytes
 

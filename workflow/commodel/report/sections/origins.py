@@ -10,7 +10,8 @@ from commodel.files.kept import MOST, PLAIN
 from commodel.files.text import MIB
 from commodel.records import KeptFile
 from commodel.report.sections.evidence import flat, rows
-from commodel.report.shape import Column, Section, Table, Text, plain, table
+from commodel.report.shape import Column, Section, Table, Text, table
+from commodel.report.values import plain
 from commodel.report.words import simulation
 from commodel.results.traces import Traces
 

@@ -7,7 +7,8 @@ import pandas as pd
 
 from commodel.compare.table import geometric
 from commodel.report.frames import LEAVES, PLATFORM, leaves
-from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, plain, table
+from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
+from commodel.report.values import plain
 from commodel.report.words import count, origin, simulation, size
 
 SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves

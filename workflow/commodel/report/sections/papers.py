@@ -8,7 +8,8 @@ import numpy as np
 
 from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.report.charts import bracketed, micro
-from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table, plain
+from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table
+from commodel.report.values import plain
 from commodel.report.words import comma
 
 SHEET = "The paper"

@@ -9,7 +9,8 @@ from commodel.models.pricing.functions import FORM_NAMES, text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report.frames import PLATFORM
 from commodel.report.sections.evidence import flat, ordered, rows
-from commodel.report.shape import MICRO, Column, Section, Table, about, plain, table
+from commodel.report.shape import MICRO, Column, Section, Table, table
+from commodel.report.values import about, plain
 from commodel.report.words import simulation
 from commodel.units import format_bytes
 

@@ -10,12 +10,9 @@ from commodel.report.shape import (
     WORDS,
     Report,
     Table,
-    comparable,
-    finite,
-    number_format,
     origin,
-    show,
 )
+from commodel.report.values import comparable, finite, number_format, show
 from commodel.report.xlsx.layout import (
     WIDEST,
     ampersand,

@@ -6,7 +6,8 @@ from datetime import datetime
 
 import numpy as np
 
-from commodel.report.shape import COLOURS, Report, Scale, Table, show
+from commodel.report.shape import COLOURS, Report, Scale, Table
+from commodel.report.values import show
 from commodel.report.xlsx.rapid import inert
 
 CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written

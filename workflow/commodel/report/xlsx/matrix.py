@@ -1,7 +1,7 @@
 """A matrix of the workbook: coloured cells with their numbers, groups parted by rules."""
 
 from commodel.report.matrix import Matrix
-from commodel.report.shape import finite, number_format
+from commodel.report.values import finite, number_format
 
 LABEL, CELL = 12, 6.5  # characters of a column
 

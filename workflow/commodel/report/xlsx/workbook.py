@@ -8,7 +8,8 @@ from typing import IO
 from commodel.files.atomic import whole
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
-from commodel.report.shape import Answer, Chart, Report, Table, Text, plain
+from commodel.report.shape import Answer, Chart, Report, Table, Text
+from commodel.report.values import plain
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
 from commodel.report.xlsx.book import A3, BROAD, LINK, Book

@@ -12,7 +12,8 @@ from commodel.keys import parse
 from commodel.models.families import family
 from commodel.price.reach import SHORT
 from commodel.report.charts import PALETTE
-from commodel.report.shape import Axis, number_format, plain
+from commodel.report.shape import Axis
+from commodel.report.values import number_format, plain
 from commodel.report.xlsx.calculator.known import Known
 from commodel.report.xlsx.calculator.row import LEVELS, MOST_RANKS, Area, Pattern
 from commodel.report.xlsx.calculator.terms import Term, largest, term
