@@ -39,7 +39,7 @@ help:
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
 	@echo "make schemas  write workflow/schemas from the Python models"
 	@echo "make map      draw the map of the rooms in CONTRIBUTING.md again"
-	@echo "make pages    write docs/families from the families, and the picture of the README from reports/example"
+	@echo "make pages    write docs/families from the families"
 	@echo "make docs     build docs/ as a site in build/docs; a warning is an error"
 	@echo "make wheel    build/dist/*.whl, checked; a wheel has all that a cluster's users share"
 	@echo "make clean    remove what was built and generated, but not .venv"
@@ -70,7 +70,6 @@ papers: $(READY)
 example: $(READY)
 	$(COMMODEL) run sample
 	$(COMMODEL) report --in results/sample --out reports/example --anonymous
-	$(MAKE) pages
 
 # Each of pytest's processes would compile all tests again where Python is told to keep nothing that it compiled.
 test test-slow test-random lab-test: export PYTHONDONTWRITEBYTECODE =
@@ -196,7 +195,6 @@ map:
 
 pages: $(READY)
 	.venv/bin/python -m commodel.models.pages docs/families
-	.venv/bin/python docs/picture.py reports/example/sample.xlsx docs/pictures/report.svg
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict

@@ -9,7 +9,6 @@ from contextlib import chdir
 
 import pytest
 from click.testing import CliRunner
-from docs.picture import picture
 
 from commodel.cli import main
 from commodel.models.pages import pages
@@ -122,11 +121,6 @@ def test_pages_of_families_are_of_today():
         assert (folder / name).read_text(encoding="utf-8") == text, f"docs/families/{name}: make pages"
         assert f"({name})" in (folder / "index.md").read_text(encoding="utf-8")
         assert f"families/{name}" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-
-
-def test_the_picture_is_of_the_example_report():
-    drawn = picture(ROOT / "reports" / "example" / "sample.xlsx")
-    assert (ROOT / "docs/pictures/report.svg").read_text(encoding="utf-8") == drawn, "make pages"
 
 
 def heads(page):

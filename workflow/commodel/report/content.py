@@ -9,7 +9,6 @@ from commodel.compare.table import is_said
 from commodel.parameters import ParameterSet
 from commodel.report.frames import prepare
 from commodel.report.sections import (
-    comparison,
     conditions,
     crowding,
     evidence,
@@ -20,6 +19,7 @@ from commodel.report.sections import (
     origins,
     overhead,
     parameters,
+    prices,
     summary,
     verdicts,
 )
@@ -31,7 +31,7 @@ from commodel.results.traces import NO_TRACES, Traces
 
 @pd.option_context("mode.string_storage", "python")  # Arrow's costs a third of a report's time in many small tables
 def build(
-    compared: pd.DataFrame,
+    comparison: pd.DataFrame,
     parameter_sets: Sequence[ParameterSet] = (),
     raw: pd.DataFrame | None = None,
     provenance: Mapping[str, Mapping] | None = None,
@@ -52,7 +52,7 @@ def build(
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
     what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper; every
     other argument is a stage's output."""
-    frame = prepare(compared)
+    frame = prepare(comparison)
     simulated = set(frame.loc[frame["simulated"], "platform"]) | {
         parameters.platform for parameters in parameter_sets if parameters.simulated
     }
@@ -73,7 +73,7 @@ def build(
             odd,
             differing,
         ),
-        comparison.section(frame),
+        prices.section(frame),
         verdicts.errors(frame[frame["held_out"] & is_said(frame)]),
         *verdicts.choices(frame),
         *overhead.sections(beside, containers or {}, simulated),
