@@ -27,18 +27,19 @@ batch: {{budget: {budget}}}
 matrix:
   - axes: {{operation: bcast, algorithm: linear, ranks: 2, bytes: [{sizes}]}}
 """
+SIZE = 256 << 10  # bytes, tens of microseconds
 
 
 class Campaign:
-    """One batch of points, each of which takes about `seconds`, however fast the machine is. Barriers align the ranks:
-    a busy machine makes every sample late where a common start does."""
+    """One batch of points, each of which takes about `seconds`: messages are so long that nowhere all samples are had
+    before. Barriers align the ranks: a busy machine makes every sample late where a common start does."""
 
     def __init__(self, folder: Path, points: int, **settings):
         self.root = folder
         for kind in ("platforms", "experiments"):
             (folder / "params" / kind).mkdir(parents=True)
         (folder / "params/platforms/two-cores.yaml").write_text(PLATFORM)
-        sizes = ", ".join(str(8 << power) for power in range(points))
+        sizes = ", ".join(str(SIZE + number) for number in range(points))
         defaults = {"samples": 100000, "seconds": "0.3 s", "timeout": "600 s", "passes": 1, "budget": "8 h"}
         text = EXPERIMENT.format(sizes=sizes, **(defaults | settings))
         (folder / "params/experiments/faulty.yaml").write_text(text)
@@ -83,7 +84,7 @@ class Campaign:
         """The processes of the program that a measurement runs, and of no other one, such as one that only says what it
         is before anything is measured."""
         players = [process for process in family(starter.pid) if command_name(process) == "player"]
-        return [process for process in players if "--describe" not in arguments(process)]
+        return [process for process in players if "--cases" in arguments(process)]  # one that has just ended has none
 
     def samples(self) -> set[str]:
         return {path.name.partition(".")[0] for path in self.raw.glob("*.csv")}
