@@ -61,6 +61,16 @@ def test_use_says_where_the_winner_changes(report):
     (line,) = [line for line in lines if line.startswith("ether16, allreduce over 64 ranks")]
     assert "recursive-doubling from 1\N{NO-BREAK SPACE}B to 4\N{NO-BREAK SPACE}KiB" in line
     assert "ring at 16\N{NO-BREAK SPACE}KiB" in line
+    (use,) = [table for table in report.section("Summary").tables if table.name == "Use"]
+    rows = list(zip(*(use.column(key) for key in ("platform", "operation", "size", "use", "span")), strict=True))
+    assert ("ether16", "allreduce", "64 ranks", "ring", "at 16 KiB") in rows
+    assert (
+        "ether16",
+        "allreduce",
+        "64 ranks",
+        "recursive-doubling",
+        "from 1 B to 4 KiB",
+    ) in rows
 
 
 def test_missing_is_counted(report):

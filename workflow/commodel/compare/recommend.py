@@ -9,7 +9,7 @@ from commodel.compare.table import clearly_faster, is_library, measured_once
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
 
 
-NOTHING = {"use": "", "own": False, "first": 0, "last": 0, "next": [], "next_own": False, "clear": 0}
+NOTHING = {"use": "", "own": False, "smallest": 0, "largest": 0, "next": [], "next_own": False, "clear": 0}
 NOTHING |= {name: [1.0] for name in ("gains", "slowest", "over")}
 
 
@@ -30,9 +30,9 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
             second = others[0]
             if run.get("use") != first["way"]:
                 run = NOTHING | {name: [] for name in ("next", "gains", "slowest", "over")}
-                run |= {"use": first["way"], "own": first["own"], "first": size, "next_own": True}
+                run |= {"use": first["way"], "own": first["own"], "smallest": size, "next_own": True}
                 rows.append(dict(zip(JOB, job, strict=True)) | {"run": run})
-            run["last"] = size
+            run["largest"] = size
             run["next"].append(second["way"])
             run["next_own"] &= second["own"]
             run["over"].append(first["library"] / first["measured"])
@@ -48,8 +48,8 @@ def finish(row: dict) -> dict:
     return row | {
         "use": run["use"],
         "own": run["own"],
-        "first": run["first"],
-        "last": run["last"],
+        "smallest": run["smallest"],
+        "largest": run["largest"],
         "next": " or ".join(dict.fromkeys(run["next"])),
         "next_own": run["next_own"],
         "gain_low": min(run["gains"]),

@@ -114,7 +114,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
         largest = max(part["size"], key=lambda job: int(job.split()[0]))
         job = part[part["size"] == largest]
         job = job[job["place"] == job["place"].iloc[0]]
-        runs = [f"{row.use} {span(row.first, row.last)} ({gain(row)})" for row in job.itertuples()]
+        runs = [f"{row.use} {span(row.smallest, row.largest)} ({gain(row)})" for row in job.itertuples()]
         lines.append(
             f"{origin(platform, simulated)}, {operation} over {largest}, {job['place'].iloc[0]}: {'; '.join(runs)}."
         )

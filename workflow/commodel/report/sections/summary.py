@@ -112,7 +112,7 @@ def section(
 def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown = uses.merge(frame[["platform", "simulated"]].drop_duplicates("platform"), "left", on="platform")
     shown = scaled(shown)
-    shown["span"] = [span(row.first, row.last) for row in shown.itertuples()]
+    shown["span"] = [span(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
     columns = [
         *PLATFORM,
