@@ -118,8 +118,7 @@ def _one_line(cases: Cases, level: str) -> bool:
     """Whether as much the other way takes about twice as long."""
     how = "out" if level == NODE else "pair"
     one, two = (_pick(cases, level=level, how=how, ways=ways) for ways in (1, 2))
-    if not len(one) or not len(two):
+    if not (alike := set(one["flows"].tolist()) & set(two["flows"].tolist())):
         return False
-    most = min(one["flows"].max(), two["flows"].max())
-    times = [np.median(each.seconds[0][each["flows"] == most]) for each in (one, two)]
-    return bool(times[1] > BOTH * times[0])
+    one_way, both_ways = (np.median(cases.seconds[0][cases["flows"] == max(alike)]) for cases in (one, two))
+    return bool(both_ways > BOTH * one_way)
