@@ -44,7 +44,7 @@ def kernel() -> None:
 
     \b
     commodel kernel summa --platform fermi --params results/fermi/fitted/fermi --blocks 256 \\
-      --layout processes:params/layouts/fermi/M10.csv --partition params/partitions/fermi/M10-256.csv
+      --layout processes:params/layouts/fermi/M10.csv --partition params/partitions/fermi/summa-256/M10.csv
 
     Of hloggp, loggph and mlognp there is a second row, by the rules that the τ–Lop paper has for
     kernels: sums of messages, each as if alone.
