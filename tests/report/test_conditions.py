@@ -14,7 +14,8 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
     there = comparison["platform"] == "ether16"
     frame = comparison.assign(batch="ether16-1")
     frame.loc[there, ["operation", "simulated"]] = operation, False
-    frame.loc[there, "measured"] = ratio * frame.loc[there, "predicted"]
+    for key in ("measured", "measured_low", "measured_high"):
+        frame.loc[there, key] = ratio * frame.loc[there, "predicted"]
     return frame
 
 
@@ -37,3 +38,12 @@ def test_a_busy_machine_is_said_to_be_busy(small, at_work, said):
     lines = conditions.sentences(on_this_machine(small, "bcast"), about)
     assert len(lines) == said
     assert all("others kept 1.7 of its 2 processors at work" in line for line in lines)
+
+
+def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
+    frame = on_this_machine(small)
+    points = frame.loc[frame["platform"] == "ether16", "point"].unique()
+    frame.loc[frame["point"].isin(points[:3]), "measured_high"] *= 3
+    line, cold = conditions.sentences(frame, {})
+    assert line.startswith(f"ether16: 3 of {len(points)} measured medians are known to a factor of 2 at best")
+    assert f"({len(points) - 3} points," in cold

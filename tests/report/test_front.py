@@ -80,6 +80,15 @@ def test_few_sentences_that_do_not_name_the_platform(report):
     assert [front.simulated for front in report.fronts] == sorted(front.simulated for front in report.fronts)
 
 
+def test_where_there_is_nothing_to_choose_there_is_no_map_of_choices(fewer):
+    report = build(fewer[fewer["choice"] == "binomial"].drop_duplicates(["group", "family"]), experiment="one")
+    for front in report.fronts:
+        assert front.tiles[1].figure == "nothing to choose"
+    page = page_html(report)
+    assert "Whom to trust</span>" in page
+    assert "What to use</span>" not in page
+
+
 def test_what_is_simulated_says_so(report):
     page = page_html(report)
     for front in report.fronts:

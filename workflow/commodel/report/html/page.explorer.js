@@ -77,8 +77,7 @@ function show() {
   const every = explored.all.filter(row => value(row, "platform") === state.platform);
   if (specifications[`${screen.id}-scatter`]) scatter(screen, every.filter(row => accepts(row, ["point"])));
   if (specifications[`${screen.id}-times`]) narrowed ? times(screen, every) : draw(`${screen.id}-times`, copy(`${screen.id}-times`));
-  map(screen, "use");
-  map(screen, "trust");
+  for (const name of ["use", "trust"]) if (specifications[`${screen.id}-${name}`]) map(screen, name);
 }
 function offer(select) {
   const key = select.name, rows = explored.all.filter(row => value(row, "platform") === state.platform);

@@ -71,7 +71,10 @@ def screen(front: Front, number: int) -> dict:
         name: first_picture(chart, f"{place}-{name}", name, front.platform) if chart else None
         for name, chart in charts.items()
     }
-    grids = {"use": grid_picture(front.use, f"{place}-use"), "trust": grid_picture(front.trust, f"{place}-trust")}
+    grids = {
+        content.name: grid_picture(content, f"{place}-{content.name}") if content.cells else None
+        for content in (front.use, front.trust)
+    }
     about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "odd")}
     return about | pictures | grids | {"anchor": place}
 

@@ -1,5 +1,5 @@
-"""Under which conditions points were measured that no probe and no model knows of: memory that a computation may have
-used since, and a machine that others were using."""
+"""Under which conditions points were measured that no probe and no model knows of: times that scatter, memory that a
+computation may have used since, and a machine that others were using."""
 
 from collections.abc import Mapping
 
@@ -10,13 +10,26 @@ from commodel.report.words import count
 
 KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
+UNSTEADY = 2.0  # between the ends of the interval of a median
 BUSY = 0.25  # of the processors, by others before a batch began
 
 
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """Of measured points; simulated machines have neither caches nor others on them."""
     real = comparison[comparison["measured"].notna() & ~comparison["simulated"].astype(bool)]
-    return [*_cold(real), *_busy(real, provenance)]
+    steady = real["measured_high"] <= UNSTEADY * real["measured_low"]
+    return [*_unsteady(real, steady), *_cold(real[steady]), *_busy(real, provenance)]
+
+
+def _unsteady(real: pd.DataFrame, steady: pd.Series) -> list[str]:
+    lines = []
+    once = real.assign(steady=steady).drop_duplicates("point")
+    for platform, points in once.groupby("platform"):
+        if wild := int((~points["steady"]).sum()):
+            known = f"{wild} of {count(len(points), 'measured median')} {'is' if wild == 1 else 'are'} known"
+            why = "samples scatter, as where others use the machine; measure again"
+            lines.append(f"{platform}: {known} to a factor of {UNSTEADY:g} at best: {why}.")
+    return lines
 
 
 def _cold(real: pd.DataFrame) -> list[str]:

@@ -53,13 +53,13 @@ def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
     judged = part[part["held_out"] & is_said(part)]
     best = best_family(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
-    drawn = charts.time_over_bytes(part[part["held_out"]])
+    drawn, choices = charts.time_over_bytes(part[part["held_out"]]), use_grid(part)
     return Front(
         platform,
         simulated,
         origin(part, batches, simulated),
-        (trust(judged, best), use(part), gain(part, best), net(sets, networks)),
-        use_grid(part),
+        (trust(judged, best), use(part, bool(choices.cells)), gain(part, best), net(sets, networks)),
+        choices,
         trust_grid(judged),
         oddities(part, best, networks, odd),
         scatter,
@@ -113,7 +113,9 @@ def trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
     return Tile("Trust", f"{best['family']} {off(best['mu_mean'])}", f"{line}.")
 
 
-def use(part: pd.DataFrame) -> Tile:
+def use(part: pd.DataFrame, chosen_from: bool) -> Tile:
+    if not chosen_from:
+        return Tile("Use", "nothing to choose", "No job was measured in two ways or more.")
     rows = library.against(part)
     if rows.empty:
         return Tile(
