@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import openpyxl
 import pytest
@@ -11,7 +12,7 @@ from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper,
 from commodel.report import stored, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.report.sections.papers import sections
-from commodel.report.shape import Chart
+from commodel.report.shape import Axis, Chart, Report, Section, Series
 
 ROWS = (
     Row(("a", 1500), 100e-6, (150e-6, math.nan)),
@@ -78,6 +79,15 @@ def named(folder):
         return folder
 
     return name
+
+
+def test_a_fit_s_chart_has_another_place_than_a_figure_of_its_number():
+    dots = Series("a", (1.0, 2.0), (1.0, 2.0))
+    fit = Chart("Fit 9", "a fit", Axis("x"), Axis("y"), (dots,), number=9)
+    report = Report("e", "t", "", (*made(), Section("Fits", "", (fit,))))
+    places = re.findall(r'\sid="([^"]+)"', page_html(report))
+    assert "figure-9" in places
+    assert len(places) == len(set(places))
 
 
 def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):

@@ -76,7 +76,7 @@ def chart_picture(chart: Chart, place: str, kind: str = "chart", wide: int = 0, 
     specification = lines(chart, *size, first=kind != "chart")
     names = ", ".join(series.name for series in chart.series)
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
-    anchor = f"figure-{chart.number}" if chart.number else ""
+    anchor = f"fit-{chart.number}" if chart.number else ""
     return Picture(kind, place, chart.title, tuple(filter(None, notes)), alt, specification, numbers(chart), anchor)
 
 

@@ -71,7 +71,7 @@ def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str
     if column.kind == "file":
         target = raw_link(results, text)
     elif column.kind == "figure" and text:
-        target = f"#figure-{text}"
+        target = f"#fit-{text}"
     names = classes(column, value, text, (at, place) in table.marks)
     return text, names, target, table.grounds.get((at, place), "")
 
