@@ -110,12 +110,12 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     own = experiment and platform not in Results.of(results / experiment).platforms()
     known = only_platform(experiment, results) if own else platform
     evidence, folder = of_platform(known, results, experiment)
-    found = Results.of(folder)
-    comparison = read_table(found.table("comparison"), COMPARISON)
+    results = Results.of(folder)
+    comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == known]
     errors = {entry.family: errors_of(comparison, known, entry.family) for entry in evidence.sets}
     click.echo(f"prices: {folder}, platform {known}", err=True)
-    return Source(evidence.sets, known, found, load_plan(found.plan), comparison, errors)
+    return Source(evidence.sets, known, results, load_plan(results.plan), comparison, errors)
 
 
 def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:

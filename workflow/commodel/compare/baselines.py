@@ -32,8 +32,8 @@ def judged_baselines(parts: Split, reference: str) -> pd.DataFrame:
     """A row for each held-out point and baseline that has a time for it, as of a family's. What is regressed are the
     points of the setting `reference`, as they are for families."""
     rows = []
-    one = in_setting(parts.seen, reference)
-    for name, times in ((NEAREST, nearest(parts.seen, parts.unseen)), (REGRESSION, regressed(one, parts.unseen))):
+    seen = in_setting(parts.seen, reference)
+    for name, times in ((NEAREST, nearest(parts.seen, parts.unseen)), (REGRESSION, regressed(seen, parts.unseen))):
         known = zip(parts.unseen.points, settings_of(parts.unseen), parts.unseen.seconds, times.tolist(), strict=True)
         for point, setting, seconds, time in known:
             about = {key: getattr(point, key) for key in NAMES} | {"group": f"{point.group} {setting}"}
@@ -50,18 +50,18 @@ def nearest(seen: Measured, unseen: Measured) -> np.ndarray:
         known.setdefault(_way(point), []).append(number)
     places, seconds = _places(seen.points), np.array(seen.seconds)
     there = np.array(settings_of(seen))
-    found = np.full(len(unseen.points), np.nan)
+    times = np.full(len(unseen.points), np.nan)
     both = zip(unseen.points, _places(unseen.points), settings_of(unseen), strict=True)
     for number, (point, place, setting) in enumerate(both):
         if own := known.get(_way(point)):
             away = np.abs(places[own] - place).sum(axis=1) + OTHER_SETTING * (there[own] != setting)
-            found[number] = seconds[own[int(np.argmin(away))]]
-    return found
+            times[number] = seconds[own[int(np.argmin(away))]]
+    return times
 
 
 def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
     """Seconds of each unseen point by a regression over those of its operation and choice; NaN where too few were."""
-    found = np.full(len(unseen.points), np.nan)
+    prices = np.full(len(unseen.points), np.nan)
     for way in dict.fromkeys(map(_way, unseen.points)):
         own = [number for number, point in enumerate(seen.points) if _way(point) == way]
         asked = [number for number, point in enumerate(unseen.points) if _way(point) == way]
@@ -69,8 +69,8 @@ def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
             fitted = regression([seen.points[n] for n in own], [seen.seconds[n] for n in own])
         except UserError:
             continue
-        found[asked] = [row.seconds for row in predict(fitted, [unseen.points[n] for n in asked], draws=0)]
-    return found
+        prices[asked] = [row.seconds for row in predict(fitted, [unseen.points[n] for n in asked], draws=0)]
+    return prices
 
 
 def _way(point: Point) -> tuple[str, str, str]:

@@ -164,10 +164,13 @@ def axis(item: Any, parse: Parse | None = None) -> Any:
             raise UserError("found an empty list, wanted at least one value")
         return units.bounded(value) if isinstance(value, list) else [value]
 
-    one = TypeAdapter(item).json_schema()
-    forms = [one, {"type": "array", "items": one, "minItems": 1}]
+    entry = TypeAdapter(item).json_schema()
+    forms = [entry, {"type": "array", "items": entry, "minItems": 1}]
     if parse:
-        forms += [_range(one, "factor", "each entry is this times the last"), _range(one, "step", "added each time")]
+        forms += [
+            _range(entry, "factor", "each entry is this times the last"),
+            _range(entry, "step", "added each time"),
+        ]
     return Annotated[tuple[item, ...], BeforeValidator(checked(spread)), WithJsonSchema({"anyOf": forms})]
 
 

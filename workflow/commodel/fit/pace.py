@@ -58,9 +58,9 @@ def pace_of(
         raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
-    told = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
+    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
     noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST)
-    for ways in [BOTH, COMMON] if told.all() else [BOTH[told]]:
+    for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
         if not 0 < len(ways) <= len(logs):
             continue
         best, half, scatter = _fitted(effect, logs, ways, noise, shared)
@@ -147,6 +147,6 @@ def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) ->
     factors = [Factor(known=False)] * 2
     for way, middle, reach in zip(ways, best, half, strict=True):
         ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
-        found = Factor(*ends)
-        factors = [found if moved else factor for moved, factor in zip(way, factors, strict=True)]
+        fitted = Factor(*ends)
+        factors = [fitted if moved else factor for moved, factor in zip(way, factors, strict=True)]
     return Pace(factors[0], factors[1], points, bool(ways.sum() > len(ways)), scatter)

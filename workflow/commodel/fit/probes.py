@@ -27,8 +27,8 @@ def observed(observations: pd.DataFrame, platform: str, seed: int, where: Planne
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
     if "setting" in chosen and len(several := sorted(chosen["setting"].unique())) > 1:
-        told = " and ".join(f"'{one_line(name, 80)}'" for name in several[:2])
-        raise UserError(f"observations: platform '{platform}' has probes of the settings {told}, wanted those of one")
+        names = " and ".join(f"'{one_line(name, 80)}'" for name in several[:2])
+        raise UserError(f"observations: platform '{platform}' has probes of the settings {names}, wanted those of one")
     probes: dict[str, list[CaseSamples]] = {}
     for (name, case), group in chosen.groupby(["name", "id"], sort=False):
         first = group.iloc[0]

@@ -29,8 +29,8 @@ class Bound:
 def lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
     values = Model.of_set(parameters).values
     most = min(ranks - 1, WIDEST)
-    each = round_of(values, np.arange(1, most + 1))
-    first, wire = (np.broadcast_to(column, (*values.lead, most))[0] for column in (each.first, each.wire))
+    rounds = round_of(values, np.arange(1, most + 1))
+    first, wire = (np.broadcast_to(column, (*values.lead, most))[0] for column in (rounds.first, rounds.wire))
     # The sender of a signal may have another number of partners: the cheapest for it counts.
     least = np.array([np.min(first + np.maximum(wire, own)) for own in wire])
 

@@ -57,9 +57,9 @@ def _report(
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
         names = machines(provenance, traces, results)
-        told = [entry["outcome"] for entry in traces.attempts]
-        told += [] if unmeasured is None else unmeasured["reason"].tolist()
-        hide = hider(names | siblings(names, told))
+        messages = [entry["outcome"] for entry in traces.attempts]
+        messages += [] if unmeasured is None else unmeasured["reason"].tolist()
+        hide = hider(names | siblings(names, messages))
         provenance = hide(provenance)
         traces = replace(traces, attempts=tuple(hide(list(traces.attempts))), texts=hide(traces.texts))
         if unmeasured is not None:

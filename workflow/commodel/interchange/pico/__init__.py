@@ -63,8 +63,8 @@ def times(path: Path, given: Given) -> Readings:
     for row in rows:
         _take(row, row.called in followers[row.test], readings)
     for test, others in followers.items():
-        told = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(others.items()))
-        readings.remarks += [f"{test}: at every size {told}: counted as the library's own choice"] if others else []
+        same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(others.items()))
+        readings.remarks += [f"{test}: at every size {same}: counted as the library's own choice"] if others else []
     return readings
 
 
@@ -109,14 +109,16 @@ def _of_runs(path: Path, given: Given, readings: Readings) -> Iterator[Row]:
         if run.spoiled:
             more = f", and {len(run.spoiled) - 1} more like it" if len(run.spoiled) > 1 else ""
             readings.remarks.append(f"{name}: {run.spoiled[0]}: the file is left out{more}")
-        told = {number: said for (job, number), said in metadata.items() if job == name}
+        about = {number: said for (job, number), said in metadata.items() if job == name}
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):
-            said = told.get(number)
+            said = about.get(number)
             if said is None:
                 readings.left_out[f"test {number} of {name}, of which {file.name} says nothing"] += len(samples)
                 continue
-            placement = placement_of(said.placement, said.gpu, [other.placement for other in told.values()], run.allocs)
+            placement = placement_of(
+                said.placement, said.gpu, [other.placement for other in about.values()], run.allocs
+            )
             if not placement.layout:
                 readings.left_out[f"test {number} of {name}, whose ranks sit in no order"] += len(samples)
                 continue

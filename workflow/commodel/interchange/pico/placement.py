@@ -57,11 +57,11 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
 
 def _layout(nodes: list[int]) -> str:
     count, runs = max(nodes) + 1, [(node, len(list(ranks))) for node, ranks in groupby(nodes)]
-    each = len(nodes) // count
-    if runs == [(node, each) for node in range(count)]:
-        return f"block:{each}"
-    if nodes == [rank % count for rank in range(each * count)]:
-        return f"cyclic:{each}"
+    per_node = len(nodes) // count
+    if runs == [(node, per_node) for node in range(count)]:
+        return f"block:{per_node}"
+    if nodes == [rank % count for rank in range(per_node * count)]:
+        return f"cyclic:{per_node}"
     if len(runs) > MOST_RUNS:
         return ""
     return "nodes:" + ",".join(f"{node}x{length}" if length > 1 else f"{node}" for node, length in runs)

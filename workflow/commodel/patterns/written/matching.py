@@ -119,9 +119,9 @@ class _Slots:
     def other(self) -> np.ndarray:
         """Ends that never begin take what slots are left, in the order of the file."""
         for kind in (SEND, RECEIVE):
-            mine = self.kind == kind
-            mine[self.ends[kind][self.ends[kind] >= 0]] = False
-            self._take(np.flatnonzero(mine), kind)
+            unmatched = self.kind == kind
+            unmatched[self.ends[kind][self.ends[kind] >= 0]] = False
+            self._take(np.flatnonzero(unmatched), kind)
         other = np.full(len(self.kind), -1)
         other[self.ends[SEND]], other[self.ends[RECEIVE]] = self.ends[RECEIVE], self.ends[SEND]
         return other

@@ -110,11 +110,11 @@ def rows_of(series: Series) -> list[dict]:
 def named(series: tuple[Series, ...]) -> list[Series]:
     """Two that have one name get a number: a scale knows a series by its name."""
     seen: dict[str, int] = {}
-    told = []
+    renamed = []
     for one in series:
         seen[one.name] = seen.get(one.name, 0) + 1
-        told.append(one if seen[one.name] == 1 else replace(one, name=f"{one.name} ({seen[one.name]})"))
-    return told
+        renamed.append(one if seen[one.name] == 1 else replace(one, name=f"{one.name} ({seen[one.name]})"))
+    return renamed
 
 
 def columns(names: list[str]) -> int:

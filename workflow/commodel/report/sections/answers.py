@@ -156,8 +156,8 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
 
 def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
     """What it brings and costs to choose by this family; empty where it had nothing to choose."""
-    mine = part[(part["family"] == family) & part["chosen"]]
-    if mine.empty:
+    chosen = part[(part["family"] == family) & part["chosen"]]
+    if chosen.empty:
         return []
     pick = selection(part[part["family"] == family], ["family"]).iloc[0]
     right, jobs = percent(pick["right"]), count(pick["groups"], "job")
@@ -168,7 +168,7 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
     if not pick["regret_max"] > 0:
         return [f"{line}; the choice costs nothing"]
     line += f"; the choice costs {percent(pick['regret_mean'])} on average, {percent(pick['regret_max'])} at worst"
-    row = mine.sort_values("regret", ascending=False, na_position="last").iloc[0]
+    row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
     return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {size(row['bytes'])})"]
 
 
@@ -225,12 +225,12 @@ def ahead_lines(rows: pd.DataFrame) -> list[str]:
     """For each family that is ahead alone somewhere on one platform: where, and how far."""
     alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]
     lines = []
-    for family, mine in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
+    for family, classes in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
         places = [
             f"{operation} at fan-in {fan_in} ({', '.join(entry['size_class'])})"
-            for (operation, fan_in), entry in mine.groupby(["operation", "fan_in"], sort=False)
+            for (operation, fan_in), entry in classes.groupby(["operation", "fan_in"], sort=False)
         ]
-        gaps = mine.dropna(subset=["mu_next"])
+        gaps = classes.dropna(subset=["mu_next"])
         line = f"{family} is ahead alone in {some(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]

@@ -20,7 +20,7 @@ MOST = 3  # jobs that the first screen names
 def sentences(drift: pd.DataFrame) -> list[str]:
     """Of jobs measured at the same points that differ beyond doubt; the one that differs most first."""
     known = drift[drift["against"] == CALIBRATED]
-    told = []
+    lines = []
     for row in known.to_dict("records"):
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _part(row, key, name))
@@ -30,8 +30,8 @@ def sentences(drift: pd.DataFrame) -> list[str]:
         if parts:
             text = f"In job {plain(row['job'])} {' and '.join(part for _, part in parts)} that of the campaign"
             after = f": prices are {row['before']:.2f} times off there, {row['after']:.2f} after `commodel calibrate`"
-            told.append((max(parts)[0], f"{text}{after if row['after'] == row['after'] else ''}."))
-    return [text for _, text in sorted(told, reverse=True)[:MOST]]
+            lines.append((max(parts)[0], f"{text}{after if row['after'] == row['after'] else ''}."))
+    return [text for _, text in sorted(lines, reverse=True)[:MOST]]
 
 
 def _part(row: dict, key: str, name: str) -> str:
