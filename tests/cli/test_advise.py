@@ -137,7 +137,7 @@ def test_the_score_of_a_platform(platform):
     [
         (JOB, "give --params FILE…, or --platform or --experiment of a run"),
         ((*JOB, "--platform", "nowhere"), "no platforms in params/platforms"),
-        ((*JOB, "--experiment", "none"), "found results of none on no platform"),
+        ((*JOB, "--experiment", "none"), "found no results of experiment 'none'; run it first"),
         ((*JOB, "--params", "P", "--params", "P"), "found two sets of family loggp"),
         ((*JOB, "--params", "P", "--leaves", 8), "give --leaves of a tree or --ranks of a collective, one of the two"),
         (("--operation", "allreduce", "--bytes", 8, "--params", "P"), "give --leaves of a tree or --ranks"),

@@ -85,7 +85,8 @@ def setting(platform: str) -> Setting:
 def only_platform(experiment: str, results: Path) -> str:
     """The platform of an experiment's results, where there is but one."""
     platforms = Results.of(results / experiment).platforms()
-    if len(platforms) != 1:
-        names = ", ".join(platforms) or "no platform"
-        raise UserError(f"found results of {experiment} on {names}; say which by --platform")
+    if not platforms:
+        raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")
+    if len(platforms) > 1:
+        raise UserError(f"found results of {experiment} on {', '.join(platforms)}; say which by --platform")
     return platforms[0]

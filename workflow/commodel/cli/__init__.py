@@ -37,6 +37,8 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
         raise SystemExit(130) from None
     except MemoryError:
         raise UserError("this is more than fits into memory") from None
+    except FileExistsError as error:  # a folder that was to be made
+        raise UserError("found a file, wanted a folder", file=error.filename) from None
     except OSError as error:
         raise UserError(error.strerror or str(error), file=error.filename) from None
 
