@@ -18,6 +18,8 @@ from commodel.cli import main
             "schedule --operation bcast --algorithm linear --ranks 4",
             "commodel: --bytes is missing; bcast needs a message size",
         ),
+        ("tune --platform local --ranks 0", "commodel: --ranks: found '0', wanted a whole number from 2"),
+        ("tune --platform local --ranks 2 --bytes abc", "commodel: --bytes: found 'abc', wanted a size such as"),
         ("nope", "commodel: No such command 'nope'."),
         ("--foo", "commodel: No such option '--foo'."),
     ],
