@@ -28,10 +28,10 @@ from commodel.models.fitting.sharednodes import sharing
 from commodel.models.fitting.trees import SHAPES, fit_trees
 from commodel.models.pricing.functions import FORMS, evaluate, text
 from commodel.models.pricing.leaps import State
+from commodel.models.pricing.phases import largest_phase, phases_of
 from commodel.models.pricing.repeating import Round, courses
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Rounds
-from commodel.patterns.steps import Step
 
 SECONDS = "time / s"
 LEAVES = ("N, leaves", SECONDS)
@@ -156,7 +156,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     o, C = _function(values)
     ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     state = ready, np.full_like(ready, -np.inf)  # and the latest of what came in since
-    phases = _phases(schedule)
+    phases = phases_of(schedule)
 
     def closed(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
         ready, latest = state
@@ -197,38 +197,7 @@ def _after(
 def pipelined(schedule: Schedule, values: Values) -> Array:
     """The node that handles the most messages in a combine phase sets the pace, whatever the height of the tree."""
     o, _ = _function(values)
-    return (values["L"] + values.at(o, np.array([_most(schedule) + 1.0])) + values["g"])[..., 0]
-
-
-def _phases(schedule: Schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For every step, and for the end, the ranks whose phase closes before it, and the messages in each phase."""
-    count = np.zeros(schedule.ranks)
-
-    def close(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        ranks = ranks[count[ranks] > 0]
-        closed = ranks, count[ranks]
-        count[ranks] = 0
-        return closed
-
-    for step in _steps(schedule):
-        yield close(step.sends.ranks)
-        groups = step.receives
-        count[groups.ranks] += 1 if groups.order is None else groups.last - groups.first + 1
-    yield close(np.arange(schedule.ranks))
-
-
-def _steps(schedule: Schedule) -> Iterator[Step]:
-    """Those of a schedule; of rounds that repeat two, as all but the first find the same."""
-    for part in schedule.parts:
-        if isinstance(part, Rounds):
-            yield from part.round(0, schedule.node).steps * min(part.count, 2)
-        else:
-            yield from part.steps
-
-
-def _most(schedule: Schedule) -> int:
-    """The most messages of a phase."""
-    return max(int(count.max(initial=0)) for _, count in _phases(schedule))
+    return (values["L"] + values.at(o, np.array([largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
 
 
 def unpriced(schedule: Schedule) -> str:
@@ -249,7 +218,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
     if missed := unpriced(schedule):
         return missed
     known = values.settings.get("fan_in")
-    if known and (most := _most(schedule)) > int(known):
+    if known and (most := largest_phase(schedule)) > int(known):
         return f"extrapolated: {most} messages in a combine phase, probed up to {known}"
     return ""
 
