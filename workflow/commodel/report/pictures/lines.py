@@ -1,6 +1,7 @@
 """The specification of a `Chart`: lines and dots with their intervals, on axes that may be logarithmic."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 from commodel.report.pictures.look import (
@@ -45,9 +46,9 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
     `first` screen layers stand there that have nothing to draw, which the page's script may fill, and the legend is
     beside."""
     series = named(thinned(chart))
-    names = [one.name for one in series]
-    scale = {"domain": names, "range": [colour(one.colour) for one in series]}
-    rows = {style: [row for one in series if style in drawn_as(one) for row in rows_of(one)] for style in STYLES}
+    names = [drawn.name for drawn in series]
+    scale = {"domain": names, "range": [colour(drawn.colour) for drawn in series]}
+    rows = {style: [row for drawn in series if style in drawn_as(drawn) for row in rows_of(drawn)] for style in STYLES}
     hue = {
         "color": {
             "field": "s",
@@ -74,8 +75,8 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
             mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
             layers.append(layer(style, rows[style], mark, {"x": X, "y": Y} | hue))
     if first or rows["dots"]:
-        several = len({shape(one.colour) for one in series}) > 1
-        forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(one.colour) for one in series]}}
+        several = len({shape(drawn.colour) for drawn in series}) > 1
+        forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(drawn.colour) for drawn in series]}}
         shapes = {"shape": forms} if several else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
         layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": about} | hue | shapes))
@@ -109,12 +110,13 @@ def rows_of(series: Series) -> list[dict]:
 
 def named(series: tuple[Series, ...]) -> list[Series]:
     """Two that have one name get a number: a scale knows a series by its name."""
-    seen: dict[str, int] = {}
-    renamed = []
-    for one in series:
-        seen[one.name] = seen.get(one.name, 0) + 1
-        renamed.append(one if seen[one.name] == 1 else replace(one, name=f"{one.name} ({seen[one.name]})"))
-    return renamed
+    seen: Counter[str] = Counter()
+    distinct = []
+    for drawn in series:
+        seen[drawn.name] += 1
+        number = seen[drawn.name]
+        distinct.append(drawn if number == 1 else replace(drawn, name=f"{drawn.name} ({number})"))
+    return distinct
 
 
 def columns(names: list[str]) -> int:
