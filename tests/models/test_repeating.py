@@ -16,6 +16,7 @@ from commodel.patterns import build
 from commodel.patterns.repeated import Long, Rounds
 from commodel.price.model import Model
 from commodel.price.waves import repeated
+from tests.models.taulop_terms import parameters, table
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import ALGORITHMS, point
 
@@ -89,6 +90,13 @@ def test_as_written_out(name, data):
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
     doubts = model.entry.doubts or (lambda *_: "")
     assert doubts(pattern, model.values) == doubts(pattern.whole, model.values)
+
+
+def test_blocks_that_differ_leave_a_node_otherwise_than_they_come_to_one():
+    """Rounds that bring the same blocks to every node are two, where other blocks share a port on their way out."""
+    pattern = long("reduce-scatter", "pairwise", 7, 3, np.array([2, 1, 5, 5, 4, 6, 6]))
+    model = Model.of_set(parameters({"shared": "port"}, **table(0.0, 0.0, 0.0, 1.0)))
+    assert model.cost(pattern) == pytest.approx(model.cost(pattern.whole), rel=1e-12)
 
 
 @settings(max_examples=60)

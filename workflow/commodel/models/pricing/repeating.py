@@ -127,8 +127,8 @@ class Course:
         return self._kept[number, width]
 
     def classes(self) -> dict[int, int]:
-        """Rounds of which all others are copies as far as sizes, kinds of pairs and the nodes that messages come to
-        count, and how many each stands for."""
+        """Rounds of which all others are copies as far as sizes, kinds of pairs and the nodes that messages leave and
+        come to count, and how many each stands for."""
         rounds, period = self.rounds, 0
         if rounds.even and rounds.repeats:
             period = rounds.turn
@@ -138,10 +138,11 @@ class Course:
             period = 1
         if period:
             return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
-        firsts: dict[bytes, int] = {}
+        firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.apart if rounds.even else rounds.ranks
-        taken = (self.round(number, width).taken.tobytes() for number in range(rounds.count))
-        return dict(Counter(firsts.setdefault(row, number) for number, row in enumerate(taken)))
+        looks = (self.round(number, width) for number in range(rounds.count))
+        kinds = ((look.sent.tobytes(), look.taken.tobytes()) for look in looks)
+        return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
     def run(self, state: State, play: Play, first: int = 0) -> State:
         """The clocks after all rounds from one on."""
