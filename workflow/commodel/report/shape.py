@@ -16,6 +16,7 @@ from commodel.report.values import plain
 if TYPE_CHECKING:
     from commodel.report.front import Front
     from commodel.report.matrix import Matrix
+    from commodel.report.tiling import Tiling
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
 WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
@@ -135,7 +136,7 @@ class Section:
 
     name: str
     note: str
-    blocks: tuple[Table | Chart | Answer | Text | Matrix, ...]
+    blocks: tuple[Table | Chart | Answer | Text | Matrix | Tiling, ...]
 
     @property
     def tables(self) -> tuple[Table, ...]:
