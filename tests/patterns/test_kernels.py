@@ -18,8 +18,9 @@ from commodel.patterns.identity import MOST_ROWS, identified
 from commodel.patterns.levels import rank_local
 from commodel.patterns.operations import operation, own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.rectangles import Rectangles, even, write
-from commodel.patterns.schedule import KINDS
+from commodel.patterns.rectanglefile import write
+from commodel.patterns.rectangles import Rectangles, even
+from commodel.patterns.work import KINDS
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
 
