@@ -86,7 +86,7 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: str = "dots"  # dots, line, both, dashed
+    style: str = "dots"  # dots, line, both, dashed, bars
     colour: int = 0
     labels: tuple[str, ...] = ()
     low: tuple[float, ...] = ()
@@ -100,6 +100,7 @@ class Axis:
     bytes: bool = False  # ticks at powers of 16, written 4 KiB
     low: float | None = None
     high: float | None = None
+    names: tuple[str, ...] = ()  # of what stands at 0, 1, 2, …; bars have such an axis
 
 
 @dataclass(frozen=True, slots=True)

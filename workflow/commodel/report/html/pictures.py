@@ -96,7 +96,8 @@ def numbers(chart: Chart) -> Numbers | None:
     rows = []
     for series in chart.series:
         for at in range(len(series.x)):
-            cells = [series.name, show("number", series.x[at]), show("number", series.y[at])]
+            place = chart.x.names[int(series.x[at])] if chart.x.names else show("number", series.x[at])
+            cells = [series.name, place, show("number", series.y[at])]
             cells += [show("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
             cells += [series.labels[at] if series.labels else ""] if words else []
             rows.append(tuple(cells))
