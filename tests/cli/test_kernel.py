@@ -12,7 +12,8 @@ import pytest
 
 from commodel.files.sets import write_parameters
 from commodel.models.byhand import given
-from commodel.patterns.rectangles import Rectangles, read, write
+from commodel.patterns.rectanglefile import read, write
+from commodel.patterns.rectangles import Rectangles
 from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from tests.cli import running

@@ -14,7 +14,7 @@ from commodel.models.speeds import Speed
 from commodel.patterns.partitions.columns import by_columns
 from commodel.patterns.partitions.evening import evened
 from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.rectangles import read, write
+from commodel.patterns.rectanglefile import read, write
 from commodel.price.computation import computation
 from tests.cli import running
 

@@ -65,6 +65,16 @@ def test_errors(comparison):
     assert rows.loc[POINTS[1].id, "inside"]
 
 
+def test_prices_stand_alone_where_no_point_was_measured():
+    """Observations are those of probes then."""
+    plan = planned(Batch("b", "p", 8, tuple(POINTS)), families=("f",))
+    probes = {"kind": "probe", "id": "x", "seconds": 1.0, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
+    rows = compare(plan, pd.DataFrame([probes] * 6), predicted("f"))
+    assert rows["measured"].isna().all()
+    assert rows["predicted"].tolist() == list(PREDICTED.values())
+    assert not rows["best"].any()
+
+
 def test_a_point_without_measurement_stays_and_says_so(comparison):
     row = comparison.set_index("point").loc[POINTS[-1].id]
     assert np.isnan(row["measured"])

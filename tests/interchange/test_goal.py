@@ -14,7 +14,8 @@ from commodel.interchange.goal import from_set, goal, untimed
 from commodel.models.byhand import given as values_of
 from commodel.models.families import family
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule, Work
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.work import Work
 from commodel.price.predict import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.synthetic import costs

@@ -8,7 +8,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.measure.kernels import with_partition
 from commodel.measure.starts import starts_of
-from commodel.patterns import rectangles
+from commodel.patterns import rectanglefile
 from commodel.patterns.points import Setting, make_point
 from commodel.records import Batch
 
@@ -55,7 +55,7 @@ def test_rectangles_are_written_beside_the_case_file(tmp_path):
     members = [point(f"summa:partition={tmp_path}/mine.csv"), point("wave2d:n=9:grid=1x4", size=8)]
     for start in starts(tmp_path, *members).values():
         (row,) = (with_partition(row, tmp_path) for row in start.rows)
-        read = rectangles.read(tmp_path / row["partition"])
+        read = rectanglefile.read(tmp_path / row["partition"])
         assert read.ranks == start.ranks
         assert read.side == (8 if start.program == "summa" else 9)
 
@@ -68,7 +68,7 @@ def test_speeds_are_for_who_only_waits_as_long(tmp_path):
         (row,) = starts(tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated)[
             "summa"
         ].rows
-        return rectangles.read(tmp_path / with_partition(row, tmp_path)["partition"]).speed
+        return rectanglefile.read(tmp_path / with_partition(row, tmp_path)["partition"]).speed
 
     assert speeds("summa:overlapped=yes", simulated=True).tolist() == [10, 6]
     assert speeds("summa:overlapped=yes", simulated=False) is None

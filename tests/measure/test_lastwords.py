@@ -30,9 +30,13 @@ def test_the_sentence_that_says_something(tmp_path):
 
 
 def test_the_programs_own_words_come_first(tmp_path):
-    for _, _, text in PRINTED:
-        (tmp_path / "log").write_text(text + "player.c:80: MPI_Waitall failed: out of memory\n")
-        assert last_words(tmp_path / "log") == "player.c:80: MPI_Waitall failed: out of memory"
+    for own in (
+        "player/player.c:80: MPI_Waitall failed: out of memory",
+        "kernels/product.c:7: the product does not verify",
+    ):
+        for _, _, text in PRINTED:
+            (tmp_path / "log").write_text(f"{text}{own}\n")
+            assert last_words(tmp_path / "log") == own
 
 
 def test_of_mpich_s_stack_the_innermost_call_is_told(tmp_path):

@@ -6,7 +6,8 @@ import pytest
 from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule, Work
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.work import Work
 from tests.patterns.catalogue import point
 
 

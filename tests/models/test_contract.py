@@ -14,7 +14,8 @@ from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread
 from commodel.parameters import Estimate
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Ends, Schedule, Work
+from commodel.patterns.schedule import Ends, Schedule
+from commodel.patterns.work import Work
 from commodel.price.model import Model
 from commodel.price.predict import predict
 from tests.models.synthetic import costs, fitted_set, truth

@@ -17,7 +17,8 @@ from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
+from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
+from commodel.patterns.work import Work
 from commodel.price.predict import predict
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission

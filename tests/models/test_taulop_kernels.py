@@ -11,7 +11,8 @@ from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import parts
-from commodel.patterns.rectangles import even, read
+from commodel.patterns.rectanglefile import read
+from commodel.patterns.rectangles import even
 from commodel.price.predict import predict
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import parameters, table, transmission

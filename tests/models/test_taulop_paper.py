@@ -13,7 +13,8 @@ from commodel.models.families.taulop import expression
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
+from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
+from commodel.patterns.work import Work
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission
 from tests.patterns.catalogue import point

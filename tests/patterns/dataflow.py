@@ -5,7 +5,8 @@ from collections import defaultdict, deque
 import numpy as np
 
 from commodel.patterns.operations import operation, parameters
-from commodel.patterns.schedule import KINDS, Schedule
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.work import KINDS
 
 Data = dict[int, frozenset]  # address -> the ranks whose values are combined there
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commodel.patterns.levels import rank_local
-from commodel.patterns.schedule import KINDS, Work
+from commodel.patterns.work import KINDS, Work
 from tests.patterns.slow_events import Message
 
 

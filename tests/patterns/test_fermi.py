@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.patterns.layouts import Defaults, cores_of, full, place, processes_of, ranks_of
 from commodel.patterns.points import Setting
-from commodel.patterns.rectangles import read
+from commodel.patterns.rectanglefile import read
 from commodel.plan.config import find, load_platform
 from commodel.platforms.tools import ROOT
 

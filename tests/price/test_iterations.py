@@ -12,7 +12,8 @@ from commodel.models.byhand import given
 from commodel.models.families import family, family_names
 from commodel.patterns.build import Shape, fan_ins, schedule
 from commodel.patterns.layouts import place
-from commodel.patterns.rectangles import Rectangles, write
+from commodel.patterns.rectanglefile import write
+from commodel.patterns.rectangles import Rectangles
 from commodel.plan.duration import Durations
 from commodel.price.model import Model
 from commodel.price.predict import predict

@@ -12,8 +12,9 @@ from commodel.errors import UserError
 from commodel.models.byhand import given as by_hand
 from commodel.models.families import family, family_names
 from commodel.patterns.build import parted, schedule
-from commodel.patterns.rectangles import Rectangles, even, write
-from commodel.patterns.schedule import KINDS
+from commodel.patterns.rectanglefile import write
+from commodel.patterns.rectangles import Rectangles, even
+from commodel.patterns.work import KINDS
 from commodel.price.model import Model
 from commodel.price.predict import predict
 from tests.models.synthetic import fitted_set

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import openpyxl
 import pytest
@@ -11,6 +12,7 @@ from commodel.errors import UserError
 from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
 from commodel.report import stored, write_xlsx
 from commodel.report.html.page import page_html
+from commodel.report.pictures.files import drawn
 from commodel.report.sections.papers import sections
 from commodel.report.shape import Axis, Chart, Report, Section, Series
 
@@ -51,6 +53,33 @@ def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
     (chart,) = made()[1].charts
     assert (chart.y.label, chart.x.bytes) == ("time [µs]", True)
     assert [(line.x, line.y) for line in chart.series] == [((1,), (pytest.approx(2),))]
+
+
+def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
+    names, left, right = ("one", "two", "three"), (1.5, math.inf, 3.0), (2.0, 1.2, 1.1)
+    lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
+    figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
+    paper = replace(PAPER, figures=lambda evidence: (figure,))
+    _, section = sections(paper, Evidence(None, None, (), {"there": True}))
+    (chart,) = section.charts
+    assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
+    bars = {(row["s"], row["t"]): row for layer in drawn(chart)["layer"] for row in layer["data"]["values"]}
+    assert set(bars) == {("left", "one"), ("left", "three"), *(("right", name) for name in names)}
+    for (side, name), bar in bars.items():
+        middle = names.index(name)
+        ends = (bar["x"], middle) if side == "left" else (middle, bar["x2"])
+        assert ends[0] < ends[1]
+        assert abs(bar["x"] - middle) < 0.5 > abs(bar["x2"] - middle)
+        assert bar["y2"] == 1.0
+    report = Report("e", "t", "", (section,))
+    write_xlsx(report, tmp_path / "bars.xlsx")
+    rows = openpyxl.load_workbook(tmp_path / "bars.xlsx")["Chart data"].iter_rows(values_only=True)
+    assert [row for row in rows if row[0] in names] == [
+        ("one", 1.5, "one", 2.0),
+        ("two", None, "two", 1.2),
+        ("three", 3.0, "three", 1.1),
+    ]
+    assert "<td>three</td>" in page_html(report)
 
 
 def test_what_is_simulated_says_so_in_the_caption_and_the_chart():
@@ -97,13 +126,13 @@ def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
     write_xlsx(again, tmp_path / "two.xlsx")
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
     sheets = openpyxl.load_workbook(tmp_path / "one.xlsx").sheetnames
-    drawn = [section.name for section in report.sections[: sheets.index("Summary")]]
-    assert drawn == sheets[: len(drawn)]
-    assert drawn[0] == "The paper"
-    assert "Table 1" in drawn
+    shown = [section.name for section in report.sections[: sheets.index("Summary")]]
+    assert shown == sheets[: len(shown)]
+    assert shown[0] == "The paper"
+    assert "Table 1" in shown
     page = page_html(report)
     assert page == page_html(again)
-    for section in report.sections[: len(drawn)]:
+    for section in report.sections[: len(shown)]:
         assert f"<h2>{section.name}</h2>" in page
         assert all(isinstance(block, Chart) is (block in section.charts) for block in section.blocks)
 

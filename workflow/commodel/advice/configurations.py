@@ -12,7 +12,7 @@ from commodel.advice.ground import Evidence
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.models.speeds import Speeds
-from commodel.patterns import rectangles
+from commodel.patterns import rectanglefile
 from commodel.patterns.build import stacked
 from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
 from commodel.patterns.partitions.arrangement import VOLUMES, nearer
@@ -177,6 +177,6 @@ def _partitions(
             ways[name] = nearer(tiling, node, kinds, VOLUMES[problem.kernel])
     for way, tiling in ways.items():
         file = folder / f"{number}-{way.replace(' ', '-')}.csv"
-        write_text(file, rectangles.write(tiling))
+        write_text(file, rectanglefile.write(tiling))
         computed = problem.iterations(tiling) * computation(tiling, curves).slowest
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)

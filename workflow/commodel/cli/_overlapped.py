@@ -12,7 +12,7 @@ from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import processes_of
 from commodel.patterns.operations import given_of, operation, own_spelling, parameters
 from commodel.patterns.points import Setting
-from commodel.patterns.rectangles import write
+from commodel.patterns.rectanglefile import write
 from commodel.price.computation import computation
 from commodel.records import Point
 

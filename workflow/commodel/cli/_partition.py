@@ -18,7 +18,8 @@ from commodel.patterns.partitions.drawing import svg
 from commodel.patterns.partitions.dynamic import Balance, dynamic
 from commodel.patterns.partitions.evening import evened
 from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.rectangles import Rectangles, misfit, read, write
+from commodel.patterns.rectanglefile import read, write
+from commodel.patterns.rectangles import Rectangles, misfit
 from commodel.price.computation import Computation, computation, iterations
 from commodel.units import format_seconds
 

@@ -129,7 +129,8 @@ def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
     rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
     columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
-    return pd.DataFrame(rows, columns=columns).rename(columns=renamed)
+    frame = pd.DataFrame(rows, columns=columns).rename(columns=renamed)
+    return frame.astype(dict.fromkeys((*renamed.values(), *LATENCIES), float))  # also where nothing was measured
 
 
 def named_streams(comparison: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
-from commodel.patterns import rectangles
+from commodel.patterns import rectanglefile
 from commodel.patterns.operations import given_of, operation, parameters
 from commodel.records import Point
 
@@ -29,5 +29,5 @@ def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
     path = work / f"{point.id}{SUFFIX}"
     tiles = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks))
     waits = row.get("overlapped") and not row["compute"]
-    write_text(path, rectangles.write(tiles if waits else replace(tiles, speed=None)))
+    write_text(path, rectanglefile.write(tiles if waits else replace(tiles, speed=None)))
     return {**row, "partition": path.name}

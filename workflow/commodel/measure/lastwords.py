@@ -13,7 +13,7 @@ OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is 
 TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 # The kinds of sentences, those that say most first: of the programs, how a rank died, of the system, of the starter.
 TELLING = (
-    re.compile(r"^error: |^[a-z_]+\.c:[0-9]+: "),
+    re.compile(r"^error: |^([a-z]+/)?[a-z_]+\.c:[0-9]+: "),
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
     re.compile(
         r"no such file|permission denied|could not resolve|connection (refused|closed|timed out)|no route to host|"

@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns import rectangles
+from commodel.patterns import rectanglefile
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.build import builder
 from commodel.patterns.layouts import CORE, cores_of, keeps_cores, kinds_of, place
@@ -47,7 +47,7 @@ def identified(points: Iterable[Point]) -> list[Point]:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
             own += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
-            own += [_digest(map(whole_bytes, rectangles.read(file).table)) for file in files_of(point.operation)]
+            own += [_digest(map(whole_bytes, rectanglefile.read(file).table)) for file in files_of(point.operation)]
         elif point.topology:
             own.append(_digest([whole_bytes(tree(point.topology).parent)]))
         return digest(own)

@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import prod
 
 from commodel.errors import UserError
-from commodel.patterns import rectangles
+from commodel.patterns import rectanglefile
 from commodel.patterns.arguments import whole_number
 from commodel.patterns.grids import squarest
 from commodel.patterns.named import read_grid, write_grid
@@ -33,7 +33,7 @@ def read_two(text: str) -> Grid:
 
 
 def ranks_of_partition(path: str) -> int | None:
-    return None if path == EVEN else rectangles.read(path).ranks
+    return None if path == EVEN else rectanglefile.read(path).ranks
 
 
 def read_partition(text: str) -> str:
@@ -82,7 +82,7 @@ def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectan
         return _even(n or usual, grid or squarest(ranks))
     if grid:
         raise UserError("found grid beside partition, wanted one of them")
-    tiling = rectangles.read(partition)
+    tiling = rectanglefile.read(partition)
     if n not in (0, tiling.side):
         raise UserError(f"found {tiling.side}×{tiling.side}, wanted n={n}", file=partition)
     if tiling.ranks != ranks:

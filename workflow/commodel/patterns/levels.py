@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
 from commodel.patterns.longest import circle, longest_ways, waits_in_words
-from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
+from commodel.patterns.schedule import Ends, Runs, Schedule, check_rows
+from commodel.patterns.work import Work
 
 
 def rank_local(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
+from commodel.patterns.schedule import Runs, Schedule, check_rows
+from commodel.patterns.work import Work
 
 Holds = Callable[[], Runs]
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from commodel.files.paths import AnyPath
 from commodel.patterns.operations import results
-from commodel.patterns.schedule import KINDS, Schedule
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.work import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

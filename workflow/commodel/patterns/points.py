@@ -83,6 +83,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         return _written_point(setting, combination)
     with _about("operation"):
         name = own_operation(combination["operation"])
+        _check_rectangles(name)
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
     asked = ranks_of(name)
@@ -179,6 +180,13 @@ def _about(key: str) -> Iterator[None]:
 
 
 @lru_cache
+def _check_rectangles(name: str) -> None:
+    """A kernel's parameters may contradict each other, as n and a partition do."""
+    if (tiles := operation(name).tiles) is not None:
+        ranks = ranks_of(name) or SMALLEST
+        tiles(ranks, **parameters(name, ranks))
+
+
 def _own_algorithm(name: str, spec: str) -> str:
     """The algorithm as it is called here."""
     if spec == LIBRARY:

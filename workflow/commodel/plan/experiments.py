@@ -159,6 +159,9 @@ class Experiment(Part):
         True, description="measure the MPI library's own collective beside every group of alternatives"
     )
     paper: NAME | None = Field(None, description="the paper whose figures and tables the report rebuilds beside ours")
+    speeds: tuple[SPEC, ...] = Field(
+        (), max_length=100, description="files of speeds, as commodel speeds writes them, that the report shows"
+    )
     matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
 
     def block_platform(self, block: Block) -> str:

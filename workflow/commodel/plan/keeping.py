@@ -1,14 +1,15 @@
-"""Which files a plan rests on beside its experiment and platforms: patterns, trees and rank files that points name, and
-the published sets of a paper."""
+"""Which files a plan rests on beside its experiment and platforms: patterns, trees and rank files that points name, the
+published sets of a paper, and speeds that the report shows."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from commodel.files.kept import noted, standing_on
+from commodel.files.kept import noted, reached, standing_on
 from commodel.files.project import NUMBERS, file_of
 from commodel.files.results import PLAN, Results
 from commodel.models.families import PROJECT, published, published_file
+from commodel.models.speeds import read_speeds
 from commodel.patterns.operations import files_of as operation_files
 from commodel.plan.file import load_plan
 from commodel.price.papers import paper
@@ -30,11 +31,14 @@ def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
-def files_of(points: Iterable[Point], paper_name: str) -> dict[str, KeptFile]:
+def files_of(points: Iterable[Point], paper_name: str, speeds: Iterable[str] = ()) -> dict[str, KeptFile]:
     files = {path: noted(kind, path) for kind, path in named(points)}
     for name in paper(paper_name).published if paper_name else ():
         file = published_file(name)
         files[file] = noted("published", file, PROJECT, published(name).source)
+    for name in speeds:
+        read_speeds(reached(name))  # what a report could not show is refused before anything is measured
+        files[name] = noted("speeds", name)
     return files
 
 

@@ -80,7 +80,7 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
         ),
         version=__version__,
         paper=experiment.paper or "",
-        files=files_of(points, experiment.paper or ""),
+        files=files_of(points, experiment.paper or "", experiment.speeds),
     )
 
 

@@ -16,7 +16,8 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.patterns.repeated import Long
-from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
+from commodel.patterns.schedule import Ends, Schedule, check_rows
+from commodel.patterns.work import Work
 from commodel.price.model import Model
 
 FEW, MANY = 8, 16  # waves: what the second half of a stream takes is not about its start

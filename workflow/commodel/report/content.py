@@ -1,11 +1,14 @@
 """Builds the one `Report` that every writer renders."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 
+from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
 from commodel.compare.table import is_said
+from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.report.frames import prepare
 from commodel.report.sections import (
@@ -14,6 +17,7 @@ from commodel.report.sections import (
     evidence,
     gaps,
     jobs,
+    kernels,
     latency,
     network,
     origins,
@@ -48,10 +52,12 @@ def build(
     networks: Sequence[Network] = (),
     drift: pd.DataFrame | None = None,
     rebuilt: Sequence[Section] = (),
+    partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
+    speeds: Mapping[str, Speeds] = MappingProxyType({}),
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
-    what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper; every
-    other argument is a stage's output."""
+    what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
+    `partitions` from `compare.kernels`, `speeds` are files by name; every other argument is a stage's output."""
     frame = prepare(comparison)
     simulated = set(frame.loc[frame["simulated"], "platform"]) | {
         parameters.platform for parameters in parameter_sets if parameters.simulated
@@ -73,6 +79,7 @@ def build(
             odd,
             differing,
         ),
+        *kernels.sections(*partitions, frame, speeds, raw, simulated),
         prices.section(frame),
         verdicts.errors(frame[frame["held_out"] & is_said(frame)]),
         *verdicts.choices(frame),

@@ -16,6 +16,7 @@ from commodel.report.values import plain
 if TYPE_CHECKING:
     from commodel.report.front import Front
     from commodel.report.matrix import Matrix
+    from commodel.report.tiling import Tiling
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
 WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
@@ -85,7 +86,7 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: str = "dots"  # dots, line, both, dashed
+    style: str = "dots"  # dots, line, both, dashed, bars
     colour: int = 0
     labels: tuple[str, ...] = ()
     low: tuple[float, ...] = ()
@@ -99,6 +100,7 @@ class Axis:
     bytes: bool = False  # ticks at powers of 16, written 4 KiB
     low: float | None = None
     high: float | None = None
+    names: tuple[str, ...] = ()  # of what stands at 0, 1, 2, …; bars have such an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Section:
 
     name: str
     note: str
-    blocks: tuple[Table | Chart | Answer | Text | Matrix, ...]
+    blocks: tuple[Table | Chart | Answer | Text | Matrix | Tiling, ...]
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel.compare.drift import drift
+from commodel.compare.kernels import partitions
 from commodel.compare.network import networks, places
+from commodel.errors import UserError
 from commodel.files.atomic import read_json
 from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
-from commodel.files.kept import standing_on
+from commodel.files.kept import reached, standing_on
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.families import family, meanings, read_set
+from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.file import load_plan
 from commodel.price.papers import Evidence, paper
 from commodel.records import Plan
@@ -79,6 +82,7 @@ def _report(
     simulated = {name: about.simulated for name, about in plan.platforms.items()}
     evidence = Evidence(comparison, raw, tuple(sets), simulated)
     crowds = crowding.sentences(comparison, provenance)
+    (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     return build(
         comparison,
         sets,
@@ -95,8 +99,21 @@ def _report(
         traces=traces,
         networks=seen,
         drift=drift(plan, comparison, sets, calibrations(results)),
+        partitions=(made, [*unread, *unreadable]),
+        speeds=speeds,
         rebuilt=papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else (),
     )
+
+
+def _speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
+    """Of the files that the plan names, and a line for each that cannot be read."""
+    speeds, unreadable = {}, []
+    for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
+        try:
+            speeds[name] = read_speeds(reached(name))
+        except UserError as error:
+            unreadable.append(f"Speeds are not shown: {error.message}.")
+    return speeds, unreadable
 
 
 def _about(name: str) -> dict[str, str]:

@@ -66,6 +66,12 @@ Together open_together(Alignment *alignment);
 /* Collective: the seconds that `communicate` says. It may be called several times, and its last messages count. */
 double communicate_together(Together *together, double (*communicate)(void *state, int k), void *state, int k);
 
+/* ---- sample.c ---- */
+/* Collective. `own`: of each iteration the rank's communication, then of each its computation; `longest` has room for as
+ * many. The sample is the sum of the longest, and late when more than a quarter of the iterations were. */
+void take_sample(Run *run, const Together *together, int iterations, const double *own, double *longest, bool computes);
+int kernel_main(int argc, char **argv, Program program); /* whose columns and functions are its own */
+
 /* ---- pivots.c: SUMMA's messages; the two of one iteration are in a slot ---- */
 typedef struct Pivots Pivots;
 /* Collective. a and b, the rank's rectangles of blocks of side x side doubles, may be NULL: then messages hold nothing. */

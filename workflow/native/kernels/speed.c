@@ -183,9 +183,8 @@ static void cleanup(void *state)
 int main(int argc, char **argv)
 {
   static const Program program = {
-      .name = "speed", .title = "Speed of a kernel on one kind of process", .kind = "kernel",
-      .columns = columns, .ncolumns = 5, .min_ranks = 1, .timing = PASS_ITSELF, .computing = describe_device,
+      .name = "speed", .title = "Speed of a kernel on one kind of process", .columns = columns, .ncolumns = 5,
       .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
-  return harness_main(argc, argv, &program);
+  return kernel_main(argc, argv, program);
 }

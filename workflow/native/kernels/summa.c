@@ -21,7 +21,6 @@
  */
 #include "kernels.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,20 +185,6 @@ static void run_overlapped(State *s, double *communication, double *computation)
   computation[k - s->first] = multiply(s, k);
 }
 
-/* Rank 0: a sample is the sum of each iteration's longest. It is none where more than a quarter began late. */
-static void join_times(State *s)
-{
-  int n = s->last - s->first;
-  MPI_TRY(MPI_Reduce(s->times, s->longest, 2 * n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
-  s->run->late = 4 * s->together.late > n ? LATE_START : IN_TIME;
-  s->run->seconds = 0;
-  s->run->computation = s->compute || (s->overlapped && s->partition.speed) ? 0 : NAN;
-  for (int i = 0; i < n; i++) {
-    s->run->seconds += s->longest[i];
-    s->run->computation += s->longest[n + i];
-  }
-}
-
 /* No rectangle begins with this column or row of blocks. */
 static bool repeats(const State *s, int k)
 {
@@ -227,7 +212,8 @@ static void pass(void *state)
       else
         iterate(s, s->first + i, &s->times[i], &s->times[n + i]);
     }
-  join_times(s);
+  bool computes = s->compute || (s->overlapped && s->partition.speed);
+  take_sample(s->run, &s->together, n, s->times, s->longest, computes);
   if (!s->compute) return;
   verify_product(s->product, result_of(s->task));
   end_task(s->task);
@@ -265,10 +251,8 @@ static void cleanup(void *state)
 int main(int argc, char **argv)
 {
   static const Program program = {
-      .name = "summa", .title = "Matrix product by SUMMA", .kind = "kernel",
-      .columns = columns, .ncolumns = 6, .min_ranks = 1, .timing = PASS_ITSELF, .computes = true,
-      .computing = describe_device, .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass,
-      .cleanup = cleanup,
+      .name = "summa", .title = "Matrix product by SUMMA", .columns = columns, .ncolumns = 6, .computes = true,
+      .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
-  return harness_main(argc, argv, &program);
+  return kernel_main(argc, argv, program);
 }

@@ -15,7 +15,6 @@
  */
 #include "kernels.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,10 +160,7 @@ static void pass(void *state)
     own[1] = clock_now() - start;
     s->steps++;
   }
-  MPI_TRY(MPI_Reduce(own, longest, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
-  s->run->seconds = longest[0];
-  s->run->computation = s->compute ? longest[1] : NAN;
-  s->run->late = s->together.late ? LATE_START : IN_TIME;
+  take_sample(s->run, &s->together, 1, own, longest, s->compute);
 }
 
 /* Without cells it is the messages that are looked at, twice: none may be left from the time before. */
@@ -194,10 +190,8 @@ static void cleanup(void *state)
 int main(int argc, char **argv)
 {
   static const Program program = {
-      .name = "wave2d", .title = "Wave equation on a plane", .kind = "kernel",
-      .columns = columns, .ncolumns = 3, .min_ranks = 1, .timing = PASS_ITSELF, .computes = true,
-      .computing = describe_device, .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass,
-      .cleanup = cleanup,
+      .name = "wave2d", .title = "Wave equation on a plane", .columns = columns, .ncolumns = 3, .computes = true,
+      .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
-  return harness_main(argc, argv, &program);
+  return kernel_main(argc, argv, program);
 }

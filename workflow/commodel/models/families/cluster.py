@@ -29,7 +29,7 @@ from commodel.models.pricing.overflow import Overflow, departures, may_overflow,
 from commodel.models.pricing.replay import Costs, finish_times, replayed
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
-from commodel.patterns.schedule import KINDS
+from commodel.patterns.work import KINDS
 from commodel.units import format_seconds
 
 PACKET = 1500.0

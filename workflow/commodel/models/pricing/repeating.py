@@ -19,7 +19,8 @@ from commodel.models import Array
 from commodel.models.pricing.leaps import State, repeated
 from commodel.models.pricing.pairs import rank_types
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Schedule, Work, check_rows
+from commodel.patterns.schedule import Schedule, check_rows
+from commodel.patterns.work import Work
 
 ENTRIES = 1_000_000  # ranks × rounds that are kept, or compared at a time
 MOST = 100_000_000  # that are compared at all, to see how far pairwise rounds repeat

@@ -13,7 +13,8 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.patterns.levels import rank_local
 from commodel.patterns.longest import longest_ways
-from commodel.patterns.schedule import KINDS, Schedule, Work
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.work import KINDS, Work
 from commodel.patterns.written.matching import Matching, match
 from commodel.patterns.written.tasks import RECEIVE, SEND, Tasks
 

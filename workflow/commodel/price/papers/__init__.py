@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_NUMBER = "none printed"  # source of a table whose figure has no number in the paper's text
-STYLES = ("line", "dashed", "dots", "both")
+STYLES = ("line", "dashed", "dots", "both", "bars")
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Panel:
     y: str
     lines: tuple[Line, ...]
     log: str = "xy"
+    names: tuple[str, ...] = ()  # of the places 0, 1, 2, … along x, where bars stand
+    foot: float | None = None  # of the bars
 
 
 class Row(NamedTuple):

@@ -11,12 +11,13 @@ from commodel.files.atomic import write_text
 from commodel.report.charts import PALETTE
 from commodel.report.front import Front
 from commodel.report.html.matrix import matrix_html
-from commodel.report.html.pictures import Picture, chart_picture, first_picture, grid_picture
+from commodel.report.html.pictures import Picture, chart_picture, first_picture, grid_picture, tiling_picture
 from commodel.report.html.tables import data, listed, shades
 from commodel.report.matrix import Matrix
 from commodel.report.pictures.look import GREY, config
 from commodel.report.pictures.render import library
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
+from commodel.report.tiling import Tiling
 
 HERE = Path(__file__).parent
 STYLE, *SCRIPTS = (
@@ -39,6 +40,8 @@ def page_html(report: Report) -> str:
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
     places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
+    tilings = [block for section in report.sections for block in section.blocks if isinstance(block, Tiling)]
+    places |= {id(tiling): f"tiling-{at}" for at, tiling in enumerate(tilings, 1)}
     sections = [chapter(section, places, shown, report.results) for section in report.sections]
     sections.sort(key=lambda section: section["name"] != EXPLORED)
     pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
@@ -84,7 +87,7 @@ def chapter(section: Section, places: dict[int, str], shown: set[str], results: 
     blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in shown)]
     groups = [
         {"drawn": drawn, "blocks": [content(block, places, results, section.name) for block in some]}
-        for drawn, some in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix))
+        for drawn, some in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
     ]
     kind = "first" if section.name in FIRST else "behind"
     return {"name": section.name, "anchor": anchor(section.name), "note": section.note, "groups": groups, "kind": kind}
@@ -94,6 +97,8 @@ def content(block: object, places: dict[int, str], results: str, section: str) -
     match block:
         case Chart():
             return chart_picture(block, places[id(block)])
+        case Tiling():
+            return tiling_picture(block, places[id(block)])
         case Matrix():
             return {"kind": "matrix", "markup": Markup(matrix_html(block))}  # noqa: S704 – escaped where it is made
         case Answer():

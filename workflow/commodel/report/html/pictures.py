@@ -12,7 +12,9 @@ from commodel.report.front import Grid
 from commodel.report.pictures.grids import grid
 from commodel.report.pictures.lines import lines, stride
 from commodel.report.pictures.render import TAG, svg
+from commodel.report.pictures.tilings import tiling
 from commodel.report.shape import Chart
+from commodel.report.tiling import Tiling
 from commodel.report.values import show
 
 SIZE = (400, 155)  # of charts on the first screen
@@ -94,7 +96,8 @@ def numbers(chart: Chart) -> Numbers | None:
     rows = []
     for series in chart.series:
         for at in range(len(series.x)):
-            cells = [series.name, show("number", series.x[at]), show("number", series.y[at])]
+            place = chart.x.names[int(series.x[at])] if chart.x.names else show("number", series.x[at])
+            cells = [series.name, place, show("number", series.y[at])]
             cells += [show("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
             cells += [series.labels[at] if series.labels else ""] if words else []
             rows.append(tuple(cells))
@@ -111,3 +114,12 @@ def grid_picture(content: Grid, place: str) -> Picture:
     ]
     alt = f"{content.title}: {content.side} down, {content.corner} across. {content.note}"
     return Picture(content.name, place, content.title, (content.note,), alt, grid(content), Numbers(heads, rows))
+
+
+def tiling_picture(content: Tiling, place: str) -> Picture:
+    rows = [
+        (one.label, *(show("count", length) for length in (one.x, one.y, one.width, one.height)))
+        for one in content.rectangles
+    ]
+    table = Numbers(("rank", "x", "y", "width", "height"), rows)
+    return Picture("chart", place, content.title, (content.note,), content.alt, tiling(content), table)

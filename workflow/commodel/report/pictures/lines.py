@@ -1,5 +1,6 @@
 """The specification of a `Chart`: lines and dots with their intervals, on axes that may be logarithmic."""
 
+import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -49,6 +50,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
     names = [drawn.name for drawn in series]
     scale = {"domain": names, "range": [colour(drawn.colour) for drawn in series]}
     rows = {style: [row for drawn in series if style in drawn_as(drawn) for row in rows_of(drawn)] for style in STYLES}
+    rows["bars"] = bars([drawn for drawn in series if drawn.style == "bars"], chart)
     hue = {
         "color": {
             "field": "s",
@@ -74,6 +76,10 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
         if first or rows[style]:
             mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
             layers.append(layer(style, rows[style], mark, {"x": X, "y": Y} | hue))
+    if rows["bars"]:
+        ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+        encoding = {"x": X, "y": Y, "tooltip": about} | hue | ends
+        layers.append(layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
         several = len({shape(drawn.colour) for drawn in series}) > 1
         forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(drawn.colour) for drawn in series]}}
@@ -86,11 +92,13 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
     return specification(layers, width, height)
 
 
+CROWDED, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
+BETWEEN = 0.25  # of the room of a place: between its bars and the next one's
 STYLES = ("interval", "line", "dashed", "dots")
 
 
 def drawn_as(series: Series) -> tuple[str, ...]:
-    styles = {"dots": ("dots",), "line": ("line",), "dashed": ("dashed",), "both": ("line", "dots")}[series.style]
+    styles = {"both": ("line", "dots"), "bars": ()}.get(series.style, (series.style,))
     return ("interval", *styles) if series.low else styles
 
 
@@ -106,6 +114,18 @@ def rows_of(series: Series) -> list[dict]:
         row = {"s": series.name} | {key: short(values[at]) for key, values in known.items()}
         rows.append(row | ({"t": series.labels[at]} if series.labels else {}))
     return rows
+
+
+def bars(series: list[Series], chart: Chart) -> list[dict]:
+    """Beside each other at their place, from the foot of the axis on."""
+    foot = chart.y.low if chart.y.low is not None else 0.0
+    wide = (1 - BETWEEN) / max(1, len(series))
+    return [
+        {"s": drawn.name, "t": chart.x.names[int(x)], "x": left, "x2": left + wide, "y": short(y), "y2": foot}
+        for place, drawn in enumerate(series)
+        for x, y in zip(drawn.x, drawn.y, strict=True)
+        for left in [x - (1 - BETWEEN) / 2 + place * wide]
+    ]
 
 
 def named(series: tuple[Series, ...]) -> list[Series]:
@@ -144,7 +164,16 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
     look: dict = {"labelExpr": MICROSECONDS if micro else PLAIN, "tickCount": 6, "labelOverlap": True}
-    if axis.bytes and values:
+    if axis.names:
+        ticks = list(range(len(axis.names)))
+        look |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
+        look |= {
+            "tickCount": len(ticks),
+            "labelOverlap": False,
+            "labelAngle": -SLANT if sum(map(len, axis.names)) > CROWDED else 0,
+        }
+        scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
+    elif axis.bytes and values:
         ticks = byte_ticks(values)
         look |= {"values": ticks, "labelExpr": byte_labels(ticks)}
     elif axis.log and low is not None:

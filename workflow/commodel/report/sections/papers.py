@@ -3,6 +3,7 @@ there is of the paper, and what there is not."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,6 +62,11 @@ def chart(figure: Figure, panel: Panel, mark: str) -> Chart:
     (across, x), (up, y) = axis(panel.x, "x" in panel.log), axis(panel.y, "y" in panel.log)
     lines = tuple(series(line, across, up, panel.log) for line in panel.lines)
     lines = tuple(line for line in lines if line.x)
+    if panel.names:
+        x = replace(x, names=tuple(map(plain, panel.names)))
+    if panel.foot is not None:
+        highest = max((value for line in lines for value in line.y), default=panel.foot + 1)
+        y = replace(y, low=panel.foot, high=panel.foot + 1.1 * (highest - panel.foot))
     return Chart(f"{figure.name} {panel.title}", f"{figure.name}, {panel.title}{mark}", x, y, lines)
 
 

@@ -16,7 +16,7 @@ class ChartData:
 
     def __init__(self, book, first: int):
         self.book, self.first = book, first
-        self.columns: list[tuple[str, Series]] = []
+        self.columns: list[tuple[str, Series, tuple[str, ...]]] = []
 
     def insert(self, sheet, row: int, charts: list[Chart]) -> int:
         """Two charts to a line, starting at `row`. Returns the next free row."""
@@ -37,10 +37,12 @@ class ChartData:
         return row + -(-len(charts) // 2) * lines + 1
 
     def native(self, chart: Chart):
-        native = self.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+        kind = {"type": "scatter", "subtype": "straight_with_markers"}
+        native = self.book.add_chart({"type": "column"} if chart.x.names else kind)
         for series in chart.series:
-            native.add_series(self.series(series, len(self.columns) * 2))
-            self.columns.append((chart.title, series))
+            rows = len(chart.x.names) or len(series.x)
+            native.add_series(self.series(series, len(self.columns) * 2, rows))
+            self.columns.append((chart.title, series, chart.x.names))
         title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
         native.set_title({"name": literal(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
         native.set_x_axis(axis(chart.x))
@@ -50,8 +52,8 @@ class ChartData:
         native.show_na_as_empty_cell()
         return native
 
-    def series(self, series: Series, column: int) -> dict:
-        top, last = self.first + 2, self.first + 1 + len(series.x)
+    def series(self, series: Series, column: int, rows: int) -> dict:
+        top, last = self.first + 2, self.first + 1 + rows
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
         dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
         options = {
@@ -61,6 +63,9 @@ class ChartData:
             "marker": {"type": "none"},
             "line": {"none": True},
         }
+        if series.style == "bars":
+            named = {key: options[key] for key in ("name", "categories", "values")}
+            return named | {"fill": {"color": colour}, "gap": 60}
         if series.style in ("dots", "both"):
             options["marker"] = {
                 "type": dot,
@@ -85,16 +90,18 @@ class ChartData:
     def write(self, sheet, bold) -> None:
         """Row by row: the chart's title, the names of x and y, the values."""
         drawn = ""
-        for place, (title, series) in enumerate(self.columns):
+        for place, (title, series, names) in enumerate(self.columns):
             x = 2 * place
             if title != drawn:
                 sheet.write_string(self.first, x, title, bold)
                 drawn = title
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
-            for row, (across, up) in enumerate(zip(series.x, series.y, strict=True), self.first + 2):
-                sheet.write_number(row, x, across)
-                sheet.write_number(row, x + 1, up)
+            places = [int(across) for across in series.x] if names else range(len(series.x))  # bars stand by rows
+            for row, across in enumerate(names or series.x, self.first + 2):
+                (sheet.write_string if names else sheet.write_number)(row, x, across)
+            for place, up in zip(places, series.y, strict=True):
+                sheet.write_number(self.first + 2 + place, x + 1, up)
             sheet.set_column(x, x + 1, 14)
 
 
@@ -108,6 +115,8 @@ def axis(axis: Axis) -> dict:
         "label_position": "low",
         "crossing": "min",
     }
+    if axis.names:
+        return {key: options[key] for key in ("name", "name_font", "num_font", "label_position")}
     if axis.log:
         options["log_base"] = 16 if axis.bytes else 10
     if axis.low is not None:

@@ -9,9 +9,11 @@ from commodel.files.atomic import whole
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
 from commodel.report.shape import Answer, Chart, Report, Table, Text
+from commodel.report.tiling import Tiling
 from commodel.report.values import plain
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
+from commodel.report.xlsx import tiling as xlsx_tiling
 from commodel.report.xlsx.book import A3, BROAD, LINK, Book
 from commodel.report.xlsx.calculator import sheet as calculator
 from commodel.report.xlsx.calculator.workings import calculable
@@ -111,6 +113,8 @@ class Workbook(Book):
                     pending.append(block)
                 case Matrix():
                     row = xlsx_matrix.write(self, sheet, row, block)
+                case Tiling():
+                    row = xlsx_tiling.write(self, sheet, row, block)
                 case Text():
                     row = self.text(sheet, row, block)
                 case Answer():

@@ -15,5 +15,5 @@ PAPER = Paper(
     "cost of hybrid data-parallel applications on heterogeneous clusters, IEEE TPDS 28, 2017",
     figures=figures,
     absent="Table 1 is in params/layouts/fermi, and what figure 10 draws, a partition for M10, in "
-    "params/partitions/fermi/summa-128/M10.csv. Figures 1 to 3, 5, 7 and 11 draw no data.",
+    "params/partitions/fermi/summa-128/M10.csv; section Kernels draws it. Figures 1 to 3, 5, 7 and 11 draw no data.",
 )

@@ -1,10 +1,11 @@
-"""Table 2 and figures 12 to 16: how far models are off for whole kernels on heterogeneous layouts."""
+"""Table 2 and figures 12 to 15: how far models are off for whole kernels on heterogeneous layouts."""
 
 from collections.abc import Sequence
 from itertools import product
 from math import isnan, nan
 
 from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Row
+from commodel.price.papers.taulop.homogeneous import homogeneous
 from commodel.price.papers.taulop.runs import (
     HOMOGENEOUS,
     MODELS,
@@ -221,32 +222,4 @@ def without_barrier(own: list[Run]) -> Figure:
         ),
         (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
         measured_on(own),
-    )
-
-
-def homogeneous(own: list[Run]) -> Figure:
-    rows = []
-    for platform, network in NETWORKS.items():
-        several = [run for run in own if run.platform == platform]
-        for model in MODELS:
-            grid = mean(run.error(model) for run in several if run.layout == HOMOGENEOUS)
-            layouts = mean(run.error(model) for run in several if run.layout != HOMOGENEOUS)
-            rows.append(Row((network, model), nan, (grid, layouts)))
-    return Figure(
-        "Figure 16",
-        "errors on a homogeneous grid and on heterogeneous layouts",
-        "SUMMA with N = 128: mean proportional errors of 64 processes on eight like nodes, each with a column "
-        "of the grid of 8 × 8, and of the layouts of table 1.",
-        "the paper's bars stand in a drawing alone.",
-        (
-            Numbers(
-                "Mean proportional errors",
-                ("network", "model"),
-                ("homogeneous", "heterogeneous"),
-                NO_NUMBER,
-                tuple(rows),
-                "",
-            ),
-        ),
-        measured=measured_on(own),
     )

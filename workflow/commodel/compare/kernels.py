@@ -1,0 +1,90 @@
+"""Kernels of a plan: which rectangles their processes had, where these ran, and iterations that were measured alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.patterns.layouts import place, processes_of
+from commodel.patterns.operations import base, given_of, operation, parameters, parts, ranks_of
+from commodel.patterns.rectangles import Rectangles
+from commodel.patterns.written import is_written
+from commodel.plan.keeping import named
+from commodel.records import Plan, Point
+
+COUNTED = ("iteration", "overlapped", "barrier")  # parameters that leave rectangles as they are
+ITERATION = "iteration"
+MOST_RANKS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The rectangles of one kernel's processes under one layout, on every platform where that was planned."""
+
+    kernel: str
+    divided: str  # how the square was: a file, or a grid
+    layout: str
+    platforms: tuple[str, ...]
+    tiling: Rectangles
+    node: np.ndarray  # of every rank
+    kinds: list[str]
+    points: tuple[tuple[Point, int], ...]  # each with the iterations that a sample of it is the sum of
+
+
+def is_kernel(text: str) -> bool:
+    try:
+        return not is_written(text) and operation(text).tiles is not None and given_of(text) is not None
+    except UserError:  # of another version, or nobody's
+        return False
+
+
+def partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
+    """Those of a plan's points, and a line for each that can no longer be read: a report has to do without."""
+    points: dict[tuple, list[Point]] = {}
+    for point in plan.points:
+        if is_kernel(point.operation):
+            points.setdefault((_rectangles(point.operation), point.layout, point.ranks), []).append(point)
+    made, unread = [], {}
+    for (divided, _, _), same in points.items():
+        try:
+            made.append(_partition(divided, same, plan))
+        except UserError as error:
+            unread[f"{divided} is not shown: {error.message}."] = None
+    return made, list(unread)
+
+
+def _rectangles(text: str) -> str:
+    """What of an operation says who has what."""
+    written = [part for part in text.split(":") if part.partition("=")[0].strip() not in COUNTED]
+    return ":".join(written)
+
+
+def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
+    """The plan may be a stranger's: no file is read that it does not keep, and nothing made that is endless."""
+    first = same[0]
+    if unkept := next((path for _, path in named([first]) if path not in plan.files), None):
+        raise UserError(f"the plan does not keep the file '{unkept}'")
+    if ranks_of(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
+        raise UserError(f"found {first.ranks} ranks, wanted those of the partition, at most {MOST_RANKS}")
+    tiling = operation(text).tiles(first.ranks, **parameters(text, first.ranks))
+    types = plan.platforms[first.platform].types
+    return Partition(
+        base(text),
+        text.partition(":")[2].removeprefix("partition=") or "even",
+        first.layout,
+        tuple(dict.fromkeys(point.platform for point in same)),
+        tiling,
+        place(first.layout, first.ranks),
+        processes_of(first.layout, first.ranks, dict(types)),
+        tuple((point, sum(count for _, count in parts(point.operation, point.ranks))) for point in same),
+    )
+
+
+def by_iteration(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are about one iteration, with its number and with `kernel`, the operation without it."""
+    texts = comparison["operation"].unique()
+    numbers = {text: given_of(text)[ITERATION] for text in texts if is_kernel(text) and ITERATION in given_of(text)}
+    rows = comparison[comparison["operation"].isin(list(numbers))]
+    kernels = {text: ":".join(part for part in text.split(":") if not part.startswith(ITERATION)) for text in numbers}
+    return rows.assign(iteration=rows["operation"].map(numbers), kernel=rows["operation"].map(kernels))

@@ -1,0 +1,25 @@
+/* sample.c: what a kernel is to the harness: one that keeps the watch itself and computes beside its messages. */
+#include "kernels.h"
+
+#include <math.h>
+
+void take_sample(Run *run, const Together *together, int iterations, const double *own, double *longest, bool computes)
+{
+  MPI_TRY(MPI_Reduce(own, longest, 2 * iterations, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+  run->late = 4 * together->late > iterations ? LATE_START : IN_TIME;
+  run->seconds = 0;
+  run->computation = computes ? 0 : NAN;
+  for (int i = 0; i < iterations; i++) {
+    run->seconds += longest[i];
+    run->computation += longest[iterations + i];
+  }
+}
+
+int kernel_main(int argc, char **argv, Program program)
+{
+  program.kind = "kernel";
+  program.min_ranks = 1;
+  program.timing = PASS_ITSELF;
+  program.computing = describe_device;
+  return harness_main(argc, argv, &program);
+}
