@@ -2,13 +2,13 @@
 
 A group is what was measured of one job, so a new job is as one more of them. The band reaches from one quantile of all
 groups to the other, each counting alike, and is wider at both ends by what it takes to hold 95 % of them when each is
-left out in turn: of few groups that is how far the outermost lies outside of all others. Where people tell settings apart,
-the same is done with these. By what it takes with sizes, ranks or operations, when all of one is left out, it is wider for
-one that was never measured; beyond the smallest and the largest, by as much as those beyond any cut are off, for each
-doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
+left out in turn: of few groups that is how far the outermost lie outside of all others. Where people tell settings
+apart, the same is done with these. By what it takes with sizes, ranks or operations, when all of one is left out, it is
+wider for one that was never measured; beyond the smallest and the largest, by as much as those beyond any cut are off,
+for each doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
 
-Nothing is added for the one more that a conformal quantile counts as infinitely off: of K groups that would hold all but
-one in K + 1, ninety-nine of a hundred where there are many points to a group, and was measured to hold as many.
+A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
+of which it then holds 98 to 99 of 100, and not 95.
 """
 
 from __future__ import annotations
@@ -154,6 +154,11 @@ def _outside(logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray) -
         low, high = _ends(logs[~own], groups[~own])
         away[own] = _away(left[own], low, high)
     return _upper(away, _alike(labels), SHARE)
+
+
+def wider_for(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
+    """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
+    return _upper(_away(logs, low, high), _alike(_numbered(labels)), SHARE)
 
 
 def _away(logs: Array, low: float, high: float) -> Array:
