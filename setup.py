@@ -1,15 +1,21 @@
-"""A wheel holds, below the package, what a clone has beside it: workflow, native sources, params and profiles."""
+"""A wheel holds, below the package, what a clone has beside it: workflow, native sources, params and profiles; and
+where there is a C compiler what prices messages sooner than Python, for machines of the builder's kind."""
 
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
 BESIDE = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
 BESIDE += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
+PRICES = Path("build", "prices")  # commodel.models.pricing.compiled looks there
+LIBRARY = "libprices.so"
 
 
 class WithClone(build_py):
@@ -23,6 +29,34 @@ class WithClone(build_py):
             self.mkpath(str(target.parent))
             self.copy_file(str(path), str(target))
         (Path(self.build_lib) / INSTALLED / "COMMIT").write_text(commit() + "\n", encoding="utf-8")
+        compile_prices(Path(self.build_lib).resolve() / INSTALLED / PRICES)
+
+
+class OfItsPlatform(bdist_wheel):
+    """Any Python may have it; with the compiled library, only on machines that run that."""
+
+    def get_tag(self):
+        python, abi, platform = super().get_tag()
+        built = Path(self.get_finalized_command("build_py").build_lib) / INSTALLED / PRICES / LIBRARY
+        if built.exists():
+            platform = self.plat_name.lower().translate(str.maketrans("-. ", "___"))
+        return python, abi, platform
+
+
+def compile_prices(folder: Path) -> None:
+    """Without it prices are the same, later."""
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier build
+    folder.mkdir(parents=True)
+    try:
+        command = ["make", "-s", "-C", str(HERE / "workflow/native/prices"), f"BUILD={folder}"]
+        subprocess.run(command, capture_output=True, text=True, check=True)
+        (folder / "command").unlink()
+    except (OSError, subprocess.CalledProcessError) as error:
+        shutil.rmtree(folder)
+        why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
+        print(
+            "commodel: native/prices does not compile, Python does its work, ten times as long:", *why, file=sys.stderr
+        )
 
 
 def commit() -> str:
@@ -36,4 +70,4 @@ def commit() -> str:
         return "unknown"
 
 
-setup(cmdclass={"build_py": WithClone})
+setup(cmdclass={"build_py": WithClone, "bdist_wheel": OfItsPlatform})

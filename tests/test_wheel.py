@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,12 @@ matrix:
 """
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The commodel of a wheel that was built from a copy of this project, in an environment of its own. What it depends
-    on is taken from this one, so that nothing is downloaded."""
-    folder = tmp_path_factory.mktemp("wheel")
-    sources = folder / "sources"
+PRICES = "from commodel.models.pricing import compiled; print(compiled.library() is not None)"
+QUIET = {"check": True, "capture_output": True, "text": True}
+
+
+def copied(sources):
+    """This project."""
     shutil.copytree(
         ROOT,
         sources,
@@ -38,19 +39,43 @@ def installed(tmp_path_factory):
             else {"__pycache__"}
         ),
     )
-    quiet = {"check": True, "capture_output": True, "text": True}
-    build = ("build", "--wheel", "--no-isolation", "--outdir", folder, sources)
-    subprocess.run([sys.executable, "-m", *build], **quiet)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", wheel], **quiet)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], **quiet)
+    return sources
+
+
+def wheel(sources, folder, **environment):
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, sources]
+    subprocess.run(command, env=os.environ | environment, **QUIET)
+    (built,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", built], **QUIET)
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The commodel of a wheel that was built from a copy of this project, in an environment of its own. What it depends
+    on is taken from this one, so that nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("wheel")
+    sources = copied(folder / "sources")
+    built = wheel(sources, folder)
+    shutil.rmtree(sources)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], **QUIET)
     python = folder / "venv/bin/python"
-    install = ("--python", python, "install", "--no-deps", "--no-index", wheel)
-    subprocess.run([sys.executable, "-m", "pip", *install], **quiet)
+    install = ("--python", python, "install", "--no-deps", "--no-index", built)
+    subprocess.run([sys.executable, "-m", "pip", *install], **QUIET)
     (place,) = (folder / "venv/lib").glob("python*/site-packages")
     (place / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    shutil.rmtree(sources)
     return folder / "venv/bin/commodel"
+
+
+def test_where_there_is_no_compiler_a_wheel_is_for_every_machine(tmp_path):
+    """Also where another was built before, with one."""
+    sources = copied(tmp_path / "sources")
+    library = sources / "build/lib/commodel/clone/build/prices/libprices.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"")
+    built = wheel(sources, tmp_path, CC="false")
+    assert built.name.endswith("-py3-none-any.whl")
+    assert not [name for name in zipfile.ZipFile(built).namelist() if name.endswith(".so")]
 
 
 def test_without_a_clone(installed, tmp_path):
@@ -63,6 +88,7 @@ def test_without_a_clone(installed, tmp_path):
 
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))
+    assert run("-c", PRICES, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
     assert "loggp" in run("families")
     assert "params/published/tan/cab-mrnet.yaml" in run("families", "tan")
     published = ("--params", "params/published/tan/cab-mrnet.yaml")

@@ -9,18 +9,17 @@ alone leave open.
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from commodel.cli._output import table
 from commodel.compare.bands import residuals
-from commodel.compare.heldout import judged, split
+from commodel.compare.heldout import fit_seen, judged, split
 from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
-from commodel.fit.collectives import fit_measured
 from commodel.fit.pointtable import read_points
+from commodel.fit.settings import only
 from commodel.price.bands import SHARE, Residuals, between, errors
 from commodel.price.status import PriceStatus
 
@@ -119,14 +118,12 @@ def measured_table(path: Path) -> Iterator[dict]:
     """A table has no probes: each family is fitted to what is not held out, and its set carries the errors of fits that
     leave out parts of that."""
     whole = read_points(path)
-    small = [number for number, point in enumerate(whole.points) if point.ranks <= MOST_RANKS]
-    points, seconds = ([column[number] for number in small] for column in (whole.points, whole.seconds))
-    measured = replace(whole, points=points, seconds=seconds)
+    measured = only(whole, [point.ranks <= MOST_RANKS for point in whole.points])
     for title, where in TABLE_SPLITS.items():
         parts = split(measured, where)
         figures, before = [], []
         for family in TABLE_FAMILIES:
-            fitted = fit_measured(parts.seen.points, parts.seen.seconds, family, path.name)
+            fitted = fit_seen(parts, family, path.name)
             rows = judged(fitted, parts.unseen)
             logs = np.log(rows["measured"] / rows["predicted"]).to_numpy()
             width = np.log(rows["predicted_high"] / rows["predicted_low"]).to_numpy()

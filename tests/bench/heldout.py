@@ -3,7 +3,6 @@ what choosing by them would have cost. Minutes to an hour; arguments: a table as
 """
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.fit.collectives import from_collectives
 from commodel.fit.pointtable import Measured, read_points
+from commodel.fit.settings import only
 from commodel.records import LIBRARY
 
 EVERY_OTHER_SIZE = "log2(bytes) // 3 % 2 == 0"
@@ -39,9 +39,8 @@ def by_operation(measured: Measured, where: str, family: str) -> pd.DataFrame:
     """A fit for each operation of its own."""
     found = []
     for operation in dict.fromkeys(point.operation for point in measured.points):
-        pairs = zip(measured.points, measured.seconds, strict=True)
-        points, seconds = zip(*[pair for pair in pairs if pair[0].operation == operation], strict=True)
-        found.append(priced(replace(measured, points=list(points), seconds=list(seconds)), where, family))
+        own = only(measured, [point.operation == operation for point in measured.points])
+        found.append(priced(own, where, family))
     return pd.concat(found)
 
 

@@ -3,7 +3,9 @@ bench-networks`, which measures in build/networks what it has not measured yet. 
 table for those that no model was made for (`unseen`). Arguments: platforms.
 
 μ is max(price, time) / min(price, time); regret what the algorithm of the lowest price takes longer than the fastest
-one, of those that do the same on the same nodes in one layout. SimGrid shares links between flows by itself.
+one, of those that do the same on the same nodes in one layout. Inside: of the times in their intervals, in which a
+point's own job has no say; width: of these, beside the narrowest band that holds 95 % of the times. SimGrid shares
+links between flows by itself.
 """
 
 import sys
@@ -13,7 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import numpy as np
 import pandas as pd
+from tests.bench.coverage import oracle
 from tests.bench.unseen import written
 
 from commodel.cli._output import table
@@ -23,6 +27,8 @@ from commodel.measure.batch import measure
 from commodel.plan.make import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
+from commodel.price.bands import Residuals, operation_class
+from commodel.price.bands import judged as bands_of_others
 from commodel.price.predict import predict
 from commodel.records import Plan
 from commodel.results.collect import collect
@@ -46,6 +52,9 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "platform": platform,
                 "family": name,
                 "job": f"{point.group} {point.layout}",
+                "operation": point.operation,
+                "ranks": float(point.ranks),
+                "bytes": float(point.bytes),
                 "measured": measured,
                 "predicted": price.seconds,
                 "mu": max(price.seconds / measured, measured / price.seconds),
@@ -59,6 +68,7 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
         chosen = jobs.apply(lambda job: job.loc[job["predicted"].idxmin(), "measured"], include_groups=False)
         regret = 100 * (chosen / jobs["measured"].min() - 1)
         mu, several = own["mu"], len(own)
+        inside, width = interval(own)
         yield {
             "platform": platform,
             "family": name,
@@ -66,11 +76,27 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
             "μ": f"{mu.mean():.2f}",
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
+            "inside": f"{100 * inside:.0f} %",
+            "width": f"{width:.2f}",
             "status ok": f"{own['ok'].sum()}",
             "jobs": len(chosen),
             "regret": f"{regret.mean():.1f} %",
             "worst regret": f"{regret.max():.0f} %",
         }
+
+
+def interval(own: pd.DataFrame) -> tuple[float, float]:
+    """Of one family: the share of times in bands of other jobs, and how many times as wide as an oracle's these are."""
+    logs, names = np.log(own["measured"] / own["predicted"]).to_numpy(), ("ranks", "bytes")
+    known = Residuals(
+        logs,
+        own["operation"].map(operation_class).to_numpy(str),
+        own["job"].to_numpy(str),
+        np.full(len(own), ""),
+        {name: own[name].to_numpy(float) for name in names},
+    )
+    low, high, _ = bands_of_others(known)
+    return float(np.mean((low <= logs) & (logs <= high))), float(np.mean(high - low) / oracle(logs))
 
 
 def scored(project: Path, kept: Path, platforms: list[str]) -> None:

@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import shutil
 from functools import partial
 
 import pytest
 
-from commodel.compare.baselines import NEAREST, REGRESSION
+from commodel import sources
+from commodel.cli._finished import digest_of
+from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.sets import read_parameters
 from commodel.models.byhand import given
 from commodel.price.predict import predict
@@ -80,11 +83,32 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     assert "before" not in other.stderr
 
 
+@pytest.mark.parametrize(
+    ("edited", "other"),
+    [("models/families/logp.py", {"logp"}), ("patterns/rounds.py", {"logp", "hockney"}), ("cli/report.py", set())],
+)
+def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
+    package = tmp_path / "package"
+    shutil.copytree(sources.HERE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    before = {family: digest_of(table, family) for family in ("logp", "hockney")}
+    monkeypatch.setattr(sources, "HERE", package)
+    assert {family: digest_of(table, family) for family in before} == before  # wherever it lies
+    with open(package / edited, "a") as file:
+        file.write("# edited\n")
+    assert {family for family in before if digest_of(table, family) != before[family]} == other
+
+
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     families = ("--family", "logp", "--family", "hockney")
     text = run("--points", table, *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
+    chosen = [row for row in rows if row["jobs"] not in ("", None)]
+    assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS]
+    assert all(row["operation"] == row["choice"] == "" and row["points"] in ("", None) for row in chosen)
+    assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)
+    assert [float(row["fastest"]) for row in chosen if row["family"] == "hockney"] == [1]
+    rows = [row for row in rows if row not in chosen]
     assert [(row["family"], row["baseline"], row["choice"]) for row in rows if row["baseline"]] == [
         ("", baseline, choice) for baseline in (NEAREST, REGRESSION) for choice in ("binomial", "linear")
     ]

@@ -84,7 +84,7 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     told = choices(rows, parts.seen, parts.unseen).set_index("family")
     assert told.loc[ALWAYS, "jobs"] == 2
     assert told.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
-    assert told.loc[ALWAYS, "worst"] == pytest.approx(1.5)
+    assert told.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
     assert told.loc[LIBRARY, ["jobs", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
     assert told["baseline"].to_dict() == {name: name in BASELINES for name in told.index}
 

@@ -161,3 +161,19 @@ def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
     fitted = shares.fit(observed(machine, "shares"))
     assert "S" in fitted.missing
     assert fitted.settings["order"] == "shared"
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_copies_and_reductions_take_what_each_takes(copies):
+    """Of a set without copies, as older ones are, a copy takes as long as a reduction."""
+    values = model(**{"gamma.64": 64e-10, "gamma.6400": 6400e-10}).values
+    if copies:
+        numbers = dict(values.numbers) | {f"copy.{size}": np.array([[size * 6e-11]]) for size in (64, 6400)}
+        values = replace(values, numbers=numbers, forms=dict(values.forms) | {"copy": "table"})
+    for operation, choice, rate in (
+        ("alltoall", "bruck", 6e-11 if copies else 1e-10),
+        ("reduce", "binomial", 1e-10),
+    ):
+        pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
+        assert len(pattern.work.bytes) > 3
+        np.testing.assert_allclose(shares.work_of(pattern, values)[0], pattern.work.bytes * rate)

@@ -34,6 +34,7 @@ TRUTH = Truth(
         "distance": lambda case: 2 * one_way(case["apart"], case["bytes"]),
         "capacity": capacity,
         "work": lambda case: 1e-10 * case["bytes"],
+        "memcopy": lambda case: (6e-11 if case["path"] == "ctc" else 2e-10) * case["bytes"],
     },
     covered={
         "o_s": O_S,
@@ -45,6 +46,7 @@ TRUTH = Truth(
         "c_pair.leaf": C_PAIR,
         "c_all.leaf": C_ALL,
         "gamma.65536": 1e-10 * 65536,
+        "copy.65536": 6e-11 * 65536,
     },
     site=Site(24, 2, levels=Hierarchy.written({"leaf": 4}, 24)),
 )

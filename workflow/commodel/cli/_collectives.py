@@ -40,8 +40,9 @@ def fit_table(
     seen = parts.seen if parts else measured
     reference = reference_of(seen, setting)
     fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
-    rows, line, digest = [], Line(quiet=False), digest_of(table, where, reference)
+    rows, line = [], Line(quiet=False)
     for number, name in enumerate(names, 1):
+        digest = digest_of(table, name, where, reference)
         try:
             watch = _watch(line, f"{name}, family {number} of {len(names)}" if len(names) > 1 else name)
             if out and len(names) > 1 and (fitted := finished(out / f"{name}.yaml", digest)):

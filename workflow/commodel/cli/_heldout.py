@@ -18,6 +18,7 @@ FIGURES = {
     "inside_share": "inside",
 }
 FULL = (*FIGURES, "mu_worst", "worst")
+CHOSEN = ("jobs", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
 
 
 def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
@@ -25,8 +26,10 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     programs. What knows no model stands apart."""
     if style != "table":
         by = ["family", "operation", "kind", "choice"]
-        plain = [_plain(row) | {"baseline": ""} for row in _rows(rows, by)]
-        plain += [_plain(row) | {"family": "", "baseline": row["family"]} for row in _rows(baselines, by)]
+        plain = [
+            _plain(row, baseline) for table, baseline in ((rows, False), (baselines, True)) for row in _rows(table, by)
+        ]
+        plain += [_plain(row, row["baseline"]) for row in choices.to_dict("records")]
         show(plain, style)
         return
     _show_families(rows, style)
@@ -46,11 +49,12 @@ def _show_families(rows: pd.DataFrame, style: str) -> None:
         show(_side_by_side(rows), style)
 
 
-def _plain(row: dict) -> dict:
-    names = ("family", "operation", "kind", "choice", *FULL)
-    return {
-        name: None if isinstance(row[name], float) and not math.isfinite(row[name]) else row[name] for name in names
-    }
+def _plain(row: dict, baseline: bool) -> dict:
+    """All rows for programs have all columns: who is off, or chooses, at what, and how far; else None."""
+    what = {name: row.get(name, "") for name in ("operation", "kind", "choice")}
+    figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
+    finite = {name: None if isinstance(it, float) and not math.isfinite(it) else it for name, it in figures.items()}
+    return {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""} | what | finite
 
 
 def _rows(rows: pd.DataFrame, by: list[str]) -> list[dict]:
@@ -81,7 +85,7 @@ def _without_range(row: dict) -> dict:
 
 def _choice(row: dict) -> dict:
     by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
-    times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['worst']:.4g}"}
+    times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
     return {"chosen by": by, "jobs": row["jobs"], "fastest": f"{100 * row['fastest']:.0f} %", **times}
 
 

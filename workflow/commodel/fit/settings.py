@@ -14,7 +14,7 @@ from commodel.fit.collectives import Watch, fit_measured, print_nothing
 from commodel.fit.pace import pace_of
 from commodel.fit.pointtable import Measured
 from commodel.parameters import Errors, ParameterSet
-from commodel.price.bands import ALL, SHARE, kind_of, operation_class
+from commodel.price.bands import ALL, kind_of, operation_class, wider_for
 from commodel.price.pace import Pace, as_json, from_json
 from commodel.price.predict import predict
 from commodel.price.status import PriceStatus
@@ -105,19 +105,15 @@ def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:
 
 
 def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
-    """What the set carries, wider at both ends by how far 95 % of the points of each setting that it was not fitted to
-    lie outside."""
-    bands = dict(parameters.errors)
-    for other in others:
-        there = in_setting(measured, other)
-        logs = np.log(np.array(there.seconds) / _prices(parameters, there.points))
-        named = [operation_class(point.operation) for point in there.points]
-        for name, band in bands.items():
-            own = logs[[name in (one, kind_of(one), ALL) for one in named] & np.isfinite(logs)]
-            if len(own):
-                first = parameters.errors[name]
-                away = np.maximum(np.maximum(first.low - own, own - first.high), 0.0)
-                more = float(np.quantile(away, SHARE, method="higher"))
-                ends = min(band.low, first.low - more), max(band.high, first.high + more)
-                bands[name] = replace(band, low=ends[0], high=ends[1], jobs=band.jobs + 1)
+    """What the set carries, wider at both ends by what it takes to hold 95 % of the points of settings that it was not
+    fitted to, each counting alike."""
+    there = only(measured, [setting in others for setting in settings_of(measured)])
+    logs = np.log(np.array(there.seconds) / _prices(parameters, there.points))
+    named = [operation_class(point.operation) for point in there.points]
+    setting, bands = np.array(settings_of(there)), {}
+    for name, band in parameters.errors.items():
+        own = np.array([name in (one, kind_of(one), ALL) for one in named]) & np.isfinite(logs)
+        more = wider_for(logs[own], setting[own], band.low, band.high) if own.any() else 0.0
+        jobs = band.jobs + len(np.unique(setting[own]))
+        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs)
     return bands

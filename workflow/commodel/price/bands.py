@@ -1,12 +1,14 @@
 """How far off prices are where nobody has looked: bands for ln(measured/price) from groups that were left out.
 
-A group is what was measured of one job, so a new job is as one more of them; where people tell settings apart, the band
-is wider by how far one that is left out lies outside of the others. Of K groups, each counting alike, the band
-reaches from one quantile to the other of what they and one that is infinitely off would be (conformal, over groups). Of
-fewer than ENOUGH groups no quantile reaches 95 %: the band then holds them all, and is wider at both ends by how far a
-group that is left out lies outside of the others. By as much as sizes, ranks or operations do when all of one is left
-out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as those beyond any
-cut are off, for each doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
+A group is what was measured of one job, so a new job is as one more of them. The band reaches from one quantile of all
+groups to the other, each counting alike, and is wider at both ends by what it takes to hold 95 % of them when each is
+left out in turn: of few groups that is how far the outermost lie outside of all others. Where people tell settings
+apart, the same is done with these. By what it takes with sizes, ranks or operations, when all of one is left out, it is
+wider for one that was never measured; beyond the smallest and the largest, by as much as those beyond any cut are off,
+for each doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
+
+A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
+of which it then holds 98 to 99 of 100, and not 95.
 """
 
 from __future__ import annotations
@@ -22,10 +24,9 @@ from commodel.parameters import Errors
 from commodel.patterns.operations import base
 
 SHARE = 0.95
-ENOUGH = 39  # groups, of which 2.5 % and one more are left out at each end
 FEWEST = 9  # groups of one operation
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
-FOLDS = 20  # parts of the groups of an operation: each is judged by the others
+FOLDS = 20  # parts that groups are left out in, where there are more
 PARAMETERS, LEAST = "parameters only", "at least: "
 ALL, STREAMS = "all", "streams"
 KINDS = {
@@ -98,7 +99,7 @@ def _errors(part: Residuals) -> Errors | None:
     if count < 2:
         return None
     low, high = _ends(part.logs, groups)
-    more = _outside(part.logs, part.logs, groups, groups) if count < ENOUGH else 0.0
+    more = _outside(part.logs, part.logs, groups, groups)
     if part.job is not None and len(np.unique(part.job)) > 1:  # the next job is none of these
         more = max(more, _outside(part.logs, part.logs, _numbered(part.job), groups))
     low, high = low - more, high + more
@@ -127,13 +128,15 @@ def _numbered(labels: np.ndarray) -> np.ndarray:
 
 
 def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
-    """The band of groups that count alike, and one more beyond each end; all of them where they are few."""
-    counts = np.bincount(groups)
-    known = int(np.count_nonzero(counts))
-    if known < ENOUGH:
-        return float(logs.min()), float(logs.max())
-    weight = 1 / ((known + 1) * counts[groups])
+    """The band of groups that count alike."""
+    weight = _alike(groups)
     return -_upper(-logs, weight, (1 + SHARE) / 2), _upper(logs, weight, (1 + SHARE) / 2)
+
+
+def _alike(labels: np.ndarray) -> Array:
+    """What each point weighs where all labels weigh the same; all together weigh 1."""
+    counts = np.bincount(labels)
+    return 1 / (np.count_nonzero(counts) * counts[labels])
 
 
 def _upper(values: Array, weight: Array, share: float) -> float:
@@ -144,14 +147,18 @@ def _upper(values: Array, weight: Array, share: float) -> float:
 
 
 def _outside(logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray) -> float:
-    """How far what bears one label lies outside the band of all others, in 95 of 100 labels and one more."""
-    counts = np.bincount(labels)
-    away = np.zeros(len(logs))
-    for label in range(len(counts)):
-        own = labels == label
+    """What makes the band of all others hold 95 % of what bears a label that is left out."""
+    away, fold = np.zeros(len(logs)), labels % FOLDS
+    for number in range(fold.max() + 1):
+        own = fold == number
         low, high = _ends(logs[~own], groups[~own])
         away[own] = _away(left[own], low, high)
-    return max(_upper(away, 1 / ((len(counts) + 1) * counts[labels]), SHARE), 0.0)
+    return _upper(away, _alike(labels), SHARE)
+
+
+def wider_for(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
+    """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
+    return _upper(_away(logs, low, high), _alike(_numbered(labels)), SHARE)
 
 
 def _away(logs: Array, low: float, high: float) -> Array:
@@ -166,13 +173,15 @@ def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tu
     known = np.unique(values)
     if len(known) < 2:
         return half, min(half, DOUBLE)
-    growth = 0.0
-    for cut in known[:-1]:  # towards more: what is asked for is more often larger than smaller
-        beyond = values > cut
-        if np.count_nonzero(beyond) > np.count_nonzero(~beyond):
-            continue  # too little is left to tell what is usual
-        low, high = _ends(part.logs[~beyond], groups[~beyond])
-        growth = max(growth, float(np.max(_away(left[beyond], low, high) / np.log2(values[beyond] / cut))))
+    growth, power = 0.0, np.log2(values)
+    for sign in (1, -1):
+        for cut in np.sort(sign * np.log2(known))[:-1]:
+            beyond = sign * power > cut
+            if np.count_nonzero(beyond) > np.count_nonzero(~beyond):
+                continue  # too little is left to tell what is usual
+            low, high = _ends(part.logs[~beyond], groups[~beyond])
+            away = _away(left[beyond], low, high) / (sign * power[beyond] - cut)
+            growth = max(growth, float(np.max(away)))
     return _outside(part.logs, left, _numbered(values), groups), min(growth, DOUBLE)
 
 

@@ -30,8 +30,13 @@ typedef struct {
 
 typedef struct {
     double time;
-    int64_t turn, number, line; /* a message that begins, or of a line after how many changes its next is through */
+    int64_t turn, number; /* a message that begins, or a line whose next message is through */
 } Event;
+
+typedef struct {
+    Event *events;
+    int64_t count, room;
+} Heap;
 
 typedef struct {
     double until;
@@ -40,20 +45,27 @@ typedef struct {
 
 typedef struct {
     double served, since;
-    int64_t changes, count, room; /* its users are from `room` on */
+    int64_t count, room, place; /* its users are from `room` on; where it is among those due */
 } Line;
+
+typedef struct {
+    double through, half, begun;
+    int32_t still; /* lines that it is on */
+    uint8_t met, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
+} Message;
 
 typedef struct {
     const Program *program;
     const Costs *costs;
-    double *done, *through, *half, *begun, *arrivals;
-    int64_t *place, *lacking, *still, *leaving;
+    double *done, *arrivals;
+    Message *messages;
+    int64_t *place, *lacking, *leaving;
     int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
-    uint8_t *entered, *met, *arrived, *wanted; /* wanted: 1 by its receiver, 2 by its sender */
+    uint8_t *entered;
     Line *lines;
     User *users;
-    Event *coming;
-    int64_t count, room, turn;
+    Heap coming, due; /* messages that begin; lines with somebody on them, each once */
+    int64_t turn;
 } Play;
 
 static int before(const Event *one, const Event *two)
@@ -61,37 +73,61 @@ static int before(const Event *one, const Event *two)
     return one->time < two->time || (one->time == two->time && one->turn < two->turn);
 }
 
-static int expect(Play *play, double time, int64_t number, int64_t line)
+static int expect(Play *play, double time, int64_t message)
 {
-    if (play->count == play->room) {
-        int64_t room = 2 * play->room + 1024;
-        Event *more = realloc(play->coming, (size_t)room * sizeof *more);
+    Heap *coming = &play->coming;
+    if (coming->count == coming->room) {
+        int64_t room = 2 * coming->room + 1024;
+        Event *more = realloc(coming->events, (size_t)room * sizeof *more);
         if (more == NULL)
             return -1;
-        play->coming = more;
-        play->room = room;
+        coming->events = more;
+        coming->room = room;
     }
-    Event event = {time, ++play->turn, number, line};
-    int64_t at = play->count++;
-    for (; at > 0 && before(&event, &play->coming[(at - 1) / 2]); at = (at - 1) / 2)
-        play->coming[at] = play->coming[(at - 1) / 2];
-    play->coming[at] = event;
+    Event event = {time, ++play->turn, message};
+    int64_t at = coming->count++;
+    for (; at > 0 && before(&event, &coming->events[(at - 1) / 2]); at = (at - 1) / 2)
+        coming->events[at] = coming->events[(at - 1) / 2];
+    coming->events[at] = event;
     return 0;
 }
 
-static Event pop(Play *play)
+static Event pop(Heap *coming)
 {
-    Event first = play->coming[0], last = play->coming[--play->count];
+    Event *events = coming->events;
+    Event first = events[0], last = events[--coming->count];
     int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < play->count; at = child) {
-        if (child + 1 < play->count && before(&play->coming[child + 1], &play->coming[child]))
+    for (int64_t child; (child = 2 * at + 1) < coming->count; at = child) {
+        if (child + 1 < coming->count && before(&events[child + 1], &events[child]))
             child++;
-        if (!before(&play->coming[child], &last))
+        if (!before(&events[child], &last))
             break;
-        play->coming[at] = play->coming[child];
+        events[at] = events[child];
     }
-    play->coming[at] = last;
+    events[at] = last;
     return first;
+}
+
+static void put(Play *play, int64_t at, Event event)
+{
+    play->due.events[at] = event;
+    play->lines[event.number].place = at;
+}
+
+/* Puts a line where it belongs, from where there is room for it. */
+static void settle(Play *play, int64_t at, Event event)
+{
+    Event *events = play->due.events;
+    for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
+        put(play, at, events[(at - 1) / 2]);
+    for (int64_t child; (child = 2 * at + 1) < play->due.count; at = child) {
+        if (child + 1 < play->due.count && before(&events[child + 1], &events[child]))
+            child++;
+        if (!before(&events[child], &event))
+            break;
+        put(play, at, events[child]);
+    }
+    put(play, at, event);
 }
 
 static int sooner(const User *one, const User *two)
@@ -99,25 +135,27 @@ static int sooner(const User *one, const User *two)
     return one->until < two->until || (one->until == two->until && one->message < two->message);
 }
 
-static int next_of(Play *play, int64_t number, double time)
+static void next_of(Play *play, int64_t number, double time)
 {
     Line *line = &play->lines[number];
     line->since = time;
-    line->changes++;
-    return expect(play, time + (play->users[line->room].until - line->served) * (double)line->count, line->changes, number);
+    double due = time + (play->users[line->room].until - line->served) * (double)line->count;
+    settle(play, line->place, (Event){due, ++play->turn, number});
 }
 
-static int join(Play *play, int64_t number, int64_t message, double seconds, double time)
+static void join(Play *play, int64_t number, int64_t message, double seconds, double time)
 {
     Line *line = &play->lines[number];
     User *users = play->users + line->room;
+    if (line->count == 0)
+        line->place = play->due.count++;
     line->served = line->count ? line->served + (time - line->since) / (double)line->count : 0.0;
     User user = {line->served + seconds, message};
     int64_t at = line->count++;
     for (; at > 0 && sooner(&user, &users[(at - 1) / 2]); at = (at - 1) / 2)
         users[at] = users[(at - 1) / 2];
     users[at] = user;
-    return next_of(play, number, time);
+    next_of(play, number, time);
 }
 
 static User leave(Play *play, Line *line)
@@ -136,14 +174,15 @@ static User leave(Play *play, Line *line)
     return first;
 }
 
-static int meet(Play *play, int64_t message, double time)
+static int meet(Play *play, int64_t number, double time)
 {
-    if (!play->met[message]) {
-        play->met[message] = 1;
-        play->half[message] = time;
+    Message *message = &play->messages[number];
+    if (!message->met) {
+        message->met = 1;
+        message->half = time;
         return 0;
     }
-    return expect(play, time > play->half[message] ? time : play->half[message], message, -1);
+    return expect(play, time > message->half ? time : message->half, number);
 }
 
 static int post(Play *play, int64_t rank, int64_t place)
@@ -156,7 +195,7 @@ static int post(Play *play, int64_t rank, int64_t place)
     for (int64_t at = program->posted.first[place]; at < program->posted.first[place + 1]; at++) {
         int64_t message = program->posted.rows[at];
         time += play->costs->send;
-        if (program->asks[message] ? meet(play, message, time) : expect(play, time, message, -1))
+        if (program->asks[message] ? meet(play, message, time) : expect(play, time, message))
             return -1;
     }
     play->done[rank] = time;
@@ -166,8 +205,8 @@ static int post(Play *play, int64_t rank, int64_t place)
 static void want(Play *play, Runs runs, int64_t place, int64_t rank, uint8_t end)
 {
     for (int64_t at = runs.first[place]; at < runs.first[place + 1]; at++)
-        if (!play->arrived[runs.rows[at]]) {
-            play->wanted[runs.rows[at]] |= end;
+        if (!play->messages[runs.rows[at]].arrived) {
+            play->messages[runs.rows[at]].wanted |= end;
             play->lacking[rank]++;
         }
 }
@@ -197,15 +236,15 @@ static int go_on(Play *play, int64_t rank)
         int64_t first = program->taken.first[place], count = program->taken.first[place + 1] - first;
         for (int64_t at = 0; at < count; at++) {
             int64_t message = program->taken.rows[first + at];
-            play->arrivals[at] = play->through[message] + play->costs->wire[message];
+            play->arrivals[at] = play->messages[message].through + play->costs->wire[message];
         }
         if (count > 1)
             qsort(play->arrivals, (size_t)count, sizeof *play->arrivals, ascending);
         for (int64_t at = 0; at < count; at++)
             time = (play->arrivals[at] > time ? play->arrivals[at] : time) + play->costs->receive;
         for (int64_t at = program->finished.first[place]; at < program->finished.first[place + 1]; at++)
-            if (play->through[program->finished.rows[at]] > time)
-                time = play->through[program->finished.rows[at]];
+            if (play->messages[program->finished.rows[at]].through > time)
+                time = play->messages[program->finished.rows[at]].through;
         play->done[rank] = time + play->costs->work[place];
         play->place[rank] = place + 1;
         play->entered[rank] = 0;
@@ -213,52 +252,74 @@ static int go_on(Play *play, int64_t rank)
     return 0;
 }
 
-static int arrive(Play *play, int64_t message, double time)
+static int arrive(Play *play, int64_t number, double time)
 {
     const Program *program = play->program;
-    play->through[message] = time;
-    play->arrived[message] = 1;
+    Message *message = &play->messages[number];
+    message->through = time;
+    message->arrived = 1;
     if (program->in_turn) {
-        int64_t *head = &play->head[program->pair[message]];
-        *head = play->next[message];
-        if (*head >= 0 && expect(play, time, *head, -1))
+        int64_t *head = &play->head[program->pair[number]];
+        *head = play->next[number];
+        if (*head >= 0 && expect(play, time, *head))
             return -1;
     }
-    int64_t dst = program->dst[message], src = program->src[message];
-    if ((play->wanted[message] & 1) && --play->lacking[dst] == 0 && go_on(play, dst))
+    int64_t dst = program->dst[number], src = program->src[number];
+    if ((message->wanted & 1) && --play->lacking[dst] == 0 && go_on(play, dst))
         return -1;
-    return (play->wanted[message] & 2) && --play->lacking[src] == 0 ? go_on(play, src) : 0;
+    return (message->wanted & 2) && --play->lacking[src] == 0 ? go_on(play, src) : 0;
 }
 
-static int begin(Play *play, int64_t message, double time)
+static int begin(Play *play, int64_t number, double time)
 {
     const Program *program = play->program;
     if (program->in_turn) {
-        int64_t pair = program->pair[message];
+        int64_t pair = program->pair[number];
         if (play->head[pair] < 0) {
-            play->head[pair] = play->tail[pair] = message;
-        } else if (play->head[pair] != message) { /* it waits for its turn */
-            play->next[play->tail[pair]] = message;
-            play->tail[pair] = message;
+            play->head[pair] = play->tail[pair] = number;
+        } else if (play->head[pair] != number) { /* it waits for its turn */
+            play->next[play->tail[pair]] = number;
+            play->tail[pair] = number;
             return 0;
         }
     }
-    play->begun[message] = time;
-    if (play->still[message] == 0)
-        return arrive(play, message, time + play->costs->alone[message]);
-    for (int64_t at = program->passed.first[message]; at < program->passed.first[message + 1]; at++)
-        if (play->costs->seconds[at] != 0.0 &&
-            join(play, program->passed.rows[at], message, play->costs->seconds[at], time))
-            return -1;
+    play->messages[number].begun = time;
+    if (play->messages[number].still == 0)
+        return arrive(play, number, time + play->costs->alone[number]);
+    for (int64_t at = program->passed.first[number]; at < program->passed.first[number + 1]; at++)
+        if (play->costs->seconds[at] != 0.0)
+            join(play, program->passed.rows[at], number, play->costs->seconds[at], time);
     return 0;
 }
 
-static int on_line(Play *play, int64_t message, double time)
+static int on_line(Play *play, int64_t number, double time)
 {
-    if (--play->still[message])
+    Message *message = &play->messages[number];
+    if (--message->still)
         return 0;
-    double alone = play->begun[message] + play->costs->alone[message];
-    return arrive(play, message, time < alone ? alone : time);
+    double alone = message->begun + play->costs->alone[number];
+    return arrive(play, number, time < alone ? alone : time);
+}
+
+/* Who is through on the line that is due next. */
+static int through(Play *play)
+{
+    Event event = play->due.events[0];
+    Line *line = &play->lines[event.number];
+    int64_t count = 0;
+    line->served = play->users[line->room].until;
+    double until = line->served * (1 + ROUNDING);
+    do
+        play->leaving[count++] = leave(play, line).message;
+    while (line->count > 0 && play->users[line->room].until <= until);
+    if (line->count > 0)
+        next_of(play, event.number, event.time);
+    else if (--play->due.count > 0)
+        settle(play, 0, play->due.events[play->due.count]);
+    for (int64_t at = 0; at < count; at++)
+        if (on_line(play, play->leaving[at], event.time))
+            return -1;
+    return 0;
 }
 
 static int run(Play *play)
@@ -266,28 +327,16 @@ static int run(Play *play)
     for (int64_t rank = 0; rank < play->program->ranks; rank++)
         if (go_on(play, rank))
             return -1;
-    while (play->count > 0) {
-        Event event = pop(play);
-        if (event.line < 0) {
+    while (play->coming.count > 0 || play->due.count > 0) {
+        int begins = play->coming.count > 0 &&
+                     (play->due.count == 0 || before(&play->coming.events[0], &play->due.events[0]));
+        if (begins) {
+            Event event = pop(&play->coming);
             if (begin(play, event.number, event.time))
                 return -1;
-            continue;
-        }
-        Line *line = &play->lines[event.line];
-        if (event.number != line->changes)
-            continue;
-        int64_t through = 0;
-        line->served = play->users[line->room].until;
-        double until = line->served * (1 + ROUNDING);
-        do
-            play->leaving[through++] = leave(play, line).message;
-        while (line->count > 0 && play->users[line->room].until <= until);
-        if (line->count > 0 && next_of(play, event.line, event.time))
+        } else if (through(play)) {
             return -1;
-        line->changes += line->count == 0;
-        for (int64_t at = 0; at < through; at++)
-            if (on_line(play, play->leaving[at], event.time))
-                return -1;
+        }
     }
     for (int64_t rank = 0; rank < play->program->ranks; rank++)
         if (play->place[rank] != play->program->places[rank + 1])
@@ -300,10 +349,11 @@ static void prepare(Play *play)
     const Program *program = play->program;
     memcpy(play->place, program->places, (size_t)program->ranks * sizeof *play->place);
     for (int64_t message = 0; message < program->messages; message++) {
-        play->next[message] = play->head[message] = -1;
+        if (program->in_turn)
+            play->next[message] = play->head[message] = -1;
         for (int64_t at = program->passed.first[message]; at < program->passed.first[message + 1]; at++)
             if (play->costs->seconds[at] != 0.0) {
-                play->still[message]++;
+                play->messages[message].still++;
                 play->lines[program->passed.rows[at]].room++;
             }
     }
@@ -319,26 +369,25 @@ static void prepare(Play *play)
 int commodel_in_time(const Program *program, const Costs *costs, double *done)
 {
     size_t ranks = (size_t)program->ranks + 1, messages = (size_t)program->messages + 1;
-    size_t passed = (size_t)program->passed.first[program->messages] + 1;
+    size_t passed = (size_t)program->passed.first[program->messages] + 1, lines = (size_t)program->lines + 1;
+    size_t waiting = program->in_turn ? messages : 0;
     Play play = {.program = program, .costs = costs, .done = done};
-    double *numbers = calloc(4 * messages, sizeof *numbers);
-    int64_t *counts = calloc(2 * ranks + 5 * messages, sizeof *counts);
-    uint8_t *flags = calloc(ranks + 3 * messages, 1);
-    play.lines = calloc((size_t)program->lines + 1, sizeof *play.lines);
+    int64_t *counts = calloc(2 * ranks + messages + 3 * waiting, sizeof *counts);
+    play.messages = calloc(messages, sizeof *play.messages);
+    play.arrivals = malloc(messages * sizeof *play.arrivals);
+    play.entered = calloc(ranks, 1);
+    play.lines = calloc(lines, sizeof *play.lines);
     play.users = malloc(passed * sizeof *play.users);
+    play.due.events = malloc(lines * sizeof *play.due.events);
     int failed = -1;
-    if (numbers && counts && flags && play.lines && play.users) {
-        play.through = numbers, play.half = numbers + messages, play.begun = numbers + 2 * messages;
-        play.arrivals = numbers + 3 * messages;
-        play.place = counts, play.lacking = counts + ranks, play.still = counts + 2 * ranks;
-        play.next = play.still + messages, play.head = play.next + messages;
-        play.tail = play.head + messages, play.leaving = play.tail + messages;
-        play.entered = flags, play.wanted = flags + ranks, play.met = play.wanted + messages;
-        play.arrived = play.met + messages;
+    if (counts && play.messages && play.arrivals && play.entered && play.lines && play.users && play.due.events) {
+        play.place = counts, play.lacking = counts + ranks, play.leaving = counts + 2 * ranks;
+        play.next = play.leaving + messages, play.head = play.next + waiting, play.tail = play.head + waiting;
         memset(done, 0, (size_t)program->ranks * sizeof *done);
         prepare(&play);
         failed = run(&play);
     }
-    free(numbers), free(counts), free(flags), free(play.lines), free(play.users), free(play.coming);
+    free(counts), free(play.messages), free(play.arrivals), free(play.entered), free(play.lines), free(play.users);
+    free(play.due.events), free(play.coming.events);
     return failed;
 }

@@ -26,6 +26,7 @@ from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
+from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import piecewise, sampled
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.pricing.functions import evaluate
@@ -36,10 +37,12 @@ from commodel.models.pricing.replay import Costs
 from commodel.models.pricing.stepwise import stepwise
 from commodel.models.probes.capacity import pattern
 from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import KINDS
 from commodel.units import format_bytes
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
 SHARED, IN_TURN = "shared", "turn"
+CACHED = "ctc"  # of the probe memcopy: the same two buffers again and again, as a rank's are, in memory where too large
 DIFFERS = 1.2  # times as long, at least, where one order can be told from the other
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
@@ -68,10 +71,11 @@ def fit(observed: Observed) -> Fitted:
         curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
     shared, half_duplex = capacities(observed, lines)
     values |= shared
-    work = observed.cases("work")
-    order = np.argsort(work["bytes"])
-    values |= sampled("gamma", work["bytes"][order], work.seconds[:, order])
+    values |= by_size("gamma", observed.cases("work"))
     forms["gamma"] = "table"
+    if observed.probes.get("memcopy"):
+        values |= by_size("copy", observed.cases("memcopy", path=CACHED))
+        forms["copy"] = "table"
     missing = {}
     S = largest_eager(observed, lines)
     S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
@@ -88,6 +92,12 @@ def fit(observed: Observed) -> Fitted:
         settings["order"] = order
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+
+
+def by_size(name: str, cases: Cases) -> dict[str, Array]:
+    """A time for every size that was measured."""
+    order = np.argsort(cases["bytes"])
+    return sampled(name, cases["bytes"][order], cases.seconds[:, order])
 
 
 def _order(observed: Observed, values: Mapping[str, Array], forms: Mapping[str, str], settings: dict) -> str:
@@ -177,8 +187,12 @@ def singly(schedule: Schedule) -> Iterator[Schedule]:
 
 
 def work_of(schedule: Schedule, values: Values) -> Array:
-    bytes = schedule.work.bytes
-    return schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0)
+    """Where copies were not measured they take as long as reductions."""
+    work = schedule.work
+    takes = values.at("gamma", work.bytes)
+    if "copy" in values.functions:
+        takes = np.where(work.kind == KINDS.index("copy"), values.at("copy", work.bytes), takes)
+    return work.seconds + np.where(work.bytes > 0, takes, 0.0)
 
 
 def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
@@ -233,9 +247,10 @@ FAMILY = Family(
         ),
         Parameter("c_all", "s/B", "time per byte of all between groups of a level", of="level", optional=True),
         Parameter("c_inside", "s/B", "time per byte of all messages within a node", of="level", optional=True),
-        Parameter("gamma", "s", "local reduction or copy of m bytes", "m", default=0.0, paced=False),
+        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
+        Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),
     ),
-    probes=("prtt", "distance", "capacity", "work"),
+    probes=("prtt", "distance", "capacity", "work", "memcopy"),
     fit=fit,
     price=price,
     independent=True,

@@ -1,5 +1,6 @@
 """libprices.so as ctypes sees it: what `commodel build prices` makes of native/prices. Where it is not built, Python
-does the same, and takes some ten times as long. Only a clone's own is loaded, never what lies in a project."""
+does the same, and takes some ten times as long. Only a clone's or an installation's own is loaded, never what lies in
+a project."""
 
 from __future__ import annotations
 
@@ -46,11 +47,12 @@ class _Costs(Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """None: it is not built, or was of other sources."""
-    if not BUILT.is_file():
+    """None: it is not built, or was of other sources or for another kind of machine."""
+    try:
+        built = ctypes.CDLL(str(BUILT)) if BUILT.is_file() else None
+    except OSError:
         return None
-    built = ctypes.CDLL(str(BUILT))
-    if ctypes.c_int.in_dll(built, "commodel_prices_form").value != FORM:
+    if built is None or ctypes.c_int.in_dll(built, "commodel_prices_form").value != FORM:
         return None
     built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), POINTER(c_double)]
     return built

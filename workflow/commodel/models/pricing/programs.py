@@ -21,8 +21,8 @@ class Runs:
 
     @classmethod
     def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "Runs":
-        order = np.argsort(place, kind="stable")
-        return cls(rows[order], np.searchsorted(place[order], np.arange(places + 1)))
+        first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(place, minlength=places))])
+        return cls(rows[np.argsort(place, kind="stable")], first)
 
     @cached_property
     def lists(self) -> list[list[int]]:
@@ -76,7 +76,7 @@ class Program:
         runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
         passing = np.argsort(message, kind="stable")
-        passed = Runs(line[passing], np.searchsorted(message[passing], np.arange(len(every) + 1)))
+        passed = Runs.of(line, message, len(every))
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
         most = int(line.max(initial=-1)) + 1
         return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, most, in_turn)
