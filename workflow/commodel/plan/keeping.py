@@ -1,15 +1,16 @@
-"""Which files a plan rests on beside its experiment and platforms: patterns, trees and rank files that points name, and
-the published sets of a paper."""
+"""Which files a plan rests on beside its experiment and platforms: tables of the matrix, patterns, trees and rank files
+that points name, and the published sets of a paper."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from commodel.files.kept import noted, standing_on
+from commodel.files.kept import noted, reached, standing_on
 from commodel.files.project import NUMBERS, file_of
 from commodel.files.results import PLAN, Results
 from commodel.models.families import PROJECT, published, published_file
 from commodel.patterns.operations import files_of as operation_files
+from commodel.plan.config import load_experiment
 from commodel.plan.file import load_plan
 from commodel.price.papers import paper
 from commodel.records import KeptFile, Point
@@ -30,12 +31,18 @@ def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
-def files_of(points: Iterable[Point], paper_name: str) -> dict[str, KeptFile]:
-    files = {path: noted(kind, path) for kind, path in named(points)}
+def files_of(points: Iterable[Point], tables: Iterable[str], paper_name: str) -> dict[str, KeptFile]:
+    files = {path: noted(kind, path) for kind, path in (*named(points), *(("matrix", path) for path in tables))}
     for name in paper(paper_name).published if paper_name else ():
         file = published_file(name)
         files[file] = noted("published", file, PROJECT, published(name).source)
     return files
+
+
+def tables_of(experiment: str) -> list[str]:
+    """Where the tables are read that an experiment's matrix is in."""
+    with received(Path(experiment)):
+        return [str(reached(path)) for path in load_experiment(experiment).tables]
 
 
 def root_of(file: KeptFile) -> Path:
