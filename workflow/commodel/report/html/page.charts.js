@@ -20,8 +20,15 @@ async function draw(place, specification) {
   result.view.addEventListener("click", (_, item) => chosen(place, item?.datum));
 }
 for (const box of document.querySelectorAll(".plot")) {
-  const start = () => drawnAs[box.id] ?? draw(box.id, copy(box.id));
+  let drawing;
+  const start = () => drawing ??= drawnAs[box.id] ? null : draw(box.id, copy(box.id));
   box.addEventListener("pointerenter", start, {once: true});
+  // A finger's first touch finds the picture that the page came with, which knows no rows.
+  box.addEventListener("click", async ({clientX, clientY}) => {
+    if (box.vega) return;
+    await start();
+    document.elementFromPoint(clientX, clientY)?.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX, clientY}));
+  });
 }
 
 // The charts of the screen in front.
