@@ -2,7 +2,7 @@
 const specifications = JSON.parse(document.getElementById("charts")?.textContent ?? "{}");
 const MOST_DOTS = 1500, MOST_INTERVALS = 80;
 const drawnAs = {};
-const {config, colours: COLOURS, grey: GREY} = JSON.parse(document.getElementById("look")?.textContent ?? "{}");
+const {config, colours: COLOURS, grey: GREY, families = {}} = JSON.parse(document.getElementById("look")?.textContent ?? "{}");
 const copy = place => specifications[place] && {...structuredClone(specifications[place]), config};
 async function draw(place, specification) {
   const box = document.getElementById(place);
