@@ -90,7 +90,8 @@ PRESS = """
   // As a hand does it: what lies on top there is what gets the click.
   const press = async mark => {
     mark.scrollIntoView({block: "center", behavior: "instant"});
-    const {left, top, width, height} = mark.getBoundingClientRect(), at = {clientX: left + width / 2, clientY: top + height / 2};
+    const {left, top, width, height} = mark.getBoundingClientRect();
+    const at = {clientX: left + width / 2, clientY: top + height / 2};
     document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent("click", {bubbles: true, ...at}));
     await settle();
   };
@@ -105,12 +106,14 @@ PRESS = """
   about("trust");
   document.querySelector("button.clear").click();
   await settle();
-  const dot = [...box("scatter").querySelectorAll(".mark-symbol.role-mark path")].at(-1), {point, s} = dot.__data__.datum;
+  const dot = [...box("scatter").querySelectorAll(".mark-symbol.role-mark path")].at(-1);
+  const {point, s} = dot.__data__.datum;
   await press(dot);
   about("dot");
   const row = rows()[0], sight = table.parentElement.getBoundingClientRect(), address = location.hash;
   const read = row => [row.cells[at("point")].textContent, row.cells[at("family")].textContent, row.className];
-  lines.push(JSON.stringify([[point, s], read(row), rows().filter(row => row.className).length, sight.top < innerHeight && sight.bottom > 0]));
+  const marked = rows().filter(row => row.className).length, inSight = sight.top < innerHeight && sight.bottom > 0;
+  lines.push(JSON.stringify([[point, s], read(row), marked, inSight]));
   document.querySelector("button.clear").click();
   location.hash = address;
   await settle();

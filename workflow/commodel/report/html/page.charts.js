@@ -16,6 +16,8 @@ async function draw(place, specification) {
   box.vega?.finalize();
   box.vega = result;
   box.setAttribute("role", "group"); // there is a menu in it now
+  stage.querySelector("svg.marks")?.setAttribute("aria-hidden", true); // the box has a name, and its numbers below
+  stage.querySelector("summary")?.setAttribute("aria-label", "save this picture");
   box.replaceChildren(stage);
   result.view.addEventListener("click", (_, item) => chosen(place, item?.datum));
 }
