@@ -9,7 +9,7 @@ LINT_ACCEPTED := No log directive|Specify a conda environment|Shell command dire
 
 .PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
 	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
-	bench-workbook partitions schemas map pages docs wheel clean
+	bench-workbook axe partitions schemas map pages docs wheel clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -27,6 +27,7 @@ help:
 	@echo "make lab-tune  rules for Open MPI's collectives over the eight hosts, and what they gain: 20 minutes, needs root"
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
+	@echo "make axe PAGE=…  whom the page of a report shuts out, by axe-core in Chromium: wide, narrow, dark, filtered; needs npm"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
@@ -143,6 +144,12 @@ format: $(READY)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 	.venv/bin/snakefmt Snakefile workflow/Snakefile workflow/rules
+
+# Only here is npm asked for anything; nothing of it is shipped.
+axe: $(READY)
+	@command -v npm chromium > /dev/null || { echo "axe: wanted npm and chromium on PATH" >&2; exit 2; }
+	npm install --prefix build/axe --no-audit --no-fund --silent axe-core@4.10.3
+	.venv/bin/python -m tests.lab.axe $(or $(PAGE),reports/demo/index.html)
 
 bench: $(READY)
 	.venv/bin/python tests/bench/pricing.py

@@ -1,6 +1,11 @@
 # From an experiment's YAML to its report. `snakemake --cores 2`, or `commodel run demo`; another experiment with
 # `--config experiment=NAME`. `--config finish=true` measures nothing and reports what there is. The rules only call
 # `commodel <verb>`.
+if exists("config/config.yaml"):
+
+    configfile: "config/config.yaml"
+
+
 include: "workflow/rules/common.smk"
 
 

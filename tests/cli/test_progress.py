@@ -65,3 +65,14 @@ def test_nothing_is_said(screen, terminal, patience):
         assert list(counted([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""
+
+
+@pytest.mark.parametrize(("name", "value"), [("COMMODEL_JOB", "1"), ("TERM", "dumb")])
+def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, name, value):
+    """Jobs of Snakemake share its terminal, and say nothing of their own there."""
+    monkeypatch.setenv(name, value)
+    shown = screen(terminal=True)
+    with waiting("fitting"):
+        assert list(counted([1, 2], "numbers")) == [1, 2]
+        time.sleep(0.05)
+    assert shown.getvalue() == ""

@@ -35,7 +35,7 @@ def point(operation, platform="here", ranks=3, layout="block:3", size=BLOCK):
 def plan_of(*points, simulated=(), speeds=()):
     names = dict.fromkeys(point.platform for point in points)
     batches = [Batch(f"{name}-b", name, 1, tuple(p for p in points if p.platform == name)) for name in names]
-    return replace(planned(*batches, simulated=simulated), files=files_of(points, "", speeds))
+    return replace(planned(*batches, simulated=simulated), files=files_of(points, speeds=speeds))
 
 
 def table(section, name):

@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import subprocess
+from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
@@ -28,13 +29,15 @@ URL.createObjectURL = blob => { saved.push(blob); return "data:text/csv,"; };
 DRIVER = """<script>
 addEventListener("load", async () => {
   const table = document.querySelector("table[data-explored]"), box = table.parentElement, lines = [];
-  const [input, said] = box.previousElementSibling.children;
+  const [input, found] = box.previousElementSibling.children;
   const heads = [...table.tHead.rows[0].cells], at = name => heads.findIndex(head => head.textContent === name);
   const rows = () => [...table.tBodies[0].rows].filter(row => row.className !== "gap");
-  const tell = (what, row) => lines.push([what, said.textContent, rows().length, row?.cells[at("choice")].textContent,
+  const tell = (what, row) => lines.push([what, found.textContent, rows().length, row?.cells[at("choice")].textContent,
     row?.cells[at("bytes [B]")].textContent, row?.cells[at("family")].textContent].join("|"));
   const settle = () => new Promise(done => setTimeout(done, 700));
-  STEPS
+  try {
+    STEPS
+  } catch (error) { errors.push(String(error)); }
   const result = document.body.appendChild(document.createElement("pre"));
   const asked = performance.getEntriesByType("resource").map(entry => entry.name);
   result.textContent = `RESULT\\n${lines.join("\\n")}\\nERRORS ${JSON.stringify([errors, asked])}\\nEND`;
@@ -81,6 +84,41 @@ CHOICE = """
   limit.value = "";
   limit.oninput();
   tell("all", rows()[0]);
+"""
+PRESS = """
+  const front = document.querySelector(".front:not([hidden])"), box = name => front.querySelector(`.${name} .plot`);
+  // As a hand does it: what lies on top there is what gets the click.
+  const press = async mark => {
+    mark.scrollIntoView({block: "center", behavior: "instant"});
+    const {left, top, width, height} = mark.getBoundingClientRect();
+    const at = {clientX: left + width / 2, clientY: top + height / 2};
+    document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent("click", {bubbles: true, ...at}));
+    await settle();
+  };
+  const about = what => lines.push(JSON.stringify([what, location.hash, found.textContent]));
+  const cell = name => box(name).querySelector(".mark-rect.role-mark path");
+  await press(box("use").querySelector("svg"));
+  about("touched");
+  await press(cell("use"));
+  await press(cell("use"));
+  about("again");
+  await press(cell("trust"));
+  about("trust");
+  document.querySelector("button.clear").click();
+  await settle();
+  const dot = [...box("scatter").querySelectorAll(".mark-symbol.role-mark path")].at(-1);
+  const {point, s} = dot.__data__.datum;
+  await press(dot);
+  about("dot");
+  const row = rows()[0], sight = table.parentElement.getBoundingClientRect(), address = location.hash;
+  const read = row => [row.cells[at("point")].textContent, row.cells[at("family")].textContent, row.className];
+  const marked = rows().filter(row => row.className).length, inSight = sight.top < innerHeight && sight.bottom > 0;
+  lines.push(JSON.stringify([[point, s], read(row), marked, inSight]));
+  document.querySelector("button.clear").click();
+  location.hash = address;
+  await settle();
+  about("link");
+  lines.push(JSON.stringify(read(rows()[0])));
 """
 
 
@@ -144,3 +182,29 @@ def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
     assert sorted(row[heads.index("point")] for row in saved) == sorted(large["point"])
     assert {row[heads.index("bytes [B]")] for row in saved} == {str(size) for size in large["bytes"]}
     assert every.split("|")[1] == f"{(fewer['platform'] == 'fattree').sum()} {total}"
+
+
+def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
+    report = build(fewer, experiment="clicked")
+    lines = [json.loads(line) for line in driven(report, tmp_path, PRESS, "#platform=ether16")]
+    touched, again, trust, dot, (wanted, first, marked, in_sight), link, restored = lines
+
+    def counted(address):
+        asked = dict(parse_qsl(address.removeprefix("#")))
+        count, over = asked.pop("size", "0 ranks").split()[:2]
+        asked = {name: int(text) if name == "bytes" else text for name, text in asked.items() if name != "dot"}
+        asked |= {"leaves" if over == "leaves" else "ranks": int(count)} if int(count) else {}
+        return (fewer[list(asked)] == pd.Series(asked)).all(axis=1).sum()
+
+    names = [set(dict(parse_qsl(address[1:]))) for _, address, _ in (touched, again, trust, dot)]
+    assert names == [
+        {"platform", "operation", "size", "bytes"},
+        {"platform"},
+        {"platform", "family"},
+        {"platform", "point", "dot"},
+    ]
+    for _, address, found in (touched, again, trust, dot):
+        assert found == f"{counted(address)} of {len(fewer)} rows", address
+    assert first == [*wanted, "picked"], "the row of the dot comes first"
+    assert (marked, in_sight) == (1, True)
+    assert (link[1:], restored) == (dot[1:], first)

@@ -185,7 +185,7 @@ class PlannedPlatform:
 class KeptFile:
     """A file that a plan rests on beside its experiment and platforms, and its copy in the results."""
 
-    kind: Literal["pattern", "tree", "layout", "partition", "published", "speeds"]
+    kind: Literal["matrix", "pattern", "tree", "layout", "partition", "published", "speeds"]
     digest: Sha256
     bytes: Count
     copy: Name | Literal[""]  # empty: it is too large to be kept

@@ -8,7 +8,7 @@ from commodel.errors import UserError
 from commodel.sources import HERE as PACKAGE, sources
 from snakemake.exceptions import WorkflowError
 
-COMMODEL = f"{quote(sys.executable)} -m commodel"
+COMMODEL = f"COMMODEL_JOB=1 {quote(sys.executable)} -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 

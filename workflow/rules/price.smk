@@ -6,12 +6,13 @@ from pathlib import Path
 from shlex import quote
 
 from commodel.errors import UserError
+from commodel.plan.keeping import tables_of
 from commodel.results.holding import hold
 from commodel.files.paths import SafePath
 from commodel.sources import HERE as CODE, sources
 from snakemake.exceptions import WorkflowError
 
-PRICE = f"{quote(sys.executable)} -m commodel"
+PRICE = f"COMMODEL_JOB=1 {quote(sys.executable)} -m commodel"
 OUT = str(config["out"])
 PARTS = int(config["parts"])
 HELD = []
@@ -43,6 +44,7 @@ rule prices:
 rule part:
     input:
         experiment=config["experiment"],
+        tables=tables_of(config["experiment"]),
         sets=config["params"],
         code=sources("cli.price"),
         patterns=[

@@ -10,7 +10,7 @@ import pandas as pd
 
 from commodel.cli._finished import FITTED_TO, digest_of, finished, signed
 from commodel.cli._heldout import show_errors
-from commodel.cli._progress import Line
+from commodel.cli._progress import Line, waiting
 from commodel.compare.baselines import choices, judged_baselines
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
@@ -31,7 +31,8 @@ def fit_table(
     names = from_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
     if len(names) > 1 and out and out.is_file():
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
-    measured = read_points(table)
+    with waiting(f"reading {table.name}"):
+        measured = read_points(table)
     if measured.unpriced:
         click.echo(f"commodel: left out {measured.unpriced} rows of algorithm 'library': no price", err=True)
     if measured.streams:
@@ -62,7 +63,8 @@ def fit_table(
         for remark in (*told(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
             click.echo(f"commodel: {name}: {remark}", err=True)
         if parts:
-            rows.append(judged(fitted, parts.unseen))
+            with waiting(f"pricing what {name} has not seen"):
+                rows.append(judged(fitted, parts.unseen))
     if rows:
         together = pd.concat(rows, ignore_index=True)
         baselines = judged_baselines(parts, reference)

@@ -1,5 +1,6 @@
 """Progress on long work: one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q."""
 
+import os
 import shutil
 import sys
 import threading
@@ -13,7 +14,13 @@ import click
 EVERY = 30.0  # seconds between two lines that nobody may be reading
 PATIENCE = 2.0  # seconds that nobody wants to be told about
 REFRESH = 0.2
+JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which tells itself what it does, and may run several at once
 Item = TypeVar("Item")
+
+
+def watched() -> bool:
+    """Whether somebody sees a line that is rewritten."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB)
 
 
 def progress(quiet: bool) -> Callable[[str], None]:
@@ -27,7 +34,7 @@ class Line:
     """The last line on the screen. Elsewhere it is printed now and then, if it has changed."""
 
     def __init__(self, quiet: bool):
-        self.quiet, self.live = quiet, sys.stderr.isatty()
+        self.quiet, self.live = quiet, watched()
         self.shown, self.when = "", 0.0
 
     def show(self, text: str) -> None:
@@ -54,7 +61,7 @@ class Line:
 
 def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
     """The same items. On a terminal, where they take long, a line says how many of them are done."""
-    line, due = Line(quiet=not sys.stderr.isatty()), time.monotonic() + PATIENCE
+    line, due = Line(quiet=not watched()), time.monotonic() + PATIENCE
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= due:
@@ -68,7 +75,7 @@ def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """On a terminal, where this takes long, a line says what goes on, and for how long it has."""
-    if not sys.stderr.isatty():
+    if not watched():
         yield
         return
     line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()

@@ -2,6 +2,7 @@
 
 import click
 
+from commodel.cli._progress import waiting
 from commodel.platforms.build import COMPILERS
 
 
@@ -14,4 +15,6 @@ def build(toolchain: str) -> None:
     from commodel.platforms.build import build as compile_programs
     from commodel.platforms.tools import workshop
 
-    click.echo(compile_programs(workshop(), toolchain))
+    with waiting("compiling"):
+        folder = compile_programs(workshop(), toolchain)
+    click.echo(folder)

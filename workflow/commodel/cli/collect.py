@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
+
 
 @click.command()
 @click.option(
@@ -29,9 +31,10 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = Results.of(plan_file.parent)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
-    observations, lacking = gather(plan, results.all_raw, unfinished)
-    out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
-    write_table(out.with_name("unmeasured.csv"), lacking)
-    write_table(out.with_name("summary.csv"), summarize_raw(observations))
-    write_table(out.with_name("distributions.csv"), distributions(observations))
-    write_table(out, observations)
+    with waiting("collecting the samples"):
+        observations, lacking = gather(plan, results.all_raw, unfinished)
+        out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
+        write_table(out.with_name("unmeasured.csv"), lacking)
+        write_table(out.with_name("summary.csv"), summarize_raw(observations))
+        write_table(out.with_name("distributions.csv"), distributions(observations))
+        write_table(out, observations)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
+
 
 @click.command()
 @click.option("--in", "folder", type=click.Path(path_type=Path), required=True, help="results/<experiment>.")
@@ -31,17 +33,18 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from commodel.results.provenance import processors
     from commodel.results.unmeasured import read_unmeasured
 
-    results = Results.of(folder)
-    plan = load_plan(results.plan)
-    observations = read_table(results.table("observations"), OBSERVATIONS)
-    parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
-    unmeasured = read_unmeasured(results.table("unmeasured"))
-    with standing_on(results, plan.files):
-        room = {batch.name: processors(results.programs(batch.name)) for batch in plan.batches}
-        compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
-    write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)
-    for platform in plan.platforms if sets else ():
-        for path in results.sets(platform):
-            fitted = read_parameters(path)
-            errors = errors_of(compared, platform, fitted.family)
-            write_parameters(results.judged(platform, fitted.family), replace(fitted, errors=errors))
+    with waiting("comparing"):
+        results = Results.of(folder)
+        plan = load_plan(results.plan)
+        observations = read_table(results.table("observations"), OBSERVATIONS)
+        parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
+        unmeasured = read_unmeasured(results.table("unmeasured"))
+        with standing_on(results, plan.files):
+            room = {batch.name: processors(results.programs(batch.name)) for batch in plan.batches}
+            compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
+        write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)
+        for platform in plan.platforms if sets else ():
+            for path in results.sets(platform):
+                fitted = read_parameters(path)
+                errors = errors_of(compared, platform, fitted.family)
+                write_parameters(results.judged(platform, fitted.family), replace(fitted, errors=errors))

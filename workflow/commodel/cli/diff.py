@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import show, table
+from commodel.cli._progress import waiting
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_fraction
 
@@ -36,8 +37,9 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     share = parse_fraction(limit) if limit is not None else None
     if out is not None and out.suffix != ".xlsx":
         raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
-    before, after = read(old), read(new)
-    several = changes(before, after)
+    with waiting("comparing"):
+        before, after = read(old), read(new)
+        several = changes(before, after)
     if style != "table":
         show([_plain(asdict(change)) for change in several], style)
     else:

@@ -6,6 +6,7 @@ import click
 
 from commodel.cli._output import emit
 from commodel.cli._points import one_schedule, pattern_options
+from commodel.cli._progress import waiting
 from commodel.cli._words import Forgiving
 from commodel.units import parse_count, parse_seconds
 
@@ -50,7 +51,9 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     per_byte = parse_seconds(gamma) if gamma else known
     if goal.untimed(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
-    emit(goal.goal(schedule, per_byte, unit, arguments), out)
+    with waiting("writing"):
+        text = goal.goal(schedule, per_byte, unit, arguments)
+    emit(text, out)
 
 
 @export.command(name="mrnet")

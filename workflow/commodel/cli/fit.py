@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import style_option
+from commodel.cli._progress import waiting
 from commodel.errors import UserError
 
 
@@ -65,7 +66,8 @@ def fit(observations, plan_file, families, platform, table, where, setting, out,
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
     plan, samples = (SafePath.given(path, results) for path in (plan_file, observations))
-    parameters = fit_family(load_plan(plan), read_table(samples, OBSERVATIONS), families[0], platform)
+    with waiting(f"fitting {families[0]}"):
+        parameters = fit_family(load_plan(plan), read_table(samples, OBSERVATIONS), families[0], platform)
     write_parameters(SafePath.given(out, results), parameters)
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))

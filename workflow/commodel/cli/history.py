@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
 from commodel.errors import UserError
 
 
@@ -23,5 +24,6 @@ def history(several: tuple[Path, ...], out: Path) -> None:
     from commodel.compare.snapshot import read
     from commodel.report.difference import write_history
 
-    write_history([read(path) for path in several], out)
+    with waiting("comparing"):
+        write_history([read(path) for path in several], out)
     click.echo(out)

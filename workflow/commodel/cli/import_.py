@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._output import as_csv
+from commodel.cli._progress import waiting
 from commodel.cli._words import Forgiving, understood
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
@@ -64,7 +65,9 @@ def _table(entry: Format) -> click.Command:
         from commodel.files.atomic import write_text
         from commodel.interchange import Given, left_out, read_times
 
-        imported = read_times(entry, files, Given(**given, ranks=parse_count(ranks, 2) if ranks else 0))
+        known = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
+        with waiting("reading"):
+            imported = read_times(entry, files, known)
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         statistics = ", ".join(dict.fromkeys(time.statistic for time in imported.times))
@@ -121,8 +124,9 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     from commodel.patterns import written
     from commodel.patterns.notation import csv
 
-    tasks, schedule = written.from_goal(file, unit)
-    write_text(out, csv(schedule) + "\n")
+    with waiting(f"reading {file.name}"):
+        tasks, schedule = written.from_goal(file, unit)
+        write_text(out, csv(schedule) + "\n")
     work = format_seconds(float(schedule.work.seconds.sum()))
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
     if not (unit or tasks.unit_is_said) and len(schedule.work.step):

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
+
 
 @click.command()
 @click.argument("parts", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -12,4 +14,5 @@ def join(parts: tuple[Path, ...], out: Path) -> None:
     """Put the Parquet files PARTS, such as `commodel price --part` writes, one after the other into one table."""
     from commodel.files.streams import read_stream, write_stream
 
-    write_stream(out, *read_stream(parts))
+    with waiting("joining"):
+        write_stream(out, *read_stream(parts))

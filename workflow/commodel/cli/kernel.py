@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
 from commodel.cli._setting import SET_HELP
 from commodel.cli._words import Forgiving
 from commodel.errors import UserError
@@ -104,7 +105,7 @@ def answer(
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
-    with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared):
+    with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), waiting("pricing"):
         priced = Priced.of(at_their_speeds, evidence)
     write(replace(priced, point=point, simulated=priced.simulated or declared), style, out)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._output import show, style_option
+from commodel.cli._progress import waiting
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -26,7 +27,8 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     from commodel.files.results import Results
     from commodel.report.sections.network import nodes_of, sentences
 
-    seen = of_results(Results.of(Path("results") / experiment))
+    with waiting("sorting the nodes"):
+        seen = of_results(Results.of(Path("results") / experiment))
     chosen = [entry for entry in seen if platform in (None, entry.platform)]
     if not chosen:
         where = f" on platform '{platform}'" if platform else ""

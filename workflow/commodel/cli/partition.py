@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._progress import waiting
 from commodel.errors import UserError
 
 PATH = click.Path(path_type=Path)
@@ -97,7 +98,8 @@ def partition(
         if tiling.ranks != len(placed.kinds):
             raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(placed.kinds)}", file=source)
     elif not measure:
-        tiling, how = shared_out(placed, blocks, by, parse_fraction(within))
+        with waiting("sharing out"):
+            tiling, how = shared_out(placed, blocks, by, parse_fraction(within))
     shown = Shown.of(kernel, how, interpolation, placed, tiling)
     if style == "xlsx":
         write_workbook(shown, out)

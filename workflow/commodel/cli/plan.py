@@ -59,10 +59,12 @@ def plan(
     elif style == "xlsx":
         from commodel.plan import editable
         from commodel.plan.config import find
+        from commodel.plan.keeping import received
 
         path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
-        small = editable.writable(file)
-        write_plan_workbook(made, path, (lambda book: editable.write(book, file, Path.cwd())) if small else None)
+        with received(file):
+            small = editable.writable(file)
+            write_plan_workbook(made, path, (lambda book: editable.write(book, file, Path.cwd())) if small else None)
         click.echo(path)
         if not small:
             most = f"{editable.MOST_ROWS:,}"

@@ -63,7 +63,8 @@ def _verify(workbook: Path, folder: Path | None) -> None:
     results = folder or Path("results") / workbook.stem
     if folder is None and workbook.exists() and not results.exists():
         raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
-    findings, remark = verify(workbook, results)
+    with waiting("reading the workbook"):
+        findings, remark = verify(workbook, results)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
     if remark:

@@ -214,6 +214,7 @@ NODE_TYPE = text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('s
 WORD = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
 HOST = text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
 FILE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
+TABLE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
 SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
 SETTING_KEY = text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
 PARAMETER = Annotated[

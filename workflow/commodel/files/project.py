@@ -30,13 +30,15 @@ def check_inside(spec: str) -> None:
     """Refuses `file:PATH`, `processes:PATH` or `partition=PATH` of a path, or a link, that leads out of the project."""
     path = file_of(spec)
     paths = {path, NUMBERS.sub("", path)} - {""} or partitions_of(spec)
-    if not paths:
-        return
-    home = Path.cwd().resolve()
     for written in paths:
-        try:
-            inside = Path(written).resolve().is_relative_to(home)
-        except (OSError, ValueError, RuntimeError):  # no path, or links in a circle
-            inside = False
-        if not inside:
-            raise UserError(f"found {shown(spec)}, which leads out of the project's folder; wanted a file in it")
+        check_path(written, spec)
+
+
+def check_path(path: str, spec: str = "") -> None:
+    """The same of a path that stands alone, or in a text."""
+    try:
+        inside = Path(path).resolve().is_relative_to(Path.cwd().resolve())
+    except (OSError, ValueError, RuntimeError):  # no path, or links in a circle
+        inside = False
+    if not inside:
+        raise UserError(f"found {shown(spec or path)}, which leads out of the project's folder; wanted a file in it")

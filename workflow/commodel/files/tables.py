@@ -124,16 +124,20 @@ def _line(path: AnyPath, row: int) -> int:
         return next(islice((reader.line_num for cells in reader if cells), row + 1, None))
 
 
-def read_rows(path: AnyPath, wanted: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns."""
+def read_rows(
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False
+) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns, each
+    once. With `once` any other column is there once too."""
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
-        reader = csv.DictReader(lines, restval="", skipinitialspace=True)
+        reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
         names = [name.strip() for name in reader.fieldnames or ()]
         reader.fieldnames = names
         for name in wanted:
             if name not in names:
                 raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
+        for name in names if once else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)
         rows = []

@@ -20,6 +20,7 @@ from commodel.files.project import check_inside
 from commodel.files.typed import first_mistake
 from commodel.files.yaml import Document
 from commodel.plan.experiments import PARAMETERS, Block, Experiment
+from commodel.plan.rows import with_table
 from commodel.platforms.container import Image, image_digest
 from commodel.platforms.network import read_network
 from commodel.platforms.platform import Platform
@@ -35,14 +36,16 @@ FILES = ("operation", "topology", "layout")  # axes whose values may name a file
 def load_experiment(file: str | Path) -> Experiment:
     document = yamltext.read(file)
     experiment = _validated(Experiment, document)
+    blocks = []
     for index, block in enumerate(experiment.matrix):
         block.stands_in(document, ("matrix", index))
-        for path, spec in _specs(block):
+        blocks.append(with_table(block) if block.table else block)
+        for path, spec in _specs(blocks[-1]):
             try:
                 check_inside(spec)
             except UserError as error:
-                raise block.error(path, error.message) from None
-    return experiment
+                raise blocks[-1].error(path, error.message) from None
+    return experiment.model_copy(update={"matrix": tuple(blocks)})
 
 
 def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -16,8 +16,9 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import find, load_experiment, load_platform
-from commodel.plan.experiments import AXES, Combination, Experiment
+from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import every, size
+from commodel.plan.rows import combination
 from commodel.registry import discover
 
 MATRIX, EXPERIMENT, NAMES = "Matrix", "Experiment", "Names"
@@ -176,14 +177,7 @@ def _combination(
     except UserError as error:
         raise refused(PLATFORM, error.message) from None
     try:
-        combination = Combination.model_validate(row)
-    except ValidationError as errors:
-        mistake = errors.errors()[0]
-        column = str(mistake["loc"][-1]) if mistake["loc"] else "operation"
-        message = mistake["msg"].removeprefix("Value error, ")
-        raise refused(column, f"found {one_line(row.get(column, 'nothing'), 40)!r}: {one_line(message, 150)}") from None
-    try:
-        make_point(settings[where], combination.model_dump(exclude_unset=True))
+        make_point(settings[where], combination(row).model_dump(exclude_unset=True))
     except UserError as error:
         raise refused(error.key, error.found) from None
     return {PLATFORM: platform, **row}

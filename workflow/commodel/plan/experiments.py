@@ -3,14 +3,29 @@
 Whether an algorithm, topology, family or probe of that name exists is the planner's to say, with `Experiment.error`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, WrapValidator, model_validator
+from pydantic import Field, PrivateAttr, WrapValidator, model_validator
 
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import expressions, fields
-from commodel.files.fields import NAME, PARAMETER, RANKS, SIZE, SPEC, WORD, Part, axis, count, kind, quantity, refused
+from commodel.files.fields import (
+    NAME,
+    PARAMETER,
+    RANKS,
+    SIZE,
+    SPEC,
+    TABLE,
+    WORD,
+    Part,
+    axis,
+    count,
+    kind,
+    quantity,
+    refused,
+)
 from commodel.units import shown
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
@@ -120,6 +135,8 @@ class Block(Part):
     )
     exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to leave out")
     include: tuple[Combination, ...] = Field((), max_length=units.MAX_ENTRIES, description="single combinations to add")
+    table: TABLE | None = Field(None, description="file .tsv or .csv of the project with more of these, a row each")
+    _lines: tuple[int, ...] = PrivateAttr(())  # of the table, where its rows are the last entries of include
 
     @model_validator(mode="after")
     def _consistent(self):
@@ -137,9 +154,23 @@ class Block(Part):
             raise refused("found both algorithm and topology, wanted one of them in a block")
         if owner and "operation" not in owner:
             raise refused("found no axis 'operation'")
-        if not owner and not self.include:
-            raise refused("found an empty block, wanted axes, zips or include")
+        if not owner and not self.include and not self.table:
+            raise refused("found an empty block, wanted axes, zips, include or table")
         return self
+
+    def with_rows(self, combinations: Mapping[int, Combination]) -> "Block":
+        """The block with what its table says, by line."""
+        block = self.model_copy(update={"include": (*self.include, *combinations.values())})
+        block._lines = tuple(combinations)
+        return block
+
+    def error(self, path: tuple[str | int, ...], message: str) -> UserError:
+        """Of what stands in its table, with the line of that file."""
+        own = len(self.include) - len(self._lines)
+        match path:
+            case ("include", int(index), *column) if index >= own:
+                return UserError(message, file=self.table, line=self._lines[index - own], key=".".join(column))
+        return super().error(path, message)
 
 
 class Experiment(Part):
@@ -166,3 +197,8 @@ class Experiment(Part):
 
     def block_platform(self, block: Block) -> str:
         return block.platform or self.platform
+
+    @property
+    def tables(self) -> list[str]:
+        """Files that blocks take combinations from."""
+        return list(dict.fromkeys(block.table for block in self.matrix if block.table))

@@ -1,5 +1,5 @@
-"""Which files a plan rests on beside its experiment and platforms: patterns, trees and rank files that points name, the
-published sets of a paper, and speeds that the report shows."""
+"""Which files a plan rests on beside its experiment and platforms: tables of the matrix, patterns, trees and rank files
+that points name, the published sets of a paper, and speeds that the report shows."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -11,6 +11,7 @@ from commodel.files.results import PLAN, Results
 from commodel.models.families import PROJECT, published, published_file
 from commodel.models.speeds import read_speeds
 from commodel.patterns.operations import files_of as operation_files
+from commodel.plan.config import load_experiment
 from commodel.plan.file import load_plan
 from commodel.price.papers import paper
 from commodel.records import KeptFile, Point
@@ -31,8 +32,10 @@ def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
-def files_of(points: Iterable[Point], paper_name: str, speeds: Iterable[str] = ()) -> dict[str, KeptFile]:
-    files = {path: noted(kind, path) for kind, path in named(points)}
+def files_of(
+    points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
+) -> dict[str, KeptFile]:
+    files = {path: noted(kind, path) for kind, path in (*named(points), *(("matrix", path) for path in tables))}
     for name in paper(paper_name).published if paper_name else ():
         file = published_file(name)
         files[file] = noted("published", file, PROJECT, published(name).source)
@@ -40,6 +43,12 @@ def files_of(points: Iterable[Point], paper_name: str, speeds: Iterable[str] = (
         read_speeds(reached(name))  # what a report could not show is refused before anything is measured
         files[name] = noted("speeds", name)
     return files
+
+
+def tables_of(experiment: str) -> list[str]:
+    """Where the tables are read that an experiment's matrix is in."""
+    with received(Path(experiment)):
+        return [str(reached(path)) for path in load_experiment(experiment).tables]
 
 
 def root_of(file: KeptFile) -> Path:

@@ -80,7 +80,7 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
         ),
         version=__version__,
         paper=experiment.paper or "",
-        files=files_of(points, experiment.paper or "", experiment.speeds),
+        files=files_of(points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds),
     )
 
 
@@ -165,7 +165,7 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
             try:
                 yield make_point(setting, combination)
             except UserError as error:
-                raise experiment.error(place_of(block, path, error.key), error.found) from None
+                raise block.error(place_of(block, path, error.key), error.found) from None
 
 
 def write_plan(plan: Plan, name: str, root: Path) -> None:

@@ -22,16 +22,15 @@ Path = tuple[str | int, ...]
 
 
 def combinations(block: Block) -> Iterator[tuple[Values, Path]]:
-    """Every combination with the place in the file that asked for it. The first axis varies slowest."""
+    """Every combination with the place in the block that asked for it. The first axis varies slowest."""
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
-    path = block.path
     for combination in _product(block):
         if not (filters and _excluded(block, filters, BLANK | combination)):
-            yield combination, path
+            yield combination, ()
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
         values |= {PARAMETERS + name: value for name, value in values.pop("parameters", {}).items()}
-        yield _with_ranks(_with_parameters(values)), (*path, "include", index)
+        yield _with_ranks(_with_parameters(values)), ("include", index)
 
 
 def every(block: Block) -> Iterator[tuple[Values, bool]]:
@@ -39,7 +38,7 @@ def every(block: Block) -> Iterator[tuple[Values, bool]]:
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         yield combination, not _excluded(block, filters, BLANK | combination)
-    yield from ((combination, True) for combination, path in combinations(block) if path != block.path)
+    yield from ((combination, True) for combination, path in combinations(block) if path)
 
 
 def check_size(experiment: Experiment) -> None:
@@ -105,7 +104,9 @@ def _excluded(block: Block, filters: list[expressions.Expression], values: Value
 
 
 def place_of(block: Block, path: Path, axis: str) -> Path:
-    """Where a block, or an entry of its include, gives the axis that an error is about."""
-    if axis in block.axes and path == block.path:
-        return (*path, "axes", axis)
-    return next(((*path, "zips", title, axis) for title, table in block.zips.items() if axis in table), (*path, axis))
+    """Where in a block, or in an entry of its include, the axis stands that an error is about."""
+    if path:
+        return (*path, axis)
+    if axis in block.axes:
+        return ("axes", axis)
+    return next((("zips", title, axis) for title, table in block.zips.items() if axis in table), (axis,))

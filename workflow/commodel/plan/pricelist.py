@@ -38,7 +38,7 @@ def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
                 point = known[names]
                 size = point.bytes if is_written(point.operation) else message_size(room, point.operation, asked)
             except UserError as error:
-                raise experiment.error(place_of(block, path, error.key), error.found) from None
+                raise block.error(place_of(block, path, error.key), error.found) from None
             sizes.setdefault(replace(point, bytes=0), {})[size] = None
     if not sizes:
         raise experiment.error(("matrix",), "no point is left to price")

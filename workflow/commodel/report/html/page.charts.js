@@ -2,7 +2,7 @@
 const specifications = JSON.parse(document.getElementById("charts")?.textContent ?? "{}");
 const MOST_DOTS = 1500, MOST_INTERVALS = 80;
 const drawnAs = {};
-const {config, colours: COLOURS, grey: GREY} = JSON.parse(document.getElementById("look")?.textContent ?? "{}");
+const {config, colours: COLOURS, grey: GREY, families = {}} = JSON.parse(document.getElementById("look")?.textContent ?? "{}");
 const copy = place => specifications[place] && {...structuredClone(specifications[place]), config};
 async function draw(place, specification) {
   const box = document.getElementById(place);
@@ -16,12 +16,21 @@ async function draw(place, specification) {
   box.vega?.finalize();
   box.vega = result;
   box.setAttribute("role", "group"); // there is a menu in it now
+  stage.querySelector("svg.marks")?.setAttribute("aria-hidden", true); // the box has a name, and its numbers below
+  stage.querySelector("summary")?.setAttribute("aria-label", "save this picture");
   box.replaceChildren(stage);
   result.view.addEventListener("click", (_, item) => chosen(place, item?.datum));
 }
 for (const box of document.querySelectorAll(".plot")) {
-  const start = () => drawnAs[box.id] ?? draw(box.id, copy(box.id));
+  let drawing;
+  const start = () => drawing ??= drawnAs[box.id] ? null : draw(box.id, copy(box.id));
   box.addEventListener("pointerenter", start, {once: true});
+  // A finger's first touch finds the picture that the page came with, which knows no rows.
+  box.addEventListener("click", async ({clientX, clientY}) => {
+    if (box.vega) return;
+    await start();
+    document.elementFromPoint(clientX, clientY)?.dispatchEvent(new MouseEvent("click", {bubbles: true, clientX, clientY}));
+  });
 }
 
 // The charts of the screen in front.

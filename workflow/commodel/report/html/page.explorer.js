@@ -2,6 +2,7 @@
 const screens = [...document.querySelectorAll(".front")], bar = document.getElementById("bar");
 const FILTERS = {operation: "operation", family: "family", size: "ranks", layout: "layout"};
 const NAMES = ["platform", ...Object.keys(FILTERS), "choice", "bytes", "point"];
+const KEPT = [...NAMES, "dot"]; // in the address: `dot` is the family whose price of the point was clicked
 let state = {}, columns = {};
 
 // Rows of the table, by the keys of their columns.
@@ -33,12 +34,12 @@ function meets(row) {
 // What is chosen: in the address, so that a link brings it back.
 function read() {
   const given = new URLSearchParams(location.hash.slice(1));
-  state = Object.fromEntries(NAMES.map(key => [key, given.get(key) ?? ""]));
+  state = Object.fromEntries(KEPT.map(key => [key, given.get(key) ?? ""]));
   if (!screens.some(screen => screen.dataset.platform === state.platform)) state.platform = screens[0].dataset.platform;
 }
 function choose(changes) {
-  Object.assign(state, changes);
-  const kept = NAMES.filter(key => state[key] && (key !== "platform" || screens.length > 1));
+  Object.assign(state, {dot: ""}, changes);
+  const kept = KEPT.filter(key => state[key] && (key !== "platform" || screens.length > 1));
   const address = new URLSearchParams(kept.map(key => [key, state[key]]));
   history.replaceState(null, "", kept.length ? `#${address}` : location.pathname + location.search);
   show();
@@ -51,7 +52,8 @@ function chosen(place, datum) {
     choose(Object.fromEntries(["operation", "size", "bytes", "family", "point"].filter(key => key in picks || key === "point" ||
       (place.endsWith("use") && key !== "family")).map(key => [key, again ? "" : picks[key] ?? ""])));
   } else if (point) {
-    choose({point: state.point === point ? "" : point});
+    const dot = place.endsWith("scatter") ? datum.s : "", again = state.point === point && state.dot === dot;
+    choose({point: again ? "" : point, dot: again ? "" : dot});
     if (state.point) explored.table.parentElement.scrollIntoView({block: "center"});
   }
 }
@@ -69,6 +71,7 @@ function show() {
   for (const select of bar.querySelectorAll("select")) offer(select);
   bar.querySelector(".clear").disabled = !narrowed;
   explored.accept = row => accepts(row) && meets(row);
+  explored.picked = row => Boolean(state.dot) && value(row, "family") === state.dot;
   explored.refresh();
   const screen = screens.find(one => !one.hidden);
   if (!narrowed && before !== screen.id) { before = ""; if (!screen.dataset.touched) return; }

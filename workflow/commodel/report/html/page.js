@@ -6,9 +6,12 @@ function standing(table) {
   return {
     count: rows.length,
     text: (row, at) => rows[row].cells[at].textContent,
-    show(order) {
+    show(order, picked) {
       for (const row of rows) row.hidden = true;
-      for (const row of order) rows[row].hidden = false;
+      for (const row of order) {
+        rows[row].hidden = false;
+        rows[row].classList.toggle("picked", picked(row));
+      }
       body.append(...order.map(row => rows[row]));
     },
     keep(lefts) { rows.forEach(row => keep(row, lefts)); },
@@ -18,7 +21,7 @@ function standing(table) {
 function drawn(table, columns) {
   const body = table.tBodies[0], box = table.parentElement, margin = 30;
   const cell = (row, at) => columns[at].cells[columns[at].rows[row]];
-  let order = columns[0].rows.map((_, row) => row), lefts = [], height = 0, first = 0, end = 0;
+  let order = columns[0].rows.map((_, row) => row), lefts = [], height = 0, first = 0, end = 0, marked = () => false;
   const line = row => {
     const element = document.createElement("tr");
     for (const at of columns.keys()) {
@@ -31,6 +34,7 @@ function drawn(table, columns) {
       inner.textContent = text;
     }
     keep(element, lefts);
+    if (marked(row)) element.className = "picked";
     return element;
   };
   const gap = rows => {
@@ -66,8 +70,8 @@ function drawn(table, columns) {
   return {
     count: order.length,
     text: (row, at) => cell(row, at)[0],
-    show(rows) {
-      order = rows;
+    show(rows, picked) {
+      [order, marked] = [rows, picked];
       box.scrollTop = 0;
       draw(true);
     },
@@ -83,6 +87,11 @@ function keep(row, lefts) {
     row.cells[at].style.left = `${left}px`;
   });
 }
+// What a family is called in full, where somebody points at its name in a table.
+document.addEventListener("pointerover", ({target}) => {
+  const cell = target.closest?.("td"), head = cell?.closest("table").tHead?.rows[0].cells[cell.cellIndex];
+  if (head?.firstChild?.textContent === "family" && families[cell.textContent]) cell.title = families[cell.textContent];
+});
 const number = text => {
   const digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");
   return Number(digits || "NaN");
@@ -101,13 +110,14 @@ for (const table of document.querySelectorAll("table[data-fixed]")) {
     const whole = row => texts[row] ??= heads.map((_, at) => view.text(row, at)).join(" ").toLowerCase();
     let kept = words.length ? order.filter(row => words.every(word => whole(row).includes(word))) : order;
     if (own.accept) kept = kept.filter(own.accept);
+    kept = [...kept.filter(own.picked), ...kept.filter(row => !own.picked(row))];
     own.kept = kept;
-    view.show(kept);
+    view.show(kept, own.picked);
     const [some, most] = [kept.length, view.count].map(count => count.toLocaleString("en"));
     found.textContent = kept.length < view.count ? `${some} of ${most} rows` : `${most} rows`;
   };
   const own = table.dataset.explored === undefined ? {} : explored;
-  Object.assign(own, {table, heads, all, kept: all, text: view.text, refresh, input, box});
+  Object.assign(own, {table, heads, all, kept: all, text: view.text, refresh, input, box, picked: () => false});
   heads.forEach((head, at) => {
     head.dataset.sort = at;
     head.tabIndex = 0;

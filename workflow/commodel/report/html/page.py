@@ -13,6 +13,7 @@ from commodel.report.front import Front
 from commodel.report.html.matrix import matrix_html
 from commodel.report.html.pictures import Picture, chart_picture, first_picture, grid_picture, tiling_picture
 from commodel.report.html.tables import data, listed, shades
+from commodel.report.html.terms import Defined, families_of, terms_of
 from commodel.report.matrix import Matrix
 from commodel.report.pictures.look import GREY, config
 from commodel.report.pictures.render import library
@@ -33,9 +34,10 @@ def write_html(report: Report, path: str | Path) -> None:
 
 
 def page_html(report: Report) -> str:
-    template = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False
-    ).get_template("page.html")
+    terms = terms_of(report)
+    page = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    page.filters["defined"] = Defined(terms)
+    page.globals["terms"] = terms
     fronts = [screen(front, place) for place, front in enumerate(report.fronts, 1)]
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
@@ -52,7 +54,7 @@ def page_html(report: Report) -> str:
         for block in group["blocks"]
         if isinstance(block, Picture)
     ]
-    return template.render(
+    return page.get_template("page.html").render(
         title=report.title,
         origin=origin(report),
         banner=report.banner,
@@ -61,7 +63,7 @@ def page_html(report: Report) -> str:
         script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
         library=Markup(library()) if pictures else "",  # noqa: S704 – Vega's
         specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
-        look=data({"config": config(), "colours": PALETTE, "grey": GREY}),
+        look=data({"config": config(), "colours": PALETTE, "grey": GREY, "families": families_of(report)}),
         fronts=fronts,
         sections=sections,
     )

@@ -1,15 +1,21 @@
 """Vega-Lite specifications as SVG and PNG, and the scripts by which a browser draws them: all by vl-convert, which
 reaches for nothing outside."""
 
+import os
 import re
 from functools import cache
 
 import vl_convert
 
+from commodel.files.atomic import write_text
+from commodel.files.text import MIB, read_text
+from commodel.sources import ROOT
+
 VERSION = "6.4"  # of Vega-Lite
 SCALE = 2.0  # of a PNG: slides are looked at from afar
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it
 CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
+MOST = 8 * MIB  # of those scripts
 NOTHING: list[str] = []  # no chart of ours loads anything
 
 
@@ -30,6 +36,14 @@ def png(spec: dict) -> bytes:
 
 @cache
 def library() -> str:
-    """Vega, Vega-Lite and Vega-Embed, which the page's script calls `vegaEmbed`."""
+    """Vega, Vega-Lite and Vega-Embed, which the page's script calls `vegaEmbed`. To bundle them takes a second: in a
+    clone the bundle is kept beside the compiled programs."""
+    build = ROOT / "build"
+    kept = build / f"vega-{vl_convert.__version__}-{VERSION}.js"
+    if kept.is_file():
+        return read_text(kept, MOST, "the scripts that vl-convert bundles")
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    bundle = bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    if os.access(build, os.W_OK):
+        write_text(kept, bundle)
+    return bundle
