@@ -81,6 +81,11 @@ class Hierarchy:
         """(levels, nodes)"""
         return np.array(list(self.groups.values()), dtype=np.int64)
 
+    @cached_property
+    def stamp(self) -> tuple[bytes, ...]:
+        """By which what was worked out for these levels is found again."""
+        return tuple(group.tobytes() for group in self.groups.values())
+
     def distance(self, one: ArrayLike, two: ArrayLike) -> np.ndarray:
         """The class of every pair of node numbers; arrays broadcast."""
         one, two = np.asarray(one), np.asarray(two)
@@ -109,6 +114,9 @@ class Hierarchy:
             nodes = nodes[:2]
         apart = np.unique(self.distance(nodes[:, None], nodes[None, :]))
         return [distance for distance in apart.tolist() if distance or (ranks > 1).any()]
+
+
+FLAT = Hierarchy()
 
 
 def _check_name(name: object) -> None:

@@ -48,10 +48,16 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     probed = set(parameters.settings["probed"])
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
-    far = [distance for distance in apart if distance]
-    if len(far) > 1 and not any(parameter.of == "class" for parameter in entry.parameters):
+    if any(parameter.of == "class" for parameter in entry.parameters):
+        return ""
+    own = set(parameters.settings.get("classes", ()))
+    far = [distance for distance in apart if distance and levels.names[distance] not in own]
+    alike = {distance for distance in range(1, len(levels.names)) if levels.names[distance] in probed - own}
+    if not far or len(alike) == 1:
+        return ""
+    if len(far) > 1:
         return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as nearer ones")
-    return ""
+    return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as others, too")
 
 
 def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
