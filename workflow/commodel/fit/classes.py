@@ -17,6 +17,8 @@ from commodel.models.fitting.observed import Observed
 from commodel.models.probes import BETWEEN, EVERYWHERE, probe
 from commodel.parameters import ParameterSet
 
+ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
+PLAIN = {"n": 1, "delay": 0, "late": 0}  # of a burst that is none
 FIRST = ""  # the class of the first nodes
 Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
 
@@ -93,3 +95,27 @@ def _by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]
 
 def _said(parameters: ParameterSet, text: str) -> tuple:
     return parameters.values[text].value, parameters.draws.get(text)
+
+
+def apart(evidence: Observed) -> dict[str, list[float]]:
+    """Of each distance class how many times as long as between the first two nodes a round trip takes there: at the
+    size where it is fewest, and where it is most."""
+    levels = Hierarchy.of(evidence.levels)
+    first = levels.names[int(levels.distance(0, min(1, levels.nodes - 1)))]
+    for probe_name in ROUND_TRIPS:
+        times: dict[str, dict[object, list[float]]] = {}
+        cases = evidence.probes.get(probe_name, ())
+        for case, label in zip(cases, _labels(levels, probe_name, evidence) if cases else (), strict=True):
+            if all(case.settings.get(name, plain) == plain for name, plain in PLAIN.items()):
+                name = str(case.settings.get("apart", label or first))
+                times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
+        if len(times) > 1 and first in times:
+            usual = {size: np.mean(several) for size, several in times[first].items()}
+            return {name: _ratios(own, usual) for name, own in times.items() if own.keys() & usual.keys()}
+    return {}
+
+
+def _ratios(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
+    """Of the nearest pair and the farthest."""
+    ratios = [seconds / usual[size] for size, several in own.items() if size in usual for seconds in several]
+    return [float(min(ratios)), float(max(ratios))]

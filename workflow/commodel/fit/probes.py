@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.fit.classes import FIRST, views, with_classes
+from commodel.fit.classes import FIRST, apart, views, with_classes
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.keys import parse
@@ -87,7 +87,10 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = with_classes(entry, parameters, classes)
     seen = {*probed(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
-    return replace(parameters, settings={**parameters.settings, **evidence.placement, "probed": names})
+    settings = {**parameters.settings, **evidence.placement, "probed": names}
+    if not any(parameter.of == "class" for parameter in entry.parameters) and (far := apart(evidence)):
+        settings["apart"] = far
+    return replace(parameters, settings=settings)
 
 
 def probed(entry: Family, evidence: Observed) -> list[str]:
