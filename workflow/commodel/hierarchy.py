@@ -76,6 +76,13 @@ class Hierarchy:
         """What parameter sets and plans keep."""
         return {name: column.tolist() for name, column in self.groups.items()}
 
+    def members(self, level: int) -> list[int]:
+        """How many nodes a group of the first level has, or groups of the level below one of another level."""
+        columns = [np.arange(self.nodes), *self.columns] if self.groups else []
+        inner, outer = columns[level - 1], columns[level]
+        first = np.unique(inner, return_index=True)[1]
+        return np.unique(outer[first], return_counts=True)[1].tolist()
+
     @cached_property
     def columns(self) -> np.ndarray:
         """(levels, nodes)"""

@@ -11,7 +11,7 @@ import numpy as np
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.parameters import ParameterSet
+from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
@@ -27,10 +27,11 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
     own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     texts = [own] * pattern.sizes if isinstance(own, str) else own
-    if not parameters.bytes_range or not pattern.messages:
-        return [text or OK for text in texts]
-    if not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
+    if pattern.messages and not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
         texts = [text or placed for text in texts]
+    if not parameters.bytes_range or not pattern.messages:
+        well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
+        return [text or well for text in texts]
     ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
     return [text or _reach(model.entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
 
@@ -56,9 +57,25 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     far = [distance for distance in apart if distance and levels.names[distance] not in own]
     alike = [name for name in levels.names[1:] if name in probed - own]
     if not far or len(alike) == 1:
+        if own and (several := _crowded(levels, pattern, apart)):
+            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(several)}")
         return ""
     blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
     return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
+
+
+def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
+    """The nearest class of messages of which several at a time leave a group, or enter one; 0: there is none."""
+    if isinstance(pattern, Long):  # in a round all ranks send
+        return next((distance for distance in apart if distance > 1), 0)
+    src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
+    for distance, group in enumerate(levels.columns if levels.groups else (), 2):
+        crossing = group[src] != group[dst]
+        for end in (src, dst):
+            meeting = np.unique(np.stack([pattern.step, group[end]])[:, crossing], axis=1, return_counts=True)[1]
+            if (meeting > 1).any():
+                return distance
+    return 0
 
 
 def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
