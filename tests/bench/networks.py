@@ -21,9 +21,11 @@ from tests.bench.coverage import oracle
 from tests.bench.unseen import written
 
 from commodel.cli._output import table
+from commodel.cli._sheets import of_platform
 from commodel.files.paths import SafePath
 from commodel.fit.probes import fit
 from commodel.measure.batch import measure
+from commodel.plan.config import find, load_platform
 from commodel.plan.make import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
@@ -45,8 +47,11 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
     observations, _ = collect(plan, raw, unfinished=True)
     times = observations[observations["valid"]].groupby("id")["seconds"].median()
     points = [point for point in plan.points if point.priced and point.id in times]
-    for name in plan.families:
-        for price in predict(fit(plan, observations, name, platform), points, strict=False, draws=0):
+    sets = {name: fit(plan, observations, name, platform) for name in plan.families}
+    if load_platform(find("platform", platform)).data_sheet:
+        sets["shares, sheet"] = of_platform("shares", find("platform", platform))
+    for name, parameters in sets.items():
+        for price in predict(parameters, points, strict=False, draws=0):
             point, measured = price.point, times[price.point.id]
             yield {
                 "platform": platform,

@@ -149,18 +149,20 @@ def test_waves_of_them(operation, choice, waves):
 @given(st.integers(2, 40), st.data())
 @example(12, None)
 def test_symmetry_is_the_least_there_is(ranks, data):
-    """Against the definition: ranks that share a node still do, and no other."""
+    """Against the definition: ranks that share a node, or a group of nodes, still do, and no other."""
     node = np.arange(ranks) // 2 if data is None else data.draw(places(ranks))
     node = np.unique(node, return_inverse=True)[1]
+    leaf = node // (2 if data is None else data.draw(st.integers(1, 4)))
     types = np.zeros(ranks, dtype=int) if data is None or data.draw(st.booleans()) else node % 2
-    same, alike = node[:, None] == node, types[:, None] == types[None]
+    alike = types[:, None] == types[None]
+    same = (node[:, None] == node).astype(int) + (leaf[:, None] == leaf)
 
     def looks_alike(apart):
         turned = np.roll(np.arange(ranks), -apart)
         return (same[np.ix_(turned, turned)] == same).all() and (types[turned] == types).all()
 
     least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
-    assert repeating.symmetry(ranks, 1, node, types) == least
+    assert repeating.symmetry(ranks, 1, [node, leaf], types) == least
     assert alike.shape == same.shape
 
 

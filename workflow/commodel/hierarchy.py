@@ -76,10 +76,22 @@ class Hierarchy:
         """What parameter sets and plans keep."""
         return {name: column.tolist() for name, column in self.groups.items()}
 
+    def members(self, level: int) -> list[int]:
+        """How many nodes a group of the first level has, or groups of the level below one of another level."""
+        columns = [np.arange(self.nodes), *self.columns] if self.groups else []
+        inner, outer = columns[level - 1], columns[level]
+        first = np.unique(inner, return_index=True)[1]
+        return np.unique(outer[first], return_counts=True)[1].tolist()
+
     @cached_property
     def columns(self) -> np.ndarray:
         """(levels, nodes)"""
         return np.array(list(self.groups.values()), dtype=np.int64)
+
+    @cached_property
+    def stamp(self) -> tuple[bytes, ...]:
+        """By which what was worked out for these levels is found again."""
+        return tuple(group.tobytes() for group in self.groups.values())
 
     def distance(self, one: ArrayLike, two: ArrayLike) -> np.ndarray:
         """The class of every pair of node numbers; arrays broadcast."""
@@ -109,6 +121,9 @@ class Hierarchy:
             nodes = nodes[:2]
         apart = np.unique(self.distance(nodes[:, None], nodes[None, :]))
         return [distance for distance in apart.tolist() if distance or (ranks > 1).any()]
+
+
+FLAT = Hierarchy()
 
 
 def _check_name(name: object) -> None:

@@ -2,7 +2,8 @@
 
 A number goes by its parameter, `L`. A function's coefficient is `o.a`, its sample at 64 is `o.64`, and that of a
 surface at 64 with three at a time is `o.64x3`. Types of nodes follow the parameter: `L.fat.thin` between two nodes,
-`L.fat.same` within one, `C.fat` of one.
+`L.fat.same` within one, `C.fat` of one. So does a distance class that has a value of its own, after all types:
+`L.beyond`, `alpha.beyond.a`, `g.beyond.64`.
 """
 
 import re
@@ -10,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 SAME = "same"  # in the name of a pair: both ranks on one node of that type
+PART = re.compile(r"[a-fx][0-9]*")  # what coefficients are called
 SAMPLE = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
 
 
@@ -18,6 +20,7 @@ class Pair(NamedTuple):
 
     one: str
     two: str
+    apart: str = ""  # the distance class whose values hold, where one has its own
 
     @classmethod
     def parse(cls, text: str) -> "Pair":
@@ -63,3 +66,18 @@ def key(*parts: str | Pair) -> str:
 
 def sample(function: str, place: float, level: int | None = None) -> str:
     return key(function, f"{int(place)}" if level is None else f"{int(place)}x{level}")
+
+
+def in_class(text: str, name: str, function: bool) -> str:
+    """What the value of a distance class is called; `function`: its name ends in a coefficient or a sample."""
+    stem, _, part = text.rpartition(".") if function else (text, "", "")
+    return key(stem, name, part)
+
+
+def without_class(text: str, name: str) -> str:
+    """How the same value is called whose distance is not said; empty where it is not of that class."""
+    parts = text.split(".")
+    for place in (-1, -2):
+        if len(parts) > -place and parts[place] == name:
+            return key(*(part for number, part in enumerate(parts, -len(parts)) if number != place))
+    return ""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from commodel.records import Count, Finite
 
+SHEETS = "from data sheets, not measured"  # where the values of a set come from, if nobody measured anything
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

@@ -24,12 +24,16 @@ BYTE_UNITS = (
 )
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
 
+RATE_UNITS = {f"{unit}/s": scale for unit, scale in BYTE_UNITS.items()}
+RATE_UNITS |= {f"{p}bit/s": 1000**i / 8 for i, p in enumerate(("", "k", "M", "G", "T"))}
+
 # Digits are bounded, so that neither int() nor 10**exponent can be made to run for minutes.
 _QUANTITY = re.compile(
-    r"([+-]?)((?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?) *([^\W\d_]*|%)"
+    r"([+-]?)((?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?) *([^\W\d_]*(?:/s)?|%)"
 )
 
 SIZE = "a size such as 4096, 64KiB or 1 MB"
+RATE = "a bandwidth such as 100 Gbit/s or 12.5 GB/s"
 TIME = "a time such as 2.5us or 0.1 s"
 FRACTION = "a fraction such as 2% or 0.02"
 COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
@@ -61,6 +65,13 @@ def parse_bytes(value: object) -> int:
     if number != int(number):
         raise UserError(f"found {shown(value)}, wanted whole bytes")
     return int(number)
+
+
+def parse_bandwidth(value: object) -> float:
+    """Bytes a second. Its unit is said: half of the readers take a bare 100 for gigabits, the other half for GB."""
+    if bare_number(value):
+        raise UserError(f"found {shown(value)}, wanted {RATE}")
+    return float(_quantity(value, RATE_UNITS, RATE))
 
 
 def parse_seconds(value: object) -> float:

@@ -10,7 +10,7 @@ import pandas as pd
 from commodel.compare.table import STREAM
 from commodel.compare.vote import FEWEST, of_operation
 from commodel.models.byhand import note
-from commodel.parameters import ParameterSet
+from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.records import LIBRARY, Point
@@ -72,6 +72,8 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
     if changed := hands(evidence):
         rest = "" if ground.empty else "; weights are by the errors of what was fitted"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
+    if sheets := sorted(parameters.family for parameters in evidence.sets if SHEETS in parameters.provenance):
+        notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
     if any(parameters.simulated for parameters in evidence.sets):
         notes.append("SIMULATED: the parameters were fitted to a simulated platform")
     return notes

@@ -23,6 +23,7 @@ from commodel.errors import UserError
     metavar="TABLE",
     help="Fit to these collectives instead: a CSV of operation, algorithm or topology, ranks, bytes, seconds.",
 )
+@click.option("--data-sheet", is_flag=True, help="Take what the file of --platform says of its network, unmeasured.")
 @click.option(
     "--hold-out",
     "where",
@@ -34,13 +35,14 @@ from commodel.errors import UserError
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Parameter set (YAML); a folder where there are several.")
 @style_option
-def fit(observations, plan_file, families, platform, table, where, setting, out, style) -> None:
+def fit(observations, plan_file, families, platform, table, data_sheet, where, setting, out, style) -> None:
     """Fit one family to what the probes measured on one platform, with 95 % intervals.
 
     \b
     commodel fit --family loggp --points collectives.csv --out loggp.yaml
     commodel fit --family all --points collectives.csv --hold-out "log2(bytes) // 3 % 2 == 0"
     commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
+    commodel fit --family shares --data-sheet --platform planned --out shares.yaml
     """
     from commodel.files.columns import OBSERVATIONS
     from commodel.files.paths import SafePath
@@ -52,6 +54,14 @@ def fit(observations, plan_file, families, platform, table, where, setting, out,
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
     if out is None and not where:
         raise UserError("--out is missing; without it give --hold-out")
+    if data_sheet:
+        others = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
+        if given := [option for option, value in others.items() if value is not None]:
+            raise UserError(f"--data-sheet takes --platform and --out: found {given[0]} beside it")
+        from commodel.cli._sheets import write_sheets
+
+        write_sheets(families, platform, out)
+        return
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")

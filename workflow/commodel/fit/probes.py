@@ -1,12 +1,14 @@
 """Fits one family on one platform: from the table of observations to a parameter set with intervals."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
+from commodel.fit.classes import FIRST, apart, views, with_classes
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.keys import parse
@@ -58,13 +60,10 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     where = plan.platforms[platform]
     evidence = observed(observations, platform, plan.seed, where)
     try:
-        parameters = replace(as_parameters(entry, entry.fit(evidence)), left_out=left_out(entry, evidence))
+        parameters = fitted_set(entry, evidence)
     except UserError as error:
         lacking = {parameter.name: error.message for parameter in entry.parameters}
         parameters = ParameterSet(name, platform, "", {}, missing=lacking)
-    if where.levels and parameters.values:
-        settings = {**parameters.settings, **evidence.placement, "probed": probed(entry, evidence)}
-        parameters = replace(parameters, settings=settings)
     return replace(
         parameters,
         platform=platform,
@@ -72,6 +71,26 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
         simulated=where.simulated,
         provenance={"experiment_digest": plan.digest, "platform_digest": where.digest, "seed": plan.seed},
     )
+
+
+def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
+    """What the probes say of a family's parameters; on a network of several levels, of each distance class."""
+    several = views(entry, evidence)
+    first = several.pop(FIRST)
+    parameters = replace(as_parameters(entry, entry.fit(first)), left_out=left_out(entry, first))
+    if not evidence.levels:
+        return parameters
+    classes = {}
+    for name, view in several.items():
+        with suppress(UserError):  # what lacks is said of its messages
+            classes[name] = as_parameters(entry, entry.fit(view))
+    parameters = with_classes(entry, parameters, classes)
+    seen = {*probed(entry, first), *classes}
+    names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
+    settings = {**parameters.settings, **evidence.placement, "probed": names}
+    if not any(parameter.of == "class" for parameter in entry.parameters) and (far := apart(evidence)):
+        settings["apart"] = far
+    return replace(parameters, settings=settings)
 
 
 def probed(entry: Family, evidence: Observed) -> list[str]:

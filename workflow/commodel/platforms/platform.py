@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from commodel import units
 from commodel.errors import UserError
@@ -18,6 +19,7 @@ from commodel.hierarchy import MOST as MOST_LEVELS
 from commodel.hierarchy import Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.network import check_setting
+from commodel.platforms.sheet import DataSheet
 from commodel.records import digest
 from commodel.units import shown
 
@@ -134,6 +136,9 @@ class Platform(Part):
         max_length=MOST_LEVELS,
         description="groups of nodes that nest, such as leaf switches, innermost first: nodes a group, or its nodes",
     )
+    data_sheet: DataSheet | None = Field(
+        None, description="what data sheets say of the network, for prices before anything is measured"
+    )
     simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
     slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
     hosts: Hosts | None = Field(None, description="for launcher: hosts")
@@ -197,6 +202,11 @@ class Platform(Part):
             _ = self.hierarchy
         except UserError as error:
             raise refused(error.message, "levels") from None
+        if self.data_sheet:
+            try:
+                self.data_sheet.said(self.hierarchy)
+            except PydanticCustomError as error:
+                raise refused(error.context["message"], "data_sheet", *error.context["path"]) from None
         return self
 
     @property
@@ -232,7 +242,9 @@ class Platform(Part):
     @property
     def digest(self) -> str:
         """Also of the simulated network and of the image themselves: another one is another platform."""
-        apart = {"container"} if self.overlay else {"container", "substrate"}  # digests are as they were with MPI alone
+        apart = {"container", "data_sheet"} | (
+            set() if self.overlay else {"substrate"}
+        )  # digests are as they were with MPI alone
         fresh = ("fewer_cores", "levels", "setting")  # and where nodes are alike, and jobs
         apart |= {name for name in fresh if not getattr(self, name)}
         settings = self.model_dump(mode="json", warnings="none", exclude=apart)

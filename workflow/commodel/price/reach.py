@@ -11,7 +11,7 @@ import numpy as np
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.parameters import ParameterSet
+from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
@@ -27,31 +27,55 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
     own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     texts = [own] * pattern.sizes if isinstance(own, str) else own
-    if not parameters.bytes_range or not pattern.messages:
-        return [text or OK for text in texts]
-    if not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
+    if pattern.messages and not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
         texts = [text or placed for text in texts]
+    if not parameters.bytes_range or not pattern.messages:
+        well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
+        return [text or well for text in texts]
     ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
     return [text or _reach(model.entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
+
+
+def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
+    """The levels of a network that was probed for them, and the distance classes that messages are of."""
+    levels = Hierarchy.of(parameters.settings.get("levels", {}))
+    if isinstance(pattern, Long):
+        return levels, levels.classes(pattern.node)
+    return levels, levels.apart(pattern.node, pattern.src, pattern.dst)
 
 
 def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether a network of several levels was probed as far and as near as messages go, and the family sees it."""
     if "probed" not in parameters.settings:
         return ""
-    levels = Hierarchy.of(parameters.settings.get("levels", {}))
-    apart = (
-        levels.classes(pattern.node)
-        if isinstance(pattern, Long)
-        else levels.apart(pattern.node, pattern.src, pattern.dst)
-    )
-    probed = set(parameters.settings["probed"])
+    levels, apart = _classes(parameters, pattern)
+    probed, own = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
-    far = [distance for distance in apart if distance]
-    if len(far) > 1 and not any(parameter.of == "class" for parameter in entry.parameters):
-        return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as nearer ones")
-    return ""
+    if any(parameter.of == "class" for parameter in entry.parameters):
+        return ""
+    far = [distance for distance in apart if distance and levels.names[distance] not in own]
+    alike = [name for name in levels.names[1:] if name in probed - own]
+    if not far or len(alike) == 1:
+        if own and (several := _crowded(levels, pattern, apart)):
+            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(several)}")
+        return ""
+    blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
+    return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
+
+
+def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
+    """The nearest class of messages of which several at a time leave a group, or enter one; 0: there is none."""
+    if isinstance(pattern, Long):  # in a round all ranks send
+        return next((distance for distance in apart if distance > 1), 0)
+    src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
+    for distance, group in enumerate(levels.columns if levels.groups else (), 2):
+        crossing = group[src] != group[dst]
+        for end in (src, dst):
+            meeting = np.unique(np.stack([pattern.step, group[end]])[:, crossing], axis=1, return_counts=True)[1]
+            if (meeting > 1).any():
+                return distance
+    return 0
 
 
 def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
@@ -73,14 +97,33 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
 
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
     """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
+    apart = np.full(pattern.sizes, _spread(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
-        return np.ones(pattern.sizes)
+        return apart
     low, high = (max(end, SHORT) for end in parameters.bytes_range)
     smallest, largest = (np.maximum(sizes, SHORT) for sizes in pattern.extremes())
     doublings = np.maximum(np.log2(largest / high), 0) + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
-    return np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))
+    return apart * np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))
+
+
+def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
+    """How many times longer, or shorter, than those that a family blind to placement was fitted to messages may take
+    that are as far from each other as these."""
+    if not (known := parameters.settings.get("apart")):
+        return 1.0
+    levels, apart = _classes(parameters, pattern)
+    own = set(parameters.settings.get("classes", ()))
+    asked = [
+        known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in own
+    ]
+    fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in own]
+    if not asked or not fitted:
+        return 1.0
+    longer = max(high for _, high in asked) / min(low for low, _ in fitted)
+    shorter = max(high for _, high in fitted) / min(low for low, _ in asked)
+    return float(max(longer, shorter, 1.0))
 
 
 def typical_error(parameters: ParameterSet) -> float:

@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from commodel.parameters import SHEETS
+
 
 class PriceStatus(Enum):
     """How far a price is to be trusted, or why there is none. Tables have it as text, with the reason after a colon; a
@@ -12,6 +14,8 @@ class PriceStatus(Enum):
     BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
     NOT_PROBED = "not probed"  # ranks are farther from each other, or nearer, than those of any probe
     UNPLACED = "blind to placement"  # the family prices ranks near and far alike
+    CROWDED = "blind to contention"  # messages meet on links of the network that the family knows nothing of
+    SHEETS = SHEETS
     NOT_PRICED = "not priced"
     NOT_FITTED = "not fitted"
     LIBRARY = "library"  # what the MPI library does by itself is measured only

@@ -11,7 +11,8 @@ from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
-from commodel.keys import key, parse
+from commodel.hierarchy import Hierarchy
+from commodel.keys import key, parse, without_class
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
@@ -21,6 +22,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.sources import ROOT
+from commodel.units import shown
 
 PROJECT = ROOT
 
@@ -73,6 +75,7 @@ class Family:
     # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
+    by_class: str = ""  # among which ranks its messages may have values by distance class: EVERYWHERE, BETWEEN nodes
     by_size: tuple[str, ...] = ()  # functions of `from_points` that change at the same sizes, if points tell
 
     def asks(self, overlay: bool) -> tuple[str, ...]:
@@ -83,10 +86,13 @@ class Family:
     def by_name(self) -> dict[str, Parameter]:
         return {parameter.name: parameter for parameter in self.parameters}
 
-    def takes(self, name: str) -> bool:
-        """Whether it may have a value called so: one number, or any of those that a parameter stands for."""
-        parameter = self.by_name.get(parse(name).parameter)
-        return parameter is not None and bool(parameter.argument or parameter.of or name == parameter.name)
+    def takes(self, name: str, classes: Collection[str] = ()) -> bool:
+        """Whether it may have a value called so: one number, or any of those that a parameter stands for; also one of
+        these distance classes."""
+        parameter, plain = self.by_name.get(parse(name).parameter), name
+        if self.by_class and parse(name).part in classes:
+            plain = without_class(name, parse(name).part)
+        return parameter is not None and bool(parameter.argument or parameter.of or plain == parameter.name)
 
 
 def family(name: str) -> Family:
@@ -99,8 +105,9 @@ def family_names() -> list[str]:
 
 def complete(entry: Family, values: Values) -> Values:
     """The values with defaults filled in, or a UserError about a missing or unknown one."""
+    _check_classes(entry, values)
     numbers = dict(values.numbers)
-    unknown = [name for name in numbers if not entry.takes(name)]
+    unknown = [name for name in numbers if not entry.takes(name, values.classes)]
     present = {parse(name).parameter for name in numbers if name not in unknown}
     for parameter in entry.parameters:
         if parameter.name in present or parameter.optional:
@@ -115,6 +122,21 @@ def complete(entry: Family, values: Values) -> Values:
         if allowed and chosen not in allowed:
             raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
     return replace(values, numbers=numbers, forms=_checked_forms(entry, values.forms, numbers))
+
+
+def _check_classes(entry: Family, values: Values) -> None:
+    """Values by distance class need levels that have these classes, and nodes of one type."""
+    found, known = values.settings.get("classes", ()), ()
+    if not found:
+        return
+    if not entry.by_class or values.settings.get("types"):
+        why = "beside types of nodes" if entry.by_class else "of which it knows nothing"
+        raise UserError(f"family {entry.name}, setting classes: found distance classes {why}, wanted none")
+    if isinstance(found, list | tuple):
+        known = Hierarchy.of(values.settings.get("levels", {})).names
+    if not known or any(name not in known for name in found):
+        wanted = f"a list of {', '.join(known)}" if known else "a list of distance classes"
+        raise UserError(f"family {entry.name}, setting classes: found {shown(found)}, wanted {wanted}")
 
 
 def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:

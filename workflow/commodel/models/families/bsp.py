@@ -13,8 +13,8 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import choose_form, least_squares, line, mean
 from commodel.models.fitting.sharednodes import sharing
+from commodel.models.pricing.condensed import condensed
 from commodel.models.pricing.functions import evaluate, text
-from commodel.models.pricing.repeating import condensed
 from commodel.models.pricing.supersteps import longest_work, most_rows
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in

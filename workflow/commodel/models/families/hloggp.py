@@ -13,8 +13,10 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import Network, RoundTrips, network, pair_trips
+from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import BETWEEN
 from commodel.parameters import Curve
 
 Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
@@ -60,12 +62,12 @@ def pair_network(pair: Pair, seen: RoundTrips, own: Overheads) -> tuple[Network,
 def price(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
 
-    def of_part(part: Schedule) -> Costs:
+    def of_part(part: Schedule, values: Values) -> Costs:
         pairs = Pairs(part, types)
         own = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
         return costs(part, **own, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
 
-    return replayed(schedule, of_part, lambda part: part.work_seconds(values["gamma"]), types)
+    return replayed(schedule, values, of_part, types)
 
 
 FAMILY = Family(
@@ -85,6 +87,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=BETWEEN,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the network; overheads that grow with the message",
 )

@@ -14,8 +14,10 @@ from commodel.keys import key, parse
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import piecewise
+from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.functions import evaluate
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import EVERYWHERE
 
 
 def fit(observed: Observed) -> Fitted:
@@ -47,11 +49,11 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    def costs(part: Schedule) -> Costs:
+    def costs(part: Schedule, values: Values) -> Costs:
         message = values.at("alpha", part.bytes) + values.at("beta", part.bytes) * part.bytes
         return Costs(wire=message, gap_out=message, gap_in=message)
 
-    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
+    return replayed(schedule, values, costs)
 
 
 FAMILY = Family(
@@ -69,6 +71,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=EVERYWHERE,
     from_points={"alpha.a": 1e-5, "beta.a": 1e-9},
     by_size=("alpha", "beta"),
     ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",

@@ -16,8 +16,10 @@ from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.regression import line
 from commodel.models.fitting.roundtrips import half_trip, pair_probes
+from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import BETWEEN
 
 
 def fit(observed: Observed) -> Fitted:
@@ -59,7 +61,7 @@ def fit(observed: Observed) -> Fitted:
 def price(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
 
-    def costs(part: Schedule) -> Costs:
+    def costs(part: Schedule, values: Values) -> Costs:
         pairs, m = Pairs(part, types), part.bytes
         return Costs(
             send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
@@ -67,7 +69,7 @@ def price(schedule: Schedule, values: Values) -> Array:
             wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
         )
 
-    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]), types)
+    return replayed(schedule, values, costs, types)
 
 
 FAMILY = Family(
@@ -87,6 +89,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=BETWEEN,
     from_points={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},
     ignores="contention in the network; that a port is busy while a message passes it",
 )

@@ -15,7 +15,9 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import line, mean
 from commodel.models.fitting.roundtrips import NEVER, last_before_jump, network, round_trips
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.byclass import replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
 DROP = 0.8  # of the highest overhead so far: below, an overhead is another protocol's
@@ -66,10 +68,9 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    L, o = values["L"], values["o"]
-    S = values.numbers.get("S", NEVER)
-
-    def costs(part: Schedule) -> Costs:
+    def costs(part: Schedule, values: Values) -> Costs:
+        L, o = values["L"], values["o"]
+        S = values.numbers.get("S", NEVER)
         body = np.maximum(part.bytes - 1, 0)
         busy, travel = o + body * values["O"], body * values["G"]
         gap = values["g"] + travel
@@ -78,7 +79,7 @@ def price(schedule: Schedule, values: Values) -> Array:
             return eager
         return replace(eager, request=np.where(part.bytes > S, L, np.nan), answer=o + L + o)
 
-    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
+    return replayed(schedule, values, costs)
 
 
 FAMILY = Family(
@@ -100,6 +101,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},
     ignores="contention in the network; that the two overheads differ",
 )

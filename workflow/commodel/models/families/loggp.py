@@ -10,7 +10,9 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import network, round_trips
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.byclass import replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import EVERYWHERE
 
 
 def fit(observed: Observed) -> Fitted:
@@ -35,8 +37,10 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    numbers = {name: values[name] for name in ("L", "o_s", "o_r", "g", "G")}
-    return replayed(schedule, lambda part: costs(part, **numbers), lambda part: part.work_seconds(values["gamma"]))
+    def of_part(part: Schedule, values: Values) -> Costs:
+        return costs(part, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
+
+    return replayed(schedule, values, of_part)
 
 
 def costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
@@ -63,6 +67,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the network; overheads that grow with the message",
 )

@@ -13,8 +13,10 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.roundtrips import pair_trips
+from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.pairs import of_channel
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import BETWEEN
 
 
 def fit(observed: Observed) -> Fitted:
@@ -39,10 +41,10 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    def of_part(part: Schedule) -> Costs:
+    def of_part(part: Schedule, values: Values) -> Costs:
         return costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
 
-    return replayed(schedule, of_part, lambda part: part.work_seconds(values["gamma"]))
+    return replayed(schedule, values, of_part)
 
 
 FAMILY = Family(
@@ -63,6 +65,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=BETWEEN,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the channels; differences between nodes",
 )

@@ -21,7 +21,9 @@ from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import least_squares
 from commodel.models.fitting.roundtrips import NO_LATENCY, round_trips
 from commodel.models.pricing import capacity
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.byclass import replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import EVERYWHERE
 
 LEAVES = ("N, leaves", "time / s")
 
@@ -65,11 +67,20 @@ def fit_trees(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    L, o, g = values["L"], values["o"], values["g"]
     if values.settings.get("capacity") == "finite":
-        return capacity.finish_times(schedule, {"L": L, "o": o, "g": g}, schedule.work_seconds(values["gamma"]))
-    costs = Costs(send=o, receive=o, wire=L, gap_out=g, gap_in=g)
-    return replayed(schedule, lambda part: costs, lambda part: part.work_seconds(values["gamma"]))
+        numbers = {name: values[name] for name in ("L", "o", "g")}
+        return capacity.finish_times(schedule, numbers, schedule.work_seconds(values["gamma"]))
+
+    def costs(part: Schedule, values: Values) -> Costs:
+        o, g = values["o"], values["g"]
+        return Costs(send=o, receive=o, wire=values["L"], gap_out=g, gap_in=g)
+
+    return replayed(schedule, values, costs)
+
+
+def doubts(schedule: Schedule, values: Values) -> str:
+    finite = values.classes and values.settings.get("capacity") == "finite"
+    return "blind to placement: finite capacity knows one latency" if finite else ""
 
 
 FAMILY = Family(
@@ -88,9 +99,11 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6},
     ignores="the size of a message; contention in the network",
     uses_bytes=False,
     settings={"capacity": ("unlimited", "finite")},
+    doubts=doubts,
     decides={"capacity": "Whether a sender stalls while ⌈L/g⌉ messages are under way to its receiver"},
 )

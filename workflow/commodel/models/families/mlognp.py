@@ -19,8 +19,10 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import line
-from commodel.models.pricing.repeating import condensed
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.byclass import replayed
+from commodel.models.pricing.condensed import condensed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
 
 COPY = "ctm"
@@ -74,7 +76,7 @@ def _round_trips_within(observed: Observed) -> Cases | None:
 def price(schedule: Schedule, values: Values) -> Array:
     """The transfers of a message follow one another, and so do the messages of a rank."""
 
-    def costs(part: Schedule) -> Costs:
+    def costs(part: Schedule, values: Values) -> Costs:
         apart = part.channel != MEMORY
         copied = "o_mem" in values.functions
         if not copied and not apart.all():
@@ -83,7 +85,7 @@ def price(schedule: Schedule, values: Values) -> Array:
         message = (2 * values.at("o_mem", part.bytes) if copied else 0.0) + np.where(apart, network, 0)
         return Costs(wire=message, gap_out=message, gap_in=message)
 
-    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
+    return replayed(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
@@ -109,6 +111,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=BETWEEN,
     doubts=doubts,
     ignores="that the transfers of a message overlap; contention for memory and network; data that are not contiguous",
 )

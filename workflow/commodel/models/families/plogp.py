@@ -16,7 +16,9 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve, sampled_curve
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.roundtrips import round_trips
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.byclass import replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import EVERYWHERE
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds
 
@@ -58,13 +60,13 @@ def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    def costs(part: Schedule) -> Costs:
+    def costs(part: Schedule, values: Values) -> Costs:
         o_s, o_r, g = (values.at(name, part.bytes) for name in ("o_s", "o_r", "g"))
         gap = _gap(o_s, o_r, g)
         wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes first bytes while the last still leave
         return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
 
-    return replayed(schedule, costs, lambda part: part.work_seconds(values["gamma"]))
+    return replayed(schedule, values, costs)
 
 
 FAMILY = Family(
@@ -84,5 +86,6 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=EVERYWHERE,
     ignores="that the latency may change with the size; contention in the network",
 )

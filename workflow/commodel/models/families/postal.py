@@ -12,7 +12,9 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import round_trips
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.pricing.byclass import replayed
+from commodel.models.pricing.replay import Costs
+from commodel.models.probes import EVERYWHERE
 
 
 def fit(observed: Observed) -> Fitted:
@@ -28,9 +30,11 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    g = values["g"]
-    costs = Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
-    return replayed(schedule, lambda part: costs, lambda part: part.work_seconds(values["gamma"]))
+    def costs(part: Schedule, values: Values) -> Costs:
+        g = values["g"]
+        return Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
+
+    return replayed(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
@@ -52,6 +56,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_class=EVERYWHERE,
     doubts=doubts,
     from_points={"lam": 10.0, "g": 1e-6},
     ignores="the size of a message; that messages keep processors busy; contention in the network",

@@ -35,7 +35,7 @@ L₁ is measured by rings over two nodes, where half of the transfers go either 
 sets fitted here: of n transfers one way, which `node` and `port` count, it takes what 2·n cost in such a ring.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -47,11 +47,11 @@ from commodel.models.fitting.curves import sampled_curve
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.rings import by_level, overhead_by_size, processors
 from commodel.models.pricing.concurrency import Terms, total
+from commodel.models.pricing.condensed import condensed
 from commodel.models.pricing.expressions import expression, rows_of, together
 from commodel.models.pricing.joining import joined
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.ports import Busy
-from commodel.models.pricing.repeating import condensed
 from commodel.models.pricing.supersteps import longest_work
 from commodel.models.pricing.transmissions import (
     SETTINGS,
@@ -64,6 +64,7 @@ from commodel.models.pricing.transmissions import (
     own_overheads,
     sent_overheads,
 )
+from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
 _KNOWN: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # expressions, as long as their schedules are there
@@ -105,8 +106,8 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
-    schedule, times = condensed(schedule, types)
-    known = _known(schedule, values.settings)
+    schedule, times = condensed(schedule, types, values.levels)
+    known = _known(schedule, values)
     occurs = [int(times[first]) for first in known.first]
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
     costs = [
@@ -144,12 +145,13 @@ class Known:
     busy: list[Busy]  # of every stage, where processors count
 
 
-def _known(schedule: Schedule, settings: Mapping[str, object]) -> Known:
-    known = _KNOWN.setdefault(schedule, {})
+def _known(schedule: Schedule, values: Values) -> Known:
+    known, settings = _KNOWN.setdefault(schedule, {}), values.settings
     types = settings.get("types")
-    key = (*(chosen(settings, name) for name in SETTINGS), *(types.items() if types else ()))
+    readings = (chosen(settings, name) for name in SETTINGS)
+    key = (*readings, *(types.items() if types else ()), values.classes, values.levels.stamp)
     if key not in known:
-        pairs, stages, busy = Pairs(schedule, types), together(schedule, settings), []
+        pairs, stages, busy = Pairs(schedule, types, values), together(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
         several = [expression(schedule, size, settings, pairs) for size in sizes]
         if chosen(settings, "shared") == "port":
@@ -185,7 +187,7 @@ def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
 def doubts(schedule: Schedule, values: Values) -> str:
     """More transfers at once than were measured: each of them is priced as if it took its share of the channel."""
     types, apart = values.settings.get("types"), chosen(values.settings, "shared") != "channel"
-    schedule, _ = condensed(schedule, types)
+    schedule, _ = condensed(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
     most: dict[int, int] = {}
     for step_terms in expression(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
@@ -238,5 +240,6 @@ FAMILY = Family(
         "rings": "Which way the transfers of the rings went that L_1 was measured with",
     },
     doubts=doubts,
+    by_class=BETWEEN,
     ignores="that ranks reach a step at different times; what many messages cost their receiver beyond the channel",
 )

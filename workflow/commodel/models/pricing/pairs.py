@@ -1,6 +1,8 @@
-"""Which values hold between two ranks: by the types of their nodes, and whether they share one.
+"""Which values hold between two ranks: by the types of their nodes, whether they share one, and how far these are from
+each other.
 
-The value of a pair is called `L.fat.thin`, within a node `L.fat.same`; a plain `L` holds wherever nothing else is said.
+The value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain `L`
+holds wherever nothing else is said.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,18 +17,26 @@ from commodel.patterns.schedule import MEMORY, Schedule
 
 
 class Pairs:
-    """The types of the nodes of every message of a schedule: the pairs that occur, and `of` every row its number."""
+    """The types of the nodes of every message of a schedule: the pairs that occur, and `of` every row its number; by
+    the distance classes of some values, too."""
 
-    def __init__(self, schedule: Schedule, types: Mapping[str, int] | None) -> None:
+    def __init__(
+        self, schedule: Schedule, types: Mapping[str, int] | None = None, values: Values | None = None
+    ) -> None:
         self.types = list(types or ("node",))
         rank_type = rank_types(schedule.node, types)
         self.sender, self.receiver = rank_type[schedule.src], rank_type[schedule.dst]
         self.within = schedule.channel == MEMORY
         count = len(self.types)
         second = np.where(self.within, count, self.receiver)
-        used, self.of = np.unique(self.sender * (count + 1) + second, return_inverse=True)
+        names, apart = classes(schedule, values) if values else ([""], 0)
+        codes = np.ravel_multi_index(np.broadcast_arrays(self.sender, second, apart), (count, count + 1, len(names)))
+        used, self.of = np.unique(codes, return_inverse=True)
         seconds = [*self.types, SAME]
-        self.pairs = [Pair(self.types[code // (count + 1)], seconds[code % (count + 1)]) for code in used]
+        self.pairs = [
+            Pair(self.types[one], seconds[two], names[far])
+            for one, two, far in zip(*np.unravel_index(used, (count, count + 1, len(names))), strict=True)
+        ]
 
     def of_pair(self, values: Values, name: str) -> Array:
         """A pair's number for every row: (draws, rows)."""
@@ -37,6 +47,14 @@ class Pairs:
 
     def of_receiver(self, values: Values, name: str) -> Array:
         return _spread(values, name, self.types, self.receiver)
+
+
+def classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
+    """The distance classes that have values of their own, after one for all others, and which of them each message is
+    of."""
+    names, levels = ["", *values.classes], values.levels
+    number = np.array([names.index(name) if name in names else 0 for name in levels.names])
+    return names, number[levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])]
 
 
 def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
@@ -57,8 +75,17 @@ def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
 def _spread(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:
     if not places:
         return np.zeros((*values.lead, len(of)))
-    columns = [values[holding(values.numbers.__contains__, name, place)] for place in places]
+    columns = [value_of(values, name, place) for place in places]
     return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
+
+
+def placed(values: Values, place: str | Pair) -> Values:
+    """What holds as far from each other as a pair is."""
+    return values.of_class(place.apart) if isinstance(place, Pair) else values
+
+
+def value_of(values: Values, name: str, place: str | Pair) -> Array:
+    return values[holding(values.numbers.__contains__, name, place)]
 
 
 def holding(known: Callable[[str], bool], name: str, place: str | Pair) -> str:

@@ -9,17 +9,18 @@ Two things are alike, and both are exact:
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.pricing.leaps import State, repeated
 from commodel.models.pricing.pairs import rank_types
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Schedule, check_rows
+from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
 
 ENTRIES = 1_000_000  # ranks × rounds that are kept, or compared at a time
@@ -47,18 +48,19 @@ class Sample(Schedule):
 class Course:
     """Rounds on given nodes: the kinds of messages that there are, and one round after the other among some ranks."""
 
-    def __init__(self, rounds: Rounds, node: np.ndarray, types: np.ndarray) -> None:
+    def __init__(self, rounds: Rounds, node: np.ndarray, types: np.ndarray, levels: Hierarchy = FLAT) -> None:
         self.rounds, self.node, self.types = rounds, np.unique(node, return_inverse=True)[1], types
-        self.placed = node
+        self.placed, self.levels = node, levels
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
-        self.apart = symmetry(rounds.ranks, rounds.turn, self.node, types)
+        groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
+        self.apart = symmetry(rounds.ranks, rounds.turn, [self.node, *groups], types)
         self._kept: dict[tuple[int, int], list[Round]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """A number for the types of two ranks' nodes and whether they share one."""
+        """A number for the types of two ranks' nodes and how far they are from each other."""
         count = int(self.types.max()) + 1
-        apart = self.node[source] != self.node[target]
-        return (self.types[source] * count + self.types[target]) * 2 + apart
+        apart = self.levels.distance(self.placed[source], self.placed[target])
+        return (self.types[source] * count + self.types[target]) * len(self.levels.names) + apart
 
     @cached_property
     def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -74,7 +76,12 @@ class Course:
 
     @property
     def _everyone(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two ranks of every pair of types, and of every node where two share it."""
+        """Two ranks of every pair of types, and of every node where two share it; on a network of several levels, where
+        all nodes are of one type, ranks that follow each other in the order of groups: of whatever distance there is a
+        pair, there is one among them."""
+        if self.levels.groups:
+            order = np.lexsort([self.node, *self.levels.columns[:, self.placed]])
+            return order[:-1], order[1:]
         order = np.argsort(self.node, kind="stable")
         shared = np.flatnonzero(self.node[order][1:] == self.node[order][:-1])
         source, target = [order[shared]], [order[shared + 1]]
@@ -201,20 +208,23 @@ class Course:
         return ends[np.searchsorted(ends, place)] - place
 
 
-def symmetry(ranks: int, turn: int, node: np.ndarray, types: np.ndarray) -> int:
+def symmetry(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
     """How far apart ranks are that look alike: the least divisor of the number of ranks, a multiple of `turn`, by which
-    all can be turned round so that those on one node stay together and each comes to a node of its own type. Nodes are
-    numbered from 0."""
-    count = int(node.max()) + 1
+    all can be turned round so that those on one node, or in one group of a level, stay together and each comes to a
+    node of its own type. `groups`: of every rank its node, and its group of every level, numbered from 0."""
     for apart in range(turn, ranks, turn):
-        if ranks % apart:
+        if ranks % apart or (np.roll(types, -apart) != types).any():
             continue
-        turned = np.roll(node, -apart)
-        goes = np.empty(count, dtype=int)
-        goes[node] = turned
-        if (goes[node] == turned).all() and (np.roll(types, -apart) == types).all():
+        if all(_stay_together(group, apart) for group in groups):
             return apart
     return ranks
+
+
+def _stay_together(group: np.ndarray, apart: int) -> bool:
+    turned = np.roll(group, -apart)
+    goes = np.empty(int(group.max()) + 1, dtype=int)
+    goes[group] = turned
+    return bool((goes[group] == turned).all())
 
 
 def _alike(clock: Array, apart: int) -> bool:
@@ -225,40 +235,11 @@ def _turned(state: State, by: int) -> State:
     return tuple(np.roll(clock, by, axis=-1) for clock in state) if by % state[0].shape[-1] else state
 
 
-def courses(schedule: Long, types: Mapping[str, int] | None = None) -> dict[Rounds, Course]:
+def courses(schedule: Long, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT) -> dict[Rounds, Course]:
     """The courses of a schedule's rounds, made once."""
-    name = "courses", *(types or {}).values()
+    name = "courses", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
         kinds = rank_types(schedule.node, types)
         rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
-        schedule.known[name] = {part: Course(part, schedule.node, kinds) for part in rounds}
+        schedule.known[name] = {part: Course(part, schedule.node, kinds, levels) for part in rounds}
     return schedule.known[name]
-
-
-def condensed(schedule: Schedule, types: Mapping[str, int] | None = None) -> tuple[Schedule, np.ndarray]:
-    """The steps of a schedule that differ, for who adds up steps whatever went before; and how often each occurs."""
-    if not isinstance(schedule, Long):
-        return schedule, np.ones(len(schedule.steps), dtype=int)
-    name = "condensed", *(types or {}).values()
-    if name not in schedule.known:
-        schedule.known[name] = _condensed(schedule, types)
-    return schedule.known[name]
-
-
-def _condensed(schedule: Long, types: Mapping[str, int] | None) -> tuple[Schedule, np.ndarray]:
-    parts, times = [], []
-    for part in schedule.parts:
-        if isinstance(part, Rounds):
-            classes = courses(schedule, types)[part].classes()
-            parts += [part.round(number, schedule.node) for number in classes]
-            times += classes.values()
-        else:
-            parts.append(part)
-            times += [1] * len(part.steps)
-    begins = np.cumsum([0, *(part.last_step + 1 for part in parts)])
-    works = [replace(part.work, step=part.work.step + begin) for part, begin in zip(parts, begins, strict=False)]
-    check_rows(sum(part.messages for part in parts))
-    step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
-    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.joined(works), root=schedule.root)
-    return whole.placed(schedule.node), np.array(times)

@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.pricing.leaps import State
 from commodel.models.pricing.repeating import Round, courses
@@ -57,15 +58,16 @@ def replayed(
     costs: Callable[[Schedule], Costs],
     work_seconds: Callable[[Schedule], Array],
     types: Mapping[str, int] | None = None,
+    levels: Hierarchy = FLAT,
 ) -> Array:
     """When each rank is done, by functions that tell what the messages and the work of a schedule cost; `types` of
-    nodes where that depends on them. Rounds that repeat are not gone through one by one."""
+    nodes and `levels` of the network where that depends on them. Rounds that repeat are not gone through one by one."""
     if not isinstance(schedule, Long):
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
     state = begun(schedule.ranks)
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            course = courses(schedule, types)[part]
+            course = courses(schedule, types, levels)[part]
             state = course.run(state, partial(_play, costs(course.sample), work_seconds(course.sample)))
         else:
             state = walked(part, costs(part), work_seconds(part), state)

@@ -8,7 +8,7 @@ from commodel.keys import Pair
 from commodel.models import Array
 from commodel.models.pricing.concurrency import Terms
 from commodel.models.pricing.joining import own_overheads as own_of
-from commodel.models.pricing.pairs import Pairs, holding
+from commodel.models.pricing.pairs import Pairs, holding, placed, value_of
 from commodel.models.pricing.ports import Busy
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
@@ -81,7 +81,7 @@ def busiest(values: Values, pairs: list[Pair], busy: Busy) -> Array:
     channels = [MEMORY if pair.within else NETWORK for pair in pairs]
     alone = [_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
     further = [
-        values[holding(values.numbers.__contains__, f"p_{channel}", named_after(channel, pair))]
+        value_of(placed(values, pair), f"p_{channel}", named_after(channel, pair))
         for channel, pair in zip(channels, pairs, strict=True)
     ]
     columns = [np.broadcast_to(column, (*values.lead, 1)) for column in further]
@@ -119,5 +119,6 @@ def as_measured(values: Values, channel: int, count: int) -> int:
 
 
 def _function(values: Values, name: str, where: str | Pair, size: int, count: int | None = None) -> Array:
+    values = placed(values, where)
     function = holding(values.functions.__contains__, name, where)
     return np.broadcast_to(values.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commodel.keys import parse
+from commodel.hierarchy import Hierarchy
+from commodel.keys import parse, without_class
 from commodel.models import Array
 from commodel.models.pricing.functions import TABLE, Samples, evaluate
 from commodel.parameters import ParameterSet
@@ -56,6 +57,33 @@ class Values:
         if function not in self._samples:
             self._samples[function] = Samples(function, self.numbers)
         return self._samples[function].at(np.asarray(x), level)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The distance classes that have values of their own."""
+        return tuple(self.settings.get("classes", ()))
+
+    @cached_property
+    def levels(self) -> Hierarchy:
+        """Which nodes are near each other, as far as values tell the distance; no levels where none does."""
+        return Hierarchy.of(self.settings["levels"]) if self.classes else Hierarchy()
+
+    def of_class(self, name: str) -> "Values":
+        """What holds between nodes of a distance class: its own values, and where it has none those of all."""
+        if name not in self.classes:
+            return self
+        if name not in self._of_classes:
+            own = {short: text for text in self.numbers if (short := without_class(text, name))}
+            functions = {parse(short).function for short, text in own.items() if parse(text).part != name}
+            rest = {text: rows for text, rows in self.numbers.items() if parse(text).function not in functions}
+            numbers = rest | {short: self.numbers[text] for short, text in own.items()}
+            forms = {short: form for text, form in self.forms.items() if (short := without_class(text, name))}
+            self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
+        return self._of_classes[name]
+
+    @cached_property
+    def _of_classes(self) -> "dict[str, Values]":
+        return {}
 
     def some(self, start: int, stop: int) -> "Values":
         """Some of the draws only. What all of them share, as a default, stays."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from commodel.hierarchy import Hierarchy
 from commodel.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
@@ -14,6 +16,7 @@ from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
+EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
 
 Settings = Mapping[str, Any]
@@ -98,6 +101,29 @@ def across(site: Site, each: int = 1) -> list[Place]:
     return [Place(2 * each, f"cyclic:{each}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
+def farther(site: Site, count: int) -> list[tuple[int, ...]]:
+    """On a network of several levels, where nodes are of one type: of every distance class that the first two nodes do
+    not show, a node in the middle of the machine and so many others that far from it."""
+    if site.types or not site.levels.groups or site.nodes < 2:
+        return []
+    nodes, shown, several = np.arange(site.nodes), int(site.levels.distance(0, 1)), []
+    for apart in range(1, len(site.levels.names)):
+        for node in np.argsort(abs(nodes - site.nodes // 2), kind="stable") if apart != shown else ():
+            others = nodes[site.levels.distance(node, nodes) == apart]
+            if len(others) >= count:
+                first = (len(others) - count + 1) // 2
+                several.append((int(node), *others[first : first + count].tolist()))
+                break
+    return several
+
+
+def elsewhere(site: Site) -> list[Place]:
+    """Two ranks of every distance class that the first two nodes do not show, within a node among them."""
+    places = [Place(2, "block:1", nodes, str(Pair(site.type_of(0), site.type_of(0)))) for nodes in farther(site, 1)]
+    inside = together(site, 2) if site.levels.groups and site.nodes > 1 and not site.types else []
+    return [*inside, *places]
+
+
 @dataclass(frozen=True)
 class OnOverlay:
     """What an overlay network does for a case of a probe."""
@@ -117,6 +143,7 @@ class Probe:
     plan: Callable[[Site, list[int]], Plan]
     program: str = ""  # where another probe's program measures it, or the player
     optional: bool = False  # some platforms have no case for it
+    classes: str = ""  # which distance classes it is also run in, on a network of several levels
     pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
     on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # what an overlay network does for it
 

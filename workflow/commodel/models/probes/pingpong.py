@@ -1,10 +1,23 @@
 """Full round trip of one message between two ranks on different nodes. Not halved here: families halve it."""
 
-from commodel.models.probes import PACKET, OnOverlay, Plan, Probe, Schedule, Settings, Site, round_trip, spread
+from commodel.models.probes import (
+    EVERYWHERE,
+    PACKET,
+    OnOverlay,
+    Plan,
+    Probe,
+    Schedule,
+    Settings,
+    Site,
+    elsewhere,
+    round_trip,
+    spread,
+)
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    return [(spread(site, 2), {"bytes": size}) for size in sorted({*sizes, PACKET})]
+    places = [spread(site, 2), *elsewhere(site)]
+    return [(place, {"bytes": size}) for place in places for size in sorted({*sizes, PACKET})]
 
 
 def pattern(case: Settings) -> Schedule:
@@ -16,4 +29,12 @@ def on_overlay(case: Settings) -> OnOverlay:
     return OnOverlay("flat:1", "pingpong")
 
 
-PROBE = Probe("pingpong", "round trip of one message", ("bytes",), plan, pattern=pattern, on_overlay=on_overlay)
+PROBE = Probe(
+    "pingpong",
+    "round trip of one message",
+    ("bytes",),
+    plan,
+    pattern=pattern,
+    on_overlay=on_overlay,
+    classes=EVERYWHERE,
+)

@@ -1,7 +1,7 @@
 """Parametrised round trips: n messages out, one back, with delays between the sends or before the receive."""
 
 from commodel.models.fitting.roundtrips import KINDS
-from commodel.models.probes import Plan, Probe, Schedule, Settings, Site, round_trip, spread
+from commodel.models.probes import EVERYWHERE, Plan, Probe, Schedule, Settings, Site, elsewhere, round_trip, spread
 
 COLUMNS = ("n", "delay", "late", "bytes")
 
@@ -11,7 +11,7 @@ def settings(sizes: list[int]) -> list[Settings]:
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    return [(spread(site, 2), about) for about in settings(sizes)]
+    return [(place, about) for place in (spread(site, 2), *elsewhere(site)) for about in settings(sizes)]
 
 
 def pattern(case: Settings) -> Schedule | None:
@@ -20,4 +20,5 @@ def pattern(case: Settings) -> Schedule | None:
     return round_trip(case["bytes"], case["bytes"]) if plain else None
 
 
-PROBE = Probe("prtt", "round trip of a burst, with delays: LogGP value by value", COLUMNS, plan, pattern=pattern)
+TITLE = "round trip of a burst, with delays: LogGP value by value"
+PROBE = Probe("prtt", TITLE, COLUMNS, plan, pattern=pattern, classes=EVERYWHERE)

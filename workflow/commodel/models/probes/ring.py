@@ -3,12 +3,30 @@ dealt over two nodes so that every message crosses the network. Node types squar
 
 import numpy as np
 
-from commodel.models.probes import PLAYER, Plan, Probe, Schedule, Settings, Site, across, together, up_to
+from commodel.keys import Pair
+from commodel.models.probes import (
+    BETWEEN,
+    PLAYER,
+    Place,
+    Plan,
+    Probe,
+    Schedule,
+    Settings,
+    Site,
+    across,
+    farther,
+    together,
+    up_to,
+)
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     rings = [place for count in up_to(site.cores) if count > 1 for place in together(site, count)]
     rings += [place for count in up_to(site.cores) for place in across(site, count)]
+    pair = str(Pair(site.type_of(0), site.type_of(0)))
+    rings += [
+        Place(2 * count, f"cyclic:{count}", nodes, pair) for nodes in farther(site, 1) for count in up_to(site.cores)
+    ]
     for place in rings:
         yield from ((place, {"procs": place.ranks, "bytes": size}) for size in sorted({0, *sizes}))
 
@@ -25,5 +43,6 @@ PROBE = Probe(
     plan,
     program=PLAYER,
     optional=True,
+    classes=BETWEEN,
     pattern=pattern,
 )

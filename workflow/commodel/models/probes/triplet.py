@@ -2,14 +2,15 @@
 the network's by. On every type of node in turn."""
 
 from commodel.keys import SAME, Pair
-from commodel.models.probes import Place, Plan, Probe, Site, across
+from commodel.models.probes import BETWEEN, Place, Plan, Probe, Site, across, farther
 from commodel.models.probes.fan import COLUMNS, pattern
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     about = {"direction": "round", "how": "isend", "answer": 0}
     for first, nodes in site.members().items():
-        for place in triplets(site, first, nodes):
+        far = [Place(3, "block:1", where, str(Pair(first, first))) for where in farther(site, 2)]
+        for place in (*triplets(site, first, nodes), *far):
             for n in (1, 2):
                 yield from ((place, {"n": n, "bytes": size, **about}) for size in sorted({0, *sizes}))
 
@@ -26,4 +27,5 @@ def triplets(site: Site, first: str, nodes: range) -> list[Place]:
     return []
 
 
-PROBE = Probe("triplet", "one-to-two round trips", COLUMNS, plan, program="fan", optional=True, pattern=pattern)
+TITLE = "one-to-two round trips"
+PROBE = Probe("triplet", TITLE, COLUMNS, plan, program="fan", optional=True, pattern=pattern, classes=BETWEEN)

@@ -1,0 +1,178 @@
+"""What a family does that has values by distance class, whichever it is: on a machine of several levels whose classes
+differ by much, messages of each class cost what they take there."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.files.sets import write_parameters
+from commodel.fit.leftout import nodes_of
+from commodel.fit.probes import as_parameters, fitted_set
+from commodel.hierarchy import Hierarchy
+from commodel.keys import Pair
+from commodel.models.families import family, family_names, read_set
+from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.pricing.values import Values
+from commodel.models.probes import Site, probe, round_trip
+from commodel.patterns.repeated import Long
+from commodel.price.model import Model
+from commodel.price.predict import predict
+from commodel.price.prices import pricer
+from tests.models.synthetic import SIZES
+from tests.models.test_repeating import REPEATING, long, places
+from tests.patterns.catalogue import point
+
+LEVELS = Hierarchy.written({"leaf": 4, "group": 12}, 24)
+SITE = Site(24, 4, levels=LEVELS)
+SHORT = {"o_s": 1e-6, "o_r": 1.5e-6}
+MACHINES = {  # each LogGP, and G is the gap's, too
+    "node": {"L": 4e-7, "g": 1e-6, "G": 1e-10, **SHORT},
+    "leaf": {"L": 5e-6, "g": 2e-6, "G": 1e-9, **SHORT},
+    "group": {"L": 2e-5, "g": 2e-6, "G": 3e-9, **SHORT},
+    "beyond": {"L": 9e-5, "g": 2e-6, "G": 9e-9, **SHORT},
+}
+BY_CLASS = [name for name in family_names() if family(name).by_class]
+FAR = [(0, 1), (0, 5), (2, 20)]  # nodes of each class but the first
+
+
+@cache
+def machine(name):
+    numbers = {key: np.array([[value]]) for key, value in MACHINES[name].items()}
+    return Model.of(family("loggp"), Values(numbers))
+
+
+def seconds(entry, case, name):
+    """What a case of a probe takes on one of the machines."""
+    if entry == "work":
+        return 1e-10 * case["bytes"]
+    if entry == "memcopy":
+        return 0.0
+    o_s, o_r, gap = (MACHINES[name][key] for key in ("o_s", "o_r", "g"))
+    if entry in ("prtt", "pairprtt"):
+        if case["late"]:
+            return o_s + o_r
+        spacing = o_s if case["delay"] else gap + MACHINES[name]["G"] * max(case["bytes"] - 1, 0)
+        trip = round_trip(case["bytes"], case["bytes"])
+        return float(machine(name).cost(trip)[0]) + (case["n"] - 1) * spacing
+    return float(machine(name).cost(probe(entry).pattern(case))[0])
+
+
+@cache
+def evidence(name, without=""):
+    """All probes of a family on all of the machine, but for one class."""
+    probes = {}
+    for entry in family(name).probes:
+        cases = []
+        for case in probe(entry).cases("synthetic", SITE, SIZES):
+            about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
+            about["where"] = "+".join(map(str, case.where))
+            node = nodes_of(case.layout, case.ranks, about["where"])
+            apart = LEVELS.names[int(LEVELS.distance(node[0], node).max())]
+            apart = "node" if about["pair"].endswith(".same") else apart
+            if apart != without:
+                cases.append(CaseSamples(about, np.full(3, seconds(entry, about, apart)), np.ones(3, dtype=int)))
+        probes[entry] = cases
+    return Observed(probes, levels=LEVELS.settings)
+
+
+@cache
+def parameters(name, without=""):
+    return fitted_set(family(name), evidence(name, without))
+
+
+def prices(name, nodes, size, without=""):
+    trip = round_trip(size, size).placed(np.array(nodes))
+    stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
+    return pricer(parameters(name, without))(stack, 1)
+
+
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_a_ping_pong_costs_what_it_takes_in_its_class(name):
+    for nodes in ((7, 7), *FAR):
+        apart = LEVELS.names[int(LEVELS.distance(*nodes))]
+        for size in SIZES if family(name).uses_bytes else SIZES[:1]:
+            priced = prices(name, nodes, size)
+            taken = machine(apart).cost(round_trip(size, size))[0]
+            assert priced.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
+            assert priced.status == ["ok"], apart
+
+
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_a_class_that_was_not_probed_is_not_ok(name):
+    for nodes, apart in zip(FAR[1:], ("group", "beyond"), strict=True):
+        assert prices(name, nodes, 1, without=apart).status[0].startswith("not probed: ranks in different")
+        assert prices(name, FAR[0], 1, without=apart).status == ["ok"]
+
+
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_where_there_is_one_class_it_is_what_the_paper_says(name):
+    """Levels change nothing of what the first nodes say."""
+    own, plain = parameters(name), evidence(name)
+    placed = {"ring", "triplet", "pairprtt"}  # whose cases say where they are, also on the first nodes
+    kept = {
+        entry: [
+            case
+            for case in cases
+            if not (where := case.settings["where"]) or (entry in placed and "0" in where.split("+"))
+        ]
+        for entry, cases in plain.probes.items()
+    }
+    paper = as_parameters(family(name), family(name).fit(Observed(kept, plain.seed)))
+    assert paper.values.items() <= own.values.items()
+
+
+@pytest.mark.parametrize("name", BY_CLASS)
+@settings(max_examples=8)
+@given(st.data())
+def test_rounds_that_repeat_cost_what_they_do_written_out(name, data):
+    operation, choice = data.draw(st.sampled_from(REPEATING))
+    ranks, size = data.draw(st.integers(3, 24)), data.draw(st.sampled_from([7, 1000, 5000]))
+    pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))
+    if not isinstance(pattern, Long):
+        return
+    model = Model.of_set(parameters(name))
+    quick, plain = (model.entry.price(each, model.values) for each in (pattern, pattern.whole))
+    np.testing.assert_allclose(*np.broadcast_arrays(quick, plain), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_a_set_with_classes_is_what_is_read_back(name, tmp_path):
+    write_parameters(tmp_path / "set.yaml", parameters(name))
+    written = read_set(tmp_path / "set.yaml")
+    entry = point("allreduce", "ring", ranks=20, bytes=5000)
+    once, again = (predict(each, [entry])[0] for each in (parameters(name), written))
+    assert again.seconds == pytest.approx(once.seconds, rel=1e-12)
+    assert again.status == once.status
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        ({"classes": ["nowhere"]}, "wanted a list of node, leaf, group, beyond"),
+        ({"classes": 3}, "wanted a list of distance classes"),
+        ({"types": {"fat": 24}}, "beside types of nodes"),
+    ],
+)
+def test_classes_that_cannot_be_are_refused_in_one_line(wrong, what):
+    model = Model.of_set(parameters("loggp"))
+    with pytest.raises(UserError, match=what):
+        Model.of(model.entry, Values(model.values.numbers, {}, model.values.settings | wrong))
+
+
+def test_a_pair_says_its_class():
+    assert Pair("fat", "thin", "beyond").types == ("fat", "thin")
+
+
+@pytest.mark.parametrize("name", ["tan", "logp-tan"])
+def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
+    known = {**evidence("loggp").probes, **evidence(name).probes}
+    own = fitted_set(family(name), Observed(known, levels=LEVELS.settings))
+    near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1)])[0] for ranks in (4, 24))
+    times = [machine(apart).cost(round_trip(1, 1))[0] for apart in ("leaf", "beyond")]
+    assert far.high / far.seconds >= times[1] / times[0]
+    assert far.status.startswith("blind to placement")
+    assert near.high >= near.seconds
