@@ -21,7 +21,7 @@ def homogeneous(own: list[Run]) -> Figure:
         places = range(len(MODELS))
         lines = tuple(
             Line(what, places, errors, "bars", colour)
-            for what, errors, colour in zip(KINDS, zip(*bars, strict=True), (5, 0), strict=True)
+            for what, errors, colour in zip(KINDS, zip(*bars, strict=True), COLOURS, strict=True)
         )
         panels.append(Panel(f"N = 128 on {network}", "model", "mean proportional error", lines, "", MODELS, 1.0))
     return Figure(
