@@ -203,10 +203,12 @@ def doubts(schedule: Schedule, values: Values) -> str:
 
 def _samples(values: Values, parameter: str) -> list[tuple[int, int]]:
     """Sizes and levels of the samples of a surface."""
-    parsed = (parse(name) for name in values.numbers if parse(name).parameter == parameter)
-    return [
-        (surface.sample[0], surface.sample[1]) for surface in parsed if surface.sample and surface.sample[1] is not None
-    ]
+    known = values.worked_out
+    if parameter not in known:
+        parsed = [surface for name in values.numbers if (surface := parse(name)).parameter == parameter]
+        sampled = [surface.sample for surface in parsed if surface.sample]
+        known[parameter] = [(size, level) for size, level in sampled if level is not None]
+    return known[parameter]
 
 
 FAMILY = Family(
