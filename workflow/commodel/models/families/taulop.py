@@ -17,7 +17,8 @@ readings:
   what is posted meanwhile (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the
   channel that is done last counts. SUMMA's block row does not wait for its block column, as it does in equation 10.
   An overhead is its processor's, and of n messages that a rank sends or takes at once n are to be paid, which A1 drops;
-  but only in part, as o_c(m) has the network's latency, too: p_c, of each after the first. Processors go on beside
+  but only in part, as o_c(m) has the network's latency, too: p_c, of each after the first. Who posts and takes several
+  is busy with all, while the first are on their way, and does not wait for their latency. Processors go on beside
   channels.
 - `shared: node`: τ counts the transfers into one node, and sends of a rank in one step follow one another, as in the
   authors' own library.
