@@ -186,9 +186,10 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
     than the part that is over, or a message of its own."""
 
     def busy(messages):
-        """One that is sent and one that is taken are in o, between nodes where there are any."""
-        beyond = sum(sum(p[channel] for channel in own) - p[max(own)] for own in messages.values() if own)
-        return max(o[channel] for channels in messages.values() for channel in channels) + beyond
+        """One that is sent, or one that is taken, is in o, between nodes where there are any; who does both has time
+        for all while the first are on their way."""
+        ways = [o[max(own)] + sum(p[channel] for channel in own) - p[max(own)] for own in messages.values() if own]
+        return max(*ways, sum(p[channel] for own in messages.values() for channel in own))
 
     cost = 0.0
     for step in sorted(set(pattern.step.tolist())):
@@ -231,3 +232,15 @@ def test_the_algebra_equals_an_obvious_loop(pattern, shared, rest):
     # Beyond the 8 at once that the table holds a latency takes its share as well, so it is left out there.
     if max(np.bincount(pattern.step), default=0) <= 8:
         assert cost == pytest.approx(slow(pattern, shared, rest, (3.0, 20.0), (0.5, 2.0), 5.0, (10.0, 30.0)))
+
+
+def test_who_posts_and_takes_several_does_not_wait_for_the_first_to_come():
+    """Neighbours of a stencil, as LogP has them: with eight messages of 1 µs each at either end it is processors that
+    count; with two it is what an empty message takes, and what the second adds."""
+    numbers = table(3.0, 10.0, 0.0, 0.0) | {"p_1": 1.0}
+    found = parameters({"shared": "port"}, **numbers)
+    for others, wanted in ((1, 10.0), (2, 11.0), (8, 17.0), (10, 20.0)):
+        rank = np.arange(12)
+        src, away = np.repeat(rank, others), np.tile(np.arange(1, others + 1), 12)
+        pattern = Schedule.of(12, 0, src, (src + away) % 12, 8)
+        assert costs(family("taulop"), pattern, found, drawn=False)[0] == pytest.approx(wanted)

@@ -18,6 +18,7 @@ from commodel.records import Batch, Point
 from commodel.report.html.page import page_html
 from commodel.report.matrix import shade
 from commodel.report.sections.kernels import sections
+from commodel.report.sections.partitions import EVEN
 from commodel.report.shape import Report
 from commodel.report.tiling import MOST, Tiling
 from commodel.report.xlsx.workbook import write_xlsx
@@ -101,6 +102,7 @@ def test_kinds_of_processes_are_told_apart_where_nobody_says_speeds(tmp_path, ti
     (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,4,cpu\n1,0,1,gpu\n2,1,4,cpu\n")
     plan = plan_of(point(tiles, layout="processes:who.csv"), point(tiles, layout="block:2"))
     (section,) = sections(*partitions(plan), frame_of([]), {}, None, set())
+    assert [row["least"] for row in table(section, "Partitions")] == [1, 1]
     by_kind, by_node = [block for block in section.blocks if isinstance(block, Tiling)]
     assert [text for _, text in by_kind.legend] == ["node/4", "node/gpu"]
     assert [text for _, text in by_node.legend] == ["node 0", "node 1"]
@@ -131,7 +133,7 @@ def test_iterations_stand_side_by_side_with_all_families(made):
     assert (first["loggp price"], first["taulop price"]) == (pytest.approx(3000), pytest.approx(2200))
     chart = next(chart for chart in section.charts if chart.name.startswith("Iterations"))
     assert {line.name: line.x for line in chart.series} == dict.fromkeys(("measured", "taulop", "loggp"), (0.0, 3.0))
-    assert "2 iterations alone, 2 ms to 2 ms; nearest is taulop, on average off by a factor of 1.10" in " ".join(
+    assert "2 iterations alone, 2 ms; nearest is taulop, on average off by a factor of 1.10" in " ".join(
         section.blocks[0].sentences
     )
 
@@ -173,19 +175,24 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     (tmp_path / "secret.csv").write_text("token=abc\n")
     many = f"summa:n={MOST + 1}:grid=1x{MOST + 1}"
     layout = f"block:{MOST + 1}"
-    plan = plan_of(point(tiles), point(many, ranks=MOST + 1, layout=layout))
+    even = point("summa:n=3:grid=1x3")
+    plan = plan_of(even, point(tiles), point(many, ranks=MOST + 1, layout=layout))
     strange = [point("summa:partition=secret.csv"), point("summa:n=4:grid=1000x1000"), point("summa:no=1")]
     strange += [point("summa:n=4", ranks=1 << 40, layout="block:1"), point("summa:n=4", layout="processes:secret.csv")]
     batch = plan.batches[0]
     plan = replace(plan, batches=(replace(batch, points=(*batch.points, *strange)),))
     with standing_on(Results.of(tmp_path), plan.files):
         made, unread = partitions(plan)
-    assert len(made) == 2
+    assert len(made) == 3
     assert len(unread) == 4
     assert "secret.csv" in unread[0]
     assert not any("token" in line for line in unread)
     (section,) = sections(made, unread, frame_of([]), {}, None, set())
-    assert len([block for block in section.blocks if isinstance(block, Tiling)]) == 1
+    assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
+    assert any(line.startswith("1 of 3 partitions drawn: those with unlike") for line in section.blocks[0].sentences)
+    (section,) = sections(*partitions(plan_of(even)), frame_of([]), {}, None, set())
+    (alone,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert alone.legend == ((EVEN, "node/1, node 0"),)
     assert by_iteration(frame_of([]).assign(operation=[])).empty
 
 

@@ -17,7 +17,8 @@ readings:
   what is posted meanwhile (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the
   channel that is done last counts. SUMMA's block row does not wait for its block column, as it does in equation 10.
   An overhead is its processor's, and of n messages that a rank sends or takes at once n are to be paid, which A1 drops;
-  but only in part, as o_c(m) has the network's latency, too: p_c, of each after the first. Processors go on beside
+  but only in part, as o_c(m) has the network's latency, too: p_c, of each after the first. Who posts and takes several
+  is busy with all, while the first are on their way, and does not wait for their latency. Processors go on beside
   channels.
 - `shared: node`: τ counts the transfers into one node, and sends of a rank in one step follow one another, as in the
   authors' own library.
@@ -205,10 +206,12 @@ def doubts(schedule: Schedule, values: Values) -> str:
 
 def _samples(values: Values, parameter: str) -> list[tuple[int, int]]:
     """Sizes and levels of the samples of a surface."""
-    parsed = (parse(name) for name in values.numbers if parse(name).parameter == parameter)
-    return [
-        (surface.sample[0], surface.sample[1]) for surface in parsed if surface.sample and surface.sample[1] is not None
-    ]
+    known = values.worked_out
+    if parameter not in known:
+        parsed = [surface for name in values.numbers if (surface := parse(name)).parameter == parameter]
+        sampled = [surface.sample for surface in parsed if surface.sample]
+        known[parameter] = [(size, level) for size, level in sampled if level is not None]
+    return known[parameter]
 
 
 FAMILY = Family(

@@ -38,29 +38,30 @@ def at_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 @dataclass(frozen=True, eq=False)
 class Busy:
-    """Ranks that differ in what they post and take in a stage: how many messages of each kind they have beyond one that
-    they post and one that they take, between nodes where they can, and of which kinds they have any."""
+    """What processors do in a stage, each way of it that differs: all that a rank posts, all that it takes, and both.
+    Who posts or takes several waits for one empty message, between nodes where there is one, and is busy with each
+    further one. Who does both has the first ones come while it posts: it is busy with all, and waits for none."""
 
-    beyond: np.ndarray  # (ranks, kinds)
-    some: np.ndarray
+    further: np.ndarray  # (ways, kinds): messages
+    waits: np.ndarray  # of which kinds the empty message may be that is waited for
 
     @classmethod
     def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "Busy":
         kind, kinds = pairs.of[rows], len(pairs.pairs)
         between = np.array([not pair.within for pair in pairs.pairs])
-        beyond = np.zeros((schedule.ranks, kinds), dtype=np.int64)
-        some = np.zeros((schedule.ranks, kinds), dtype=bool)
+        handled, ways = np.zeros((schedule.ranks, kinds), dtype=np.int64), []
         for rank in (schedule.src[rows], schedule.dst[rows]):
             counts = np.bincount(rank * kinds + kind, minlength=schedule.ranks * kinds).reshape(-1, kinds)
-            some |= counts > 0
-            busy = counts.any(axis=1)
-            counts[busy, ((counts[busy] > 0) * (1 + between)).argmax(axis=1)] -= 1
-            beyond += counts
-        alike = np.unique(np.concatenate([beyond, some], axis=1), axis=0)
+            handled += counts
+            further, busy = counts.copy(), counts.any(axis=1)
+            further[busy, ((counts[busy] > 0) * (1 + between)).argmax(axis=1)] -= 1
+            ways.append(np.unique(np.concatenate([further, counts > 0], axis=1), axis=0))
+        ways.append(np.unique(np.concatenate([handled, np.zeros_like(handled)], axis=1), axis=0))
+        alike = np.unique(np.concatenate(ways), axis=0)
         return cls(alike[:, :kinds], alike[:, kinds:] > 0)
 
     def seconds(self, overhead: Array, further: Array) -> Array:
-        """Until the busiest is done: an empty message's time of its slowest kind, and of each further message what that
-        adds; both over (draws, kinds)."""
-        first = np.where(self.some, overhead[..., None, :], 0.0).max(axis=-1)
-        return (first + further @ self.beyond.T).max(axis=-1)
+        """Until the busiest is done: an empty message's time of its slowest kind, and what each further one adds; both
+        over (draws, kinds)."""
+        first = np.where(self.waits, overhead[..., None, :], 0.0).max(axis=-1)
+        return (first + further @ self.further.T).max(axis=-1)

@@ -22,6 +22,9 @@ SETTINGS = {
 }
 
 
+MOST_KEPT = 4_000_000  # numbers of functions that are not looked up anew: 32 MB
+
+
 def chosen(settings: Mapping[str, object], name: str) -> object:
     return settings.get(name, SETTINGS[name][0])
 
@@ -119,6 +122,11 @@ def as_measured(values: Values, channel: int, count: int) -> int:
 
 
 def _function(values: Values, name: str, where: str | Pair, size: int, count: int | None = None) -> Array:
-    values = placed(values, where)
-    function = holding(values.functions.__contains__, name, where)
-    return np.broadcast_to(values.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+    known, asked = values.worked_out, (name, where, int(size), count)
+    if asked not in known:
+        if len(known) * values.lead[0] > MOST_KEPT:
+            known.clear()
+        here = placed(values, where)
+        function = holding(here.functions.__contains__, name, where)
+        known[asked] = np.broadcast_to(here.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+    return known[asked]

@@ -48,6 +48,11 @@ class Values:
     def _samples(self) -> dict[str, Samples]:
         return {}
 
+    @cached_property
+    def worked_out(self) -> dict:
+        """What a family keeps of them, since schedule after schedule asks for it again."""
+        return {}
+
     def at(self, function: str, x: ArrayLike, level: ArrayLike | None = None) -> Array:
         """A function's value; `level` for one that also depends on how many do the same at once. Where that is not
         known, each takes its share: in proportion."""

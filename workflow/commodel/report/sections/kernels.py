@@ -35,12 +35,15 @@ def sections(
     """Nothing where no kernel was planned; `frame` comes from `frames.prepare`."""
     if not partitions and not unread:
         return []
-    numbered = list(enumerate(partitions, 1))
-    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST][:DRAWN]
+    numbered = list(enumerate(sorted(partitions, key=alike), 1))
+    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST]
+    drawn = [(number, partition) for number, partition in drawn if not alike(partition)] or drawn
+    drawn = drawn[:DRAWN]
     alone = by_iteration(frame)
     words = [*sentences(alone), *(plain(line) for line in unread)]
     if len(drawn) < len(partitions):
-        words.append(f"{len(drawn)} of {len(partitions)} partitions are drawn, those of at most {MOST} processes.")
+        what = f"those with unlike shares and at most {MOST} processes"
+        words.append(f"{len(drawn)} of {count(len(partitions), 'partition')} drawn: {what}, at most {DRAWN}.")
     blocks = [
         Answer("What was measured of kernels?", tuple(words)),
         partition_blocks.overview(numbered, simulated),
@@ -53,6 +56,11 @@ def sections(
     return [Section(SHEET, NOTE, tuple(blocks))]
 
 
+def alike(partition: Partition) -> bool:
+    """Whether all processes have as much to do: of that a picture says little."""
+    return len(set(partition.tiling.area.tolist())) == 1
+
+
 def sentences(alone: pd.DataFrame) -> list[str]:
     """Of each kernel whose iterations were measured alone: their times, and which prices are nearest."""
     lines = []
@@ -60,8 +68,10 @@ def sentences(alone: pd.DataFrame) -> list[str]:
         once = part.drop_duplicates("point").dropna(subset="measured")
         if once.empty:
             continue
-        low, high = (format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
-        line = f"{written(kernel)} on {platform}{mark(part)}: {count(len(once), 'iteration')} alone, {low} to {high}"
+        ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
+        line = (
+            f"{written(kernel)} on {platform}{mark(part)}: {count(len(once), 'iteration')} alone, {' to '.join(ends)}"
+        )
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
             line += f"; nearest is {means.index[0]}, on average off by a factor of {ratio(means.iloc[0])}"
@@ -69,10 +79,10 @@ def sentences(alone: pd.DataFrame) -> list[str]:
     return lines or ["No iteration was measured alone."]
 
 
-def written(kernel: str) -> str:
-    """For titles: of a file's path what tells it from others."""
-    parts = [part.removeprefix("partition=") for part in kernel.split(":")]
-    return ", ".join("/".join(part.split("/")[-2:]) for part in parts)
+def written(text: str) -> str:
+    """A kernel or a layout in short: of a file's path what tells it from others."""
+    parts = [part.removeprefix("partition=") for part in text.split(":")]
+    return " ".join("/".join(part.split("/")[-2:]) for part in parts)
 
 
 def charts(alone: pd.DataFrame) -> list[Chart]:
@@ -93,7 +103,7 @@ def charts(alone: pd.DataFrame) -> list[Chart]:
             price = part[(part["family"] == family) & part["predicted"].notna()]
             lines.append(Series(family, over(price), times(price["predicted"]), "dashed", place))
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
-        name = f"{written(kernel)}, {layout}, {size(length)}: {platform}{mark(part)}"
+        name = f"{written(kernel)}, {written(layout)}, {size(length)}: {platform}{mark(part)}"
         made.append(
             Chart(
                 f"Iterations {name}",
@@ -118,6 +128,7 @@ def iterations(alone: pd.DataFrame) -> Table:
         "point", sort=False
     ):
         row = scaled(part.iloc[:1]).iloc[0].to_dict()
+        row |= {key: written(row[key]) for key in ("kernel", "layout")}
         prices = part.set_index("family")
         for family in families:
             there = family in prices.index
