@@ -58,7 +58,8 @@ class Program:
     passed: Runs  # the lines of each message
     passing: np.ndarray  # which of the given uses each of them is
     lines: int
-    in_turn: bool  # a rank's messages to another go one after the other
+    in_turn: bool  # a rank's messages to another go one after the other, and some have several
+    pair: np.ndarray  # where they do: of each message the number of its pair of ranks
 
     @classmethod
     def of(
@@ -79,13 +80,11 @@ class Program:
         passed = Runs.of(line, message, len(every))
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
         most = int(line.max(initial=-1)) + 1
-        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, most, in_turn)
-
-    @cached_property
-    def pair(self) -> np.ndarray:
-        """Numbers the pairs of ranks; of each message its own."""
-        ranks = self.schedule.ranks
-        return distinct([self.schedule.src * ranks + self.schedule.dst], ranks**2)[1][0]
+        pair = every[:0]
+        if in_turn:
+            pairs, (pair,) = distinct([schedule.src * schedule.ranks + schedule.dst], schedule.ranks**2)
+            in_turn = len(pairs) < len(every)
+        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, most, in_turn, pair)
 
     def work(self, seconds: Array) -> Array:
         """How long the work of each place takes, from that of each row."""
