@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.cli._sheets import of_platform
+from commodel.files.sets import write_parameters
 from commodel.models.pages import pages
 from tests.documented import PAGES, ROOT, Command, commands, inline
 from tests.interchange.samples import OSU
@@ -89,6 +91,7 @@ def project(tmp_path_factory):
     (folder / "logp.yaml").write_text(LOGP)
     (folder / "hosts.txt").write_text("".join(f"n{number}\n" for number in range(80)))
     (folder / "osu_bcast.txt").write_text(OSU)
+    write_parameters(folder / "shares.yaml", of_platform("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
     shutil.copy(ROOT / "params/published/lop/infiniband-send.yaml", folder / "lop.yaml")
     shutil.copy(ROOT / "params/published/tan/cab-mrnet.yaml", folder / "tan.yaml")
     return folder
@@ -96,7 +99,9 @@ def project(tmp_path_factory):
 
 def quick(command: Command) -> bool:
     words = command.words
-    return words[1] in QUICK and not any(name in word for name in A_RUN_LEAVES for word in words)
+    return (words[1] in QUICK or "--data-sheet" in words) and not any(
+        name in word for name in A_RUN_LEAVES for word in words
+    )
 
 
 RUN = [command for command in of("commodel") if quick(command)]

@@ -71,7 +71,10 @@ def parse_bandwidth(value: object) -> float:
     """Bytes a second. Its unit is said: half of the readers take a bare 100 for gigabits, the other half for GB."""
     if bare_number(value):
         raise UserError(f"found {shown(value)}, wanted {RATE}")
-    return float(_quantity(value, RATE_UNITS, RATE))
+    number = _quantity(value, RATE_UNITS, RATE)
+    if number and not 1 <= number <= MAX_BYTES:
+        raise UserError(f"found {shown(value)}, wanted 1 B/s to 1024 TiB/s")
+    return float(number)
 
 
 def parse_seconds(value: object) -> float:

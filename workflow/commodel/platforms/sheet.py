@@ -13,11 +13,21 @@ from commodel.errors import UserError
 from commodel.files import fields
 from commodel.files.fields import Part, refused
 from commodel.hierarchy import NODE, Hierarchy
+from commodel.units import shown
 
 BANDWIDTH = fields.quantity(units.parse_bandwidth, "100 Gbit/s", bare=False)
 LATENCY = fields.quantity(units.parse_seconds, "0.7us", bare=False)
 COUNT = fields.count(1, units.MAX_COUNT)
-FACTOR = fields.quantity(units.parse_number, "2")
+MOST = 1000  # times as much below a switch as above it, or above as below
+
+
+def _factor(value: object) -> float:
+    if not 1 / MOST <= (number := units.parse_number(value)) <= MOST:
+        raise UserError(f"found {shown(value)}, wanted a number from {1 / MOST:g} to {MOST}")
+    return number
+
+
+FACTOR = fields.quantity(_factor, "2")
 COUNTED = ("uplinks", "oversubscription", "ports")
 
 

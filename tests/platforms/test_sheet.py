@@ -1,0 +1,160 @@
+"""What data sheets say of a network, and what messages cost by it: closed forms, and the mistakes that people make."""
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.cli._sheets import of_platform
+from commodel.errors import UserError
+from commodel.patterns.schedule import Schedule
+from commodel.plan.config import load_platform
+from commodel.platforms.tools import ROOT
+from commodel.price.model import Model
+from commodel.price.predict import predict
+from tests.patterns.catalogue import point
+
+NODE, UP, AT_END, FAST = 1e-6, 2e-6, 5e-7, 1e9  # seconds of a link, of a link up, of software; bytes a second
+HEAD = "launcher: slurm\nnodes: 32\ncores: 2\nlevels: {leaf: 8, pod: 16}\n"
+LEAF = "{bandwidth: 8 Gbit/s, latency: 2us, uplinks: 4}"
+SHEET = HEAD + (
+    "data_sheet:\n"
+    "  links:\n"
+    "    node: {bandwidth: 1 GB/s, latency: 1us}\n"
+    f"    leaf: {LEAF}\n"
+    "    pod: {bandwidth: 500 MB/s, latency: 2us, uplinks: 2}\n"
+    "  overhead: 500ns\n"
+    "  eager: 64 MB\n"
+)
+
+
+def written(tmp_path, text=SHEET):
+    path = tmp_path / "planned.yaml"
+    path.write_text(text)
+    return path
+
+
+def cost(parameters, src, dst, size):
+    """Of messages that leave at once, each rank on a node of its own."""
+    flows = np.arange(len(src))
+    pattern = Schedule.of(2 * len(src), 0, flows, len(src) + flows, size)
+    return Model.of_set(parameters).cost(pattern.placed(np.array([*src, *dst])))[0]
+
+
+@pytest.mark.parametrize("name", ["shares", "loggp", "hockney"])
+@pytest.mark.parametrize(
+    ("to", "links", "slowest"), [(1, 2 * NODE, FAST), (9, 2 * (NODE + UP), FAST), (31, 2 * (NODE + 2 * UP), FAST / 2)]
+)
+def test_one_flow_takes_its_links_and_the_slowest_bandwidth(tmp_path, name, to, links, slowest):
+    priced = cost(of_platform(name, written(tmp_path)), [0], [to], 10**6)
+    assert priced == pytest.approx(2 * AT_END + links + 10**6 / slowest, rel=1e-5)
+
+
+@pytest.mark.parametrize("flows", [2, 4, 5, 8])
+def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
+    priced = cost(of_platform("shares", written(tmp_path)), range(flows), range(8, 8 + flows), 10**6)
+    shared = max(10**6 / FAST, flows * 10**6 / (4 * FAST))
+    assert priced == pytest.approx(2 * AT_END + 2 * (NODE + UP) + shared, rel=1e-5)
+
+
+@pytest.mark.parametrize("count", ["oversubscription: 2", "ports: 12", "uplinks: 4"])
+def test_what_goes_up_is_said_in_three_ways(tmp_path, count):
+    other = written(tmp_path, SHEET.replace("uplinks: 4", count))
+    assert of_platform("shares", other).values["c_out.leaf"].value == pytest.approx(1 / (4 * FAST))
+
+
+def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
+    pods = SHEET.replace("500 MB/s, latency: 2us, uplinks: 2", "1 GB/s, latency: 2us, {}")
+    for said, links in (("ports: 10", 2), ("oversubscription: 4", 2)):
+        values = of_platform("shares", written(tmp_path, pods.replace("{}", said))).values
+        assert values["c_out.pod"].value == pytest.approx(1 / (links * FAST))
+
+
+def test_a_price_says_that_nobody_measured(tmp_path):
+    parameters = of_platform("shares", written(tmp_path))
+    (price,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
+    assert price.status == parameters.source == "from data sheets, not measured"
+    (apart,) = predict(of_platform("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
+    assert apart.status == price.status
+
+
+def test_within_a_node_nothing_is_known_without_memory(tmp_path):
+    two = point("bcast", "linear", ranks=2, bytes=8, layout="block:2")
+    for name in ("shares", "loggp", "hockney"):
+        (price,) = predict(of_platform(name, written(tmp_path)), [two], strict=False)
+        assert "not probed: ranks in same node" in price.status
+        memory = written(tmp_path, SHEET + "  memory: {bandwidth: 4 GB/s, latency: 0.2us}\n")
+        (price,) = predict(of_platform(name, memory), [two])
+        assert price.seconds == pytest.approx(2 * AT_END + 2e-7 + 8 / 4e9, rel=1e-2)
+
+
+def test_one_switch_without_levels(tmp_path):
+    flat = "launcher: slurm\nnodes: 4\ncores: 1\ndata_sheet:\n  links: {node: {bandwidth: 1 GB/s, latency: 1us}}\n"
+    for name in ("shares", "loggp", "hockney"):
+        assert cost(of_platform(name, written(tmp_path, flat)), [0], [3], 1000) == pytest.approx(3e-6, rel=1e-3)
+
+
+REFUSED = {
+    "no count": (", uplinks: 4", "", 8, "data_sheet.links.leaf: found only its bandwidth and latency, wanted one of"),
+    "two counts": ("uplinks: 4", "uplinks: 4, ports: 12", 8, "found uplinks and ports, wanted one of"),
+    "few ports": ("uplinks: 4", "ports: 8", 8, "found 8 ports, wanted more than the 8 links down"),
+    "a level too few": (
+        "    leaf: " + LEAF + "\n",
+        "",
+        6,
+        "found links of node, pod, wanted one of each of node, leaf",
+    ),
+    "no unit": ("1 GB/s", "100", 7, "found '100', wanted a bandwidth such as 100 Gbit/s or 12.5 GB/s"),
+    "another unit": ("1 GB/s", "1 GB", 7, "found the unit 'GB' in '1 GB'"),
+    "endless": ("1 GB/s", "1e999 GB/s", 7, "wanted 1 B/s to 1024 TiB/s"),
+    "all goes up": ("uplinks: 4", "oversubscription: 1e9", 8, "wanted a number from 0.001 to 1000"),
+    "nothing a second": ("1 GB/s", "0 GB/s", 7, "wanted more than 0"),
+    "uneven groups": ("nodes: 32", "nodes: 28", None, ""),
+    "ports of a node": ("latency: 1us", "latency: 1us, ports: 3", 7, "found ports, wanted uplinks"),
+    "a time without a unit": ("overhead: 500ns", "overhead: 500", 10, "wanted a unit with it"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
+    text = SHEET.replace(old, new)
+    if line is None:
+        text, line, message = text.replace("uplinks: 4", "ports: 12"), 8, "found groups of 4 and of 8, wanted uplinks"
+    path = written(tmp_path, text)
+    with pytest.raises(UserError) as caught:
+        load_platform(path)
+    assert str(caught.value).startswith(f"{path}:{line}: "), caught.value
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--family", "tan"], "data sheets do not say what family tan asks; wanted shares, hockney, loggp"),
+        (["--family", "shares", "--points", "t.csv"], "--data-sheet takes --platform and --out: found --points"),
+        (["--family", "shares", "--family", "loggp"], "--data-sheet wants one --family, --platform and --out"),
+    ],
+)
+def test_the_verb_says_what_it_wants(tmp_path, options, message):
+    command = ["fit", *options, "--data-sheet", "--platform", str(written(tmp_path)), "--out", str(tmp_path / "s.yaml")]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "s.yaml").exists()
+
+
+def test_a_platform_without_sheets_is_named(tmp_path):
+    path = written(tmp_path, HEAD)
+    with pytest.raises(UserError, match="found no section data_sheet"):
+        of_platform("shares", path)
+
+
+def test_the_page_s_example_is_priced(tmp_path):
+    text = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "data_sheet:" in block]
+    values = of_platform("shares", written(tmp_path, example)).values
+    assert values["c_out.leaf"].value == pytest.approx(2 / (16 * 12.5e9))
+    assert values["L.beyond.a"].value == pytest.approx(2 * (300 + 350 + 500) * 1e-9)
