@@ -42,6 +42,23 @@ def test_nothing_is_written_over(own):
     assert not (own / "Snakefile").exists()
 
 
+def test_what_is_there_as_it_would_be_written_may_stay(own):
+    """As in a folder that snakedeploy made: it has the profiles, and a Snakefile where Snakemake looks second."""
+    before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
+    assert "a project" in run("init", own).stdout
+    assert {path: path.read_bytes() for path in own.rglob("*") if path.is_file()} == before
+    (own / "workflow").mkdir()
+    (own / "Snakefile").rename(own / "workflow/Snakefile")
+    run("init", own)
+    assert not (own / "Snakefile").exists()
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    for name in ("file", "file/own"):
+        assert "file: found a file, wanted a folder" in run("init", tmp_path / name, code=2).stderr
+
+
 def test_the_files_are_the_project_s_own(own):
     for name in COPIED:
         assert (own / name).read_text().splitlines()[1:] == (ROOT / name).read_text().splitlines()[1:]

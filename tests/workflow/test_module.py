@@ -7,7 +7,9 @@ import sys
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from commodel.cli import main
 from commodel.platforms.tools import ROOT
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
@@ -27,6 +29,41 @@ def test_another_workflow_takes_it_as_config_readme_says(tmp_path):
     said = snakemake(tmp_path, "-n", "--cores", "1")
     assert {"network_measure", "network_fit", "network_report"} <= set(re.findall(r"^network_\w+", said, re.MULTILINE))
     assert (tmp_path / "results/sample/plan.json").exists()
+
+
+# What snakedeploy 0.17 writes for a repository, but for the provider: this one is asked of the disk.
+DEPLOYED = """\
+from snakemake.utils import min_version
+
+
+min_version("6.10.0")
+
+
+configfile: "config/config.yaml"
+
+
+module commodel:
+    snakefile:
+        "git+file://{root}/workflow/Snakefile@HEAD"
+    config:
+        config
+
+
+use rule * from commodel
+"""
+
+
+@pytest.mark.slow
+def test_a_deployed_workflow_plans(tmp_path):
+    if not (ROOT / ".git").exists():
+        pytest.skip("no clone")
+    for name in ("config", "profiles"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "workflow").mkdir()
+    (tmp_path / "workflow/Snakefile").write_text(DEPLOYED.format(root=ROOT))
+    assert CliRunner().invoke(main, ["init", str(tmp_path)]).exit_code == 0
+    said = snakemake(tmp_path, "-n", "--cores", "1", "--config", "experiment=sample")
+    assert re.search(r"^report +1$", said, re.MULTILINE)
 
 
 def test_settings_are_those_that_the_rules_read():

@@ -24,6 +24,7 @@ COPIED = (
     "profiles/README.md",
 )
 SCHEMAS = "$schema=../../workflow/schemas/"
+SLURM = "profiles/slurm"
 IGNORED = "/.snakemake/\n/build/\n/reports/\n/results/\n"
 
 
@@ -38,13 +39,28 @@ def init(folder: Path) -> None:
 
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED}
     texts = {name: text.replace(SCHEMAS, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
-    texts |= {"Snakefile": SNAKEFILE, ".gitignore": IGNORED}
-    if there := [name for name in (*texts, "slurm") if (folder / name).exists() or (folder / name).is_symlink()]:
-        raise UserError(
-            f"found {there[0]} there already, wanted a folder without one; nothing was written", file=folder
-        )
+    texts |= {".gitignore": IGNORED}
+    if not (folder / "workflow" / "Snakefile").exists():  # as snakedeploy leaves it: what it needs beside that
+        texts["Snakefile"] = SNAKEFILE
+    if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
+        raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
+    slurm = folder / "slurm"  # what `snakemake --profile slurm` looks for
+    there = [name for name in texts if _is_another(folder / name, texts[name])]
+    there += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM) else []
+    if there:
+        message = f"found another {there[0]} there already, wanted a folder without one; nothing was written"
+        raise UserError(message, file=folder)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(folder / name, text)
-    (folder / "slurm").symlink_to("profiles/slurm")  # what `snakemake --profile slurm` looks for
+    if not slurm.is_symlink():
+        slurm.symlink_to(SLURM)
     click.echo(f"{folder}: a project; try\n  cd {folder}\n  commodel plan demo\n  commodel run demo")
+
+
+def _is_another(path: Path, text: str) -> bool:
+    from commodel.files.text import MIB, read_bytes
+
+    if not path.exists():
+        return path.is_symlink()
+    return path.is_dir() or read_bytes(path, MIB, "a smaller file") != text.encode()
