@@ -1,5 +1,6 @@
 """The sheets of a workbook: their looks, tables and cells. Equal texts make equal bytes, and no text is computed."""
 
+from functools import cached_property
 from typing import IO
 
 import xlsxwriter
@@ -24,6 +25,8 @@ from commodel.report.xlsx.layout import (
     unique,
     wrapped_lines,
 )
+from commodel.report.xlsx.overview import SHEET as OVERVIEW
+from commodel.report.xlsx.places import Place, Places, cell
 from commodel.report.xlsx.rapid import Sheet
 
 MAX_LINKS = 65_530  # Excel's limit for a sheet
@@ -32,6 +35,7 @@ LINE = 13.5  # points of a row's height
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
 INK, RULE = "#1F3A4D", "#D5DBE0"
 LINK = "#0B5A8A"
+RAW = "Raw summary"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
 
@@ -48,6 +52,8 @@ class Book:
         self.looks: dict[tuple, object] = {}
         self.names: set[str] = set()
         self.links: dict[str, int] = {}  # how many a sheet has
+        self.places = Places()
+        self.first = ""  # the first sheet, to which the others lead back
 
     def form(self, **properties) -> object:
         key = tuple(sorted(properties.items()))
@@ -66,7 +72,7 @@ class Book:
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(0.4, 0.4, 0.6, 0.6)
         sheet.set_footer(f"&L{ampersand(self.report.experiment)[:100]}&C&A&R&P of &N")
-        title = self.report.title if name == "Summary" else f"{name}: {self.report.title}"
+        title = self.report.title if name in ("Summary", OVERVIEW) else f"{name}: {self.report.title}"
         sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
         sheet.set_row(0, 22)
         row = 1
@@ -75,10 +81,24 @@ class Book:
             sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
             sheet.set_tab_color("#E8935F")
             row += 1
-        if note := note or (origin(self.report) if name == "Summary" else ""):
+        if note := note or (origin(self.report) if name in ("Summary", OVERVIEW) else ""):
             sheet.write_string(row, 0, note, self.form(italic=True, font_color="#555555"))
             row += 1
+        if self.first:
+            look = self.form(font_color=LINK, underline=1)
+            sheet.write_url(row, 0, cell(self.first, 0, 0), look, string=f"← {OVERVIEW}")
         return sheet, row + 1
+
+    @cached_property
+    def raw_rows(self) -> dict[object, str]:
+        """Links to the rows of points in the raw summary, which is written later: its sheet begins as all do."""
+        for section in self.report.sections:
+            if section.name == RAW and len(section.blocks) == 1 and len(section.tables[0].rows) < MAX_LINKS:
+                first = 3 + bool(self.report.banner) + bool(section.note)
+                return {
+                    point: cell(RAW, first + at, 0) for at, point in enumerate(section.tables[0].column("id")) if point
+                }
+        return {}
 
     def heading(self, sheet, row: int, title: str, note: str) -> int:
         sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
@@ -95,6 +115,7 @@ class Book:
                 sheet.write_string(row, place, column.header, header)
             sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
             return row + 2
+        self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
         titles = unique([column.header for column in table.columns])
         last = row + len(rows)
         sheet.set_row(row, 15 * header_lines(table, widths) + 3)
@@ -174,6 +195,8 @@ class Book:
         text, wordy = show(kind, value), kind in WORDS
         if kind == "file" and (target := self.link(sheet, text)):
             return text, self.look("", marked, wordy, LINK, ground=ground), f"external:{target}"
+        if column.key == "point" and not sheet.constant_memory and (target := self.raw_rows.get(value)):
+            return text, self.look("", marked, wordy, LINK, ground=ground), target
         endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
         ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts

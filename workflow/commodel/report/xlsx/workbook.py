@@ -8,25 +8,19 @@ from typing import IO
 from commodel.files.atomic import whole
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
-from commodel.report.shape import Answer, Chart, Report, Table, Text
+from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
 from commodel.report.values import plain
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
-from commodel.report.xlsx.book import A3, BROAD, LINK, Book
+from commodel.report.xlsx.book import A3, BROAD, Book
 from commodel.report.xlsx.calculator import sheet as calculator
 from commodel.report.xlsx.calculator.workings import calculable
 from commodel.report.xlsx.layout import column_widths, set_widths
+from commodel.report.xlsx.overview import SHEET as OVERVIEW
+from commodel.report.xlsx.overview import Overview
+from commodel.report.xlsx.places import cell
 
 MAX_ROWS = 1_048_576
-QUESTIONS = {
-    "Calculator": "a size, a tree or a number of ranks that was not measured; what if L doubles",
-    "Comparison": "every price beside its measurement, and a link to the file of its samples",
-    "Errors": "which family errs least, by operation, message size and fan-in; where the worst prices are",
-    "Selection": "which family picks the fastest alternative, and what its picks cost",
-    "Not measured": "what was planned and is not in these numbers, and why",
-    "Parameters": "latency, bandwidth and all else that was fitted, with intervals",
-    "Provenance": "which MPI, compiler, container, machines and commit; whether a file is the one that was measured",
-}
 LONG = 20_000  # rows of a table
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
 TEXT_WIDTH = 150  # characters of a sentence across columns
@@ -36,6 +30,7 @@ whose = attrgetter("platform")
 def write_xlsx(report: Report, path: str | Path) -> None:
     with whole(Path(path)) as stream:
         book = Workbook(report, stream)
+        book.overviews()
         for section in report.sections:
             book.add(section)
             if section.name == "Summary":
@@ -51,11 +46,26 @@ class Workbook(Book):
         by_platform = groupby(sorted(report.sets, key=whose), key=whose)
         known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
         self.calculable = [entry for entry in known if entry[1]]
+        self.first_sheets: list[Overview] = []
+        self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
+    def overviews(self) -> None:
+        """A first sheet for each platform: in front, though they are filled when all others stand."""
+        for front in self.report.fronts:
+            sheet, row = self.sheet(
+                f"{OVERVIEW} {front.platform}" if self.first_sheets else OVERVIEW, origin(self.report)
+            )
+            self.first_sheets.append(Overview(self, front, sheet, row))
+            self.first = self.first_sheets[0].name
+
     def close(self) -> None:
+        own = [(overview.front.platform, cell(overview.name, 0, 0)) for overview in self.first_sheets]
+        for overview in self.first_sheets:
+            calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
+            overview.write(self.places, self.chart_data, own, calculator_at)
         self.sets()
-        if self.report.charts:
+        if self.chart_data.columns:
             sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
             self.chart_data.write(sheet, self.form(bold=True))
             sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
@@ -75,7 +85,10 @@ class Workbook(Book):
         for platform, several, refused in self.calculable:
             note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
-            calculator.Sheet(self, sheet, row, several, refused).write()
+            writer = calculator.Sheet(self, sheet, row, several, refused)
+            writer.write()
+            factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
+            self.calculator_of[plain(platform)] = cell(sheet.get_name(), 0, 0), factor
 
     def sets(self) -> None:
         """The parameter sets as text, from which they can be read back."""
@@ -93,8 +106,7 @@ class Workbook(Book):
             self.big_table(section, tables[0])
             return
         sheet, row = self.sheet(section.name, section.note)
-        if section.name == "Summary":
-            row = self.ways_on(sheet, row)
+        self.places.sheets.setdefault(section.name, sheet.get_name())
         filters = section.name not in ("Summary", "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
         widths = xlsx_matrix.widths(matrices) if matrices else column_widths(tables, False, filters)
@@ -119,20 +131,6 @@ class Workbook(Book):
                     row = self.heading(sheet, row, block.title, block.note)
                     row = self.table(sheet, row, block, range(len(block.rows)), widths, filters) + 2
 
-    def ways_on(self, sheet, row: int) -> int:
-        """A line for each question whose answer stands on another sheet, and a link to that."""
-        names = {section.name for section in self.report.sections}
-        names |= {calculator.SHEET} if self.calculable else set()
-        if not names & set(QUESTIONS):
-            return row
-        row = self.heading(sheet, row, "Where to look", "")
-        for name, question in QUESTIONS.items():
-            if name in names:
-                look = self.form(font_color=LINK, underline=1)
-                sheet.write_url(row, 0, f"internal:'{name}'!A1", look, string=f"{name}: {question}")
-                row += 1
-        return row + 1
-
     def big_table(self, section, table: Table) -> None:
         """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
         room, widths = MAX_ROWS - 8, column_widths((table,))
@@ -142,6 +140,7 @@ class Workbook(Book):
         for start in range(0, max(1, len(rows)), room):
             name = section.name if start == 0 else f"{section.name} {start // room + 1}"
             sheet, row = self.sheet(name, section.note)
+            self.places.sheets.setdefault(section.name, sheet.get_name())
             set_widths(sheet, widths)
             if len(table.columns) > BROAD:
                 sheet.set_paper(A3)
