@@ -13,7 +13,7 @@ from commodel.report.xlsx.layout import longest_text
 
 SHEETS = [
     "Overview",
-    "Overview fattree",
+    "Overview_2",
     "Summary",
     "Calculator",
     "Calculator_2",

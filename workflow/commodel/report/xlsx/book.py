@@ -33,6 +33,7 @@ MAX_LINKS = 65_530  # Excel's limit for a sheet
 PIECE = 500  # rows of a long table that are made at a time
 LINE = 13.5  # points of a row's height
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
+LEGIBLE = 22  # columns on A3
 INK, RULE = "#1F3A4D", "#D5DBE0"
 LINK = "#0B5A8A"
 RAW = "Raw summary"
@@ -71,7 +72,7 @@ class Book:
         sheet.set_paper(9)
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(0.4, 0.4, 0.6, 0.6)
-        sheet.set_footer(f"&L{ampersand(self.report.experiment)[:100]}&C&A&R&P of &N")
+        sheet.set_footer(self.footer())
         title = self.report.title if name in ("Summary", OVERVIEW) else f"{name}: {self.report.title}"
         sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
         sheet.set_row(0, 22)
@@ -88,6 +89,16 @@ class Book:
             look = self.form(font_color=LINK, underline=1)
             sheet.write_url(row, 0, cell(self.first, 0, 0), look, string=f"← {OVERVIEW}")
         return sheet, row + 1
+
+    def footer(self, printed: str = "") -> str:
+        return f"&L{ampersand(self.report.experiment)[:100]}&C&A{printed}&R&P of &N"
+
+    def printed(self, sheet, shown: int, rows: int, columns: int) -> None:
+        """Paper gets so many of the rows and says so; of columns as many as can be read. For all, remove the area."""
+        sheet.print_area(0, 0, shown - 1, min(columns, LEGIBLE) - 1)
+        parts = [f"{shown:,} of {rows:,} rows"] if shown < rows else []
+        parts += [f"{LEGIBLE} of {columns} columns"] if columns > LEGIBLE else []
+        sheet.set_footer(self.footer(f": {' and '.join(parts)}"))
 
     @cached_property
     def raw_rows(self) -> dict[object, str]:

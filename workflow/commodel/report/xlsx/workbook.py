@@ -12,7 +12,7 @@ from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
 from commodel.report.values import plain
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
-from commodel.report.xlsx.book import A3, BROAD, Book
+from commodel.report.xlsx.book import A3, BROAD, LEGIBLE, Book
 from commodel.report.xlsx.calculator import sheet as calculator
 from commodel.report.xlsx.calculator.workings import calculable
 from commodel.report.xlsx.layout import column_widths, set_widths
@@ -22,7 +22,9 @@ from commodel.report.xlsx.places import cell
 
 MAX_ROWS = 1_048_576
 LONG = 20_000  # rows of a table
+PRINTED = 200  # rows of a sheet; all of the summary
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
+WIDE = 12  # columns that are printed where there are fewer, as texts run over
 TEXT_WIDTH = 150  # characters of a sentence across columns
 whose = attrgetter("platform")
 
@@ -53,9 +55,7 @@ class Workbook(Book):
     def overviews(self) -> None:
         """A first sheet for each platform: in front, though they are filled when all others stand."""
         for front in self.report.fronts:
-            sheet, row = self.sheet(
-                f"{OVERVIEW} {front.platform}" if self.first_sheets else OVERVIEW, origin(self.report)
-            )
+            sheet, row = self.sheet(OVERVIEW, origin(self.report))
             self.first_sheets.append(Overview(self, front, sheet, row))
             self.first = self.first_sheets[0].name
 
@@ -114,10 +114,12 @@ class Workbook(Book):
         if max((len(table.columns) for table in tables), default=0) > BROAD:
             sheet.set_paper(A3)
         pending: list[Chart] = []
+        ends = []  # of blocks
         for block in (*section.blocks, None):
             if pending and not isinstance(block, Chart):
                 row = self.chart_data.insert(sheet, row, pending)
                 pending = []
+            ends.append(row)
             match block:
                 case Chart():
                     pending.append(block)
@@ -130,6 +132,9 @@ class Workbook(Book):
                 case Table():
                     row = self.heading(sheet, row, block.title, block.note)
                     row = self.table(sheet, row, block, range(len(block.rows)), widths, filters) + 2
+        if row > PRINTED and section.name != "Summary":
+            whole_blocks = [end for end in ends if PRINTED / 2 < end <= PRINTED]
+            self.printed(sheet, max(whole_blocks, default=PRINTED), row, max(len(widths), WIDE))
 
     def big_table(self, section, table: Table) -> None:
         """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
@@ -144,7 +149,9 @@ class Workbook(Book):
             set_widths(sheet, widths)
             if len(table.columns) > BROAD:
                 sheet.set_paper(A3)
-            self.table(sheet, row, table, rows[start : start + room], widths)
+            end = self.table(sheet, row, table, rows[start : start + room], widths)
+            if end > PRINTED or len(table.columns) > LEGIBLE:
+                self.printed(sheet, min(PRINTED, end), end, len(table.columns))
             sheet.freeze_panes(row + 1, table.fixed)
             sheet.repeat_rows(row)
         self.book.constant_memory = False
