@@ -3,19 +3,42 @@
 from dataclasses import replace
 
 import openpyxl
+import pandas as pd
 from tests.report.book import rows_of, written
 
-from commodel.report.shape import Column, Section, Table
+from commodel.report import write_xlsx
+from commodel.report.shape import WORDS, Column, Section, Table
+from commodel.report.values import comparable, show
+from commodel.report.xlsx import beyond, places
 from commodel.report.xlsx import workbook as xlsx
 
 
-def test_long_tables_are_split_over_sheets(report, tmp_path, monkeypatch):
-    monkeypatch.setattr(xlsx, "MAX_ROWS", 708)
-    book = written(report, tmp_path / "split.xlsx")
-    names = [name for name in book.sheetnames if name.startswith("Comparison")]
-    assert names == ["Comparison", "Comparison 2", "Comparison 3"]
-    lengths = [len(rows_of(book[name], next(iter(book[name].tables)))[1]) for name in names]
-    assert lengths == [700, 700, 382]
+def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp_path, monkeypatch):
+    for module in (xlsx, places):
+        monkeypatch.setattr(module, "MAX_ROWS", 708)
+    monkeypatch.setattr(beyond, "SHOWN", 50)
+    monkeypatch.setattr(beyond, "PIECE", 400)
+    path, beside = write_xlsx(report, tmp_path / "large.xlsx")
+    assert beside == tmp_path / "comparison.parquet"
+    sheet = openpyxl.load_workbook(path)["Comparison"]
+    assert sheet["A3"].value == (
+        f"{len(comparison):,} rows, more than a sheet holds: all are in comparison.parquet beside this workbook; "
+        "here the first 50."
+    )
+    head, rows = rows_of(sheet, "T_Comparison")
+    assert len(rows) == 50
+    table, frame = report.section("Comparison").tables[0], pd.read_parquet(beside)
+    assert list(frame.columns) == head
+    assert len(frame) == len(table.rows) == len(comparison)
+    for place, column in enumerate(table.columns):
+        for value, wanted in zip(frame[head[place]], table.values(place), strict=True):
+            if comparable(wanted):
+                assert value == wanted
+            else:
+                said = "" if pd.isna(value) else value
+                assert said == (show(column.kind, wanted) if column.kind in WORDS else "")
+    again = write_xlsx(report, tmp_path / "large.xlsx")[1]
+    assert again.read_bytes() == beside.read_bytes()
 
 
 def test_a_very_long_table_is_written_row_by_row_with_the_same_cells(report, tmp_path, monkeypatch, workbook):

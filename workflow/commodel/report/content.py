@@ -48,6 +48,7 @@ def build(
     networks: Sequence[Network] = (),
     drift: pd.DataFrame | None = None,
     rebuilt: Sequence[Section] = (),
+    samples: Section | None = None,
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
     what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper; every
@@ -92,4 +93,4 @@ def build(
     when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
     first = fronts(frame, parameter_sets, networks, provenance or {}, [*odd, *differing])
     about = (plain(experiment), plain(title or experiment), banner)
-    return Report(*about, sections, when, results, tuple(parameter_sets), first)
+    return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)

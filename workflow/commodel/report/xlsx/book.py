@@ -1,6 +1,7 @@
 """The sheets of a workbook: their looks, tables and cells. Equal texts make equal bytes, and no text is computed."""
 
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import IO
 
 import xlsxwriter
@@ -26,7 +27,7 @@ from commodel.report.xlsx.layout import (
     wrapped_lines,
 )
 from commodel.report.xlsx.overview import SHEET as OVERVIEW
-from commodel.report.xlsx.places import Place, Places, cell
+from commodel.report.xlsx.places import Place, Places, cell, rows_of
 from commodel.report.xlsx.rapid import Sheet
 
 MAX_LINKS = 65_530  # Excel's limit for a sheet
@@ -103,13 +104,11 @@ class Book:
     @cached_property
     def raw_rows(self) -> dict[object, str]:
         """Links to the rows of points in the raw summary, which is written later: its sheet begins as all do."""
-        for section in self.report.sections:
-            if section.name == RAW and len(section.blocks) == 1 and len(section.tables[0].rows) < MAX_LINKS:
-                first = 3 + bool(self.report.banner) + bool(section.note)
-                return {
-                    point: cell(RAW, first + at, 0) for at, point in enumerate(section.tables[0].column("id")) if point
-                }
-        return {}
+        return next((rows_of(self.report, section) for section in self.report.sections if section.name == RAW), {})
+
+    @cached_property
+    def sample_rows(self) -> dict[object, str]:
+        return rows_of(self.report, self.report.samples) if self.report.samples else {}
 
     def heading(self, sheet, row: int, title: str, note: str) -> int:
         sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
@@ -205,7 +204,7 @@ class Book:
             return None, self.look(number_format(kind, value), marked, ground=ground), ""
         text, wordy = show(kind, value), kind in WORDS
         if kind == "file" and (target := self.link(sheet, text)):
-            return text, self.look("", marked, wordy, LINK, ground=ground), f"external:{target}"
+            return text, self.look("", marked, wordy, LINK, ground=ground), target
         if column.key == "point" and not sheet.constant_memory and (target := self.raw_rows.get(value)):
             return text, self.look("", marked, wordy, LINK, ground=ground), target
         endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
@@ -215,8 +214,9 @@ class Book:
         return text, self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground), ""
 
     def link(self, sheet, text: str) -> str:
-        """Where the file is, if the sheet has room for one more link."""
+        """Where its samples are, on a sheet or in the file, if the sheet has room for one more link."""
         target, links = raw_link(self.report.results, text), self.links.get(sheet.name, 0)
+        target = self.sample_rows.get(PurePosixPath(text).name.partition(".")[0]) or (target and f"external:{target}")
         if not target or links >= MAX_LINKS:
             return ""
         self.links[sheet.name] = links + 1

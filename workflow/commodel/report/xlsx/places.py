@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
 
 from commodel.report.front import Behind
-from commodel.report.shape import Table
+from commodel.report.shape import Report, Section, Table
+from commodel.report.xlsx import beyond
+
+MAX_ROWS, HEAD = 1_048_576, 8  # rows of a sheet, and above a table at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +59,13 @@ class Places:
 
 def cell(sheet: str, row: int, column: int) -> str:
     return f"internal:{quote_sheetname(sheet)}!{xl_rowcol_to_cell(row, column)}"
+
+
+def rows_of(report: Report, section: Section) -> dict[object, str]:
+    """Links to the first row of each id, of a section that is one table and not yet written."""
+    table, first = section.tables[0], 3 + bool(report.banner) + bool(section.note)
+    shown = None if len(table.rows) <= MAX_ROWS - HEAD else beyond.SHOWN
+    rows: dict[object, int] = {}
+    for at, point in enumerate(table.column("id")[:shown], first):
+        rows.setdefault(point, at)
+    return {point: cell(section.name, at, 0) for point, at in rows.items() if point}

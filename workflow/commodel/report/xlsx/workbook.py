@@ -10,17 +10,17 @@ from commodel.report import editedsets
 from commodel.report.matrix import Matrix
 from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
 from commodel.report.values import plain
+from commodel.report.xlsx import beyond
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
-from commodel.report.xlsx.book import A3, BROAD, LEGIBLE, Book
+from commodel.report.xlsx.book import A3, BROAD, LEGIBLE, RAW, Book
 from commodel.report.xlsx.calculator import sheet as calculator
 from commodel.report.xlsx.calculator.workings import calculable
 from commodel.report.xlsx.layout import column_widths, set_widths
 from commodel.report.xlsx.overview import SHEET as OVERVIEW
 from commodel.report.xlsx.overview import Overview
-from commodel.report.xlsx.places import cell
+from commodel.report.xlsx.places import HEAD, MAX_ROWS, cell
 
-MAX_ROWS = 1_048_576
 LONG = 20_000  # rows of a table
 PRINTED = 200  # rows of a sheet; all of the summary
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
@@ -29,15 +29,20 @@ TEXT_WIDTH = 150  # characters of a sentence across columns
 whose = attrgetter("platform")
 
 
-def write_xlsx(report: Report, path: str | Path) -> None:
-    with whole(Path(path)) as stream:
+def write_xlsx(report: Report, path: str | Path) -> list[Path]:
+    """Returns what was written: the workbook, and files of tables that no sheet can hold."""
+    path = Path(path)
+    with whole(path) as stream:
         book = Workbook(report, stream)
         book.overviews()
         for section in report.sections:
             book.add(section)
             if section.name == "Summary":
                 book.calculators()
+            if section.name == RAW and report.samples:
+                book.add(report.samples)
         book.close()
+    return [path, *(beyond.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
 
 
 class Workbook(Book):
@@ -48,6 +53,7 @@ class Workbook(Book):
         by_platform = groupby(sorted(report.sets, key=whose), key=whose)
         known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
         self.calculable = [entry for entry in known if entry[1]]
+        self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
         self.first_sheets: list[Overview] = []
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
@@ -137,23 +143,25 @@ class Workbook(Book):
             self.printed(sheet, max(whole_blocks, default=PRINTED), row, max(len(widths), WIDE))
 
     def big_table(self, section, table: Table) -> None:
-        """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
-        room, widths = MAX_ROWS - 8, column_widths((table,))
+        """A table with a sheet of its own: header and first columns frozen. Where no sheet can hold it the first rows,
+        and a file beside the workbook has all."""
+        shown, text = range(len(table.rows)), section.note
+        if len(shown) > MAX_ROWS - HEAD:
+            shown, text = shown[: beyond.SHOWN], beyond.note(section.name, len(shown))
+            self.beyond[section.name] = table
         # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
-        self.book.constant_memory = len(table.rows) > LONG
-        rows = range(len(table.rows))
-        for start in range(0, max(1, len(rows)), room):
-            name = section.name if start == 0 else f"{section.name} {start // room + 1}"
-            sheet, row = self.sheet(name, section.note)
-            self.places.sheets.setdefault(section.name, sheet.get_name())
-            set_widths(sheet, widths)
-            if len(table.columns) > BROAD:
-                sheet.set_paper(A3)
-            end = self.table(sheet, row, table, rows[start : start + room], widths)
-            if end > PRINTED or len(table.columns) > LEGIBLE:
-                self.printed(sheet, min(PRINTED, end), end, len(table.columns))
-            sheet.freeze_panes(row + 1, table.fixed)
-            sheet.repeat_rows(row)
+        self.book.constant_memory = len(shown) > LONG
+        widths = column_widths((table,))
+        sheet, row = self.sheet(section.name, text)
+        self.places.sheets.setdefault(section.name, sheet.get_name())
+        set_widths(sheet, widths)
+        if len(table.columns) > BROAD:
+            sheet.set_paper(A3)
+        end = self.table(sheet, row, table, shown, widths)
+        if end > PRINTED or len(table.columns) > LEGIBLE:
+            self.printed(sheet, min(PRINTED, end), end, len(table.columns))
+        sheet.freeze_panes(row + 1, table.fixed)
+        sheet.repeat_rows(row)
         self.book.constant_memory = False
 
     def answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:
