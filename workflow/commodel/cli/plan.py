@@ -62,7 +62,7 @@ def plan(
 
         path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
         small = editable.writable(file)
-        write_plan_workbook(made, path, (lambda book: editable.write(book, file, Path.cwd())) if small else None)
+        write_plan_workbook(made, path, (lambda book: editable.write(book, file, Path.cwd(), made)) if small else None)
         click.echo(path)
         if not small:
             most = f"{editable.MOST_ROWS:,}"
