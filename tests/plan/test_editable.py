@@ -1,5 +1,8 @@
 """The matrix as a workbook: written, edited with another library, and read back."""
 
+import shutil
+from pathlib import Path
+
 import openpyxl
 import pytest
 from click.testing import CliRunner
@@ -7,6 +10,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.plan.editable import COLUMNS, EXPERIMENT, HEAD, MATRIX, blocks
 from commodel.plan.make import make_plan
+from tests import office
 
 TEXT = """\
 title: "=1+1, a title"
@@ -67,6 +71,45 @@ def test_what_is_excluded_is_there_and_marked_and_the_count_is_live(project):
     (rule,) = (rule for entry in sheet.conditional_formatting for rule in entry.rules)
     assert '="no"' in rule.formula[0]
     assert len(sheet.data_validations.dataValidation) == len(COLUMNS)
+
+
+def node_hours(name, root):
+    plan = make_plan(name, root)
+    return sum(batch.seconds * batch.nodes for batch in plan.batches) / 3600
+
+
+def test_node_hours_are_those_of_the_plan(project):
+    values = openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX]
+    assert values["H1"].value == pytest.approx(node_hours("mine", project), rel=1e-9)
+    rest = values.cell(1, len(COLUMNS) + 3).value
+    assert 0 < rest < values["H1"].value
+
+
+@pytest.mark.slow
+def test_node_hours_follow_what_is_edited(project, tmp_path):
+    def change(sheet):
+        cell(sheet, "bytes", 1).value = 1 << 20
+        cell(sheet, "keep", 3).value = "no"
+        rows = [number for number in range(17) if cell(sheet, "waves", number).value == 5]
+        cell(sheet, "waves", rows[0]).value = 900
+
+    edited("mine.xlsx", MATRIX, change)
+    (book,) = office.recalculated([project / "mine.xlsx"], tmp_path)
+    assert book[MATRIX]["C1"].value == 14
+    assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
+    assert node_hours("back.yaml", project) > 1.1 * node_hours("mine", project)
+    assert book[MATRIX]["H1"].value == pytest.approx(node_hours("back.yaml", project), rel=1e-9)
+
+
+def test_a_simulated_platform_takes_no_node_hours(project):
+    for file in (Path(__file__).parents[2] / "params/platforms").glob("fast-ethernet-32.*"):
+        shutil.copy(file, project / "params/platforms" / file.name)
+    text = (project / "params/experiments/mine.yaml").read_text()
+    (project / "params/experiments/mine.yaml").write_text(text.replace("small", "fast-ethernet-32"))
+    assert called("plan", "mine", "--format", "xlsx", "-o", "simulated.xlsx").exit_code == 0
+    sheet = openpyxl.load_workbook("simulated.xlsx")[MATRIX]
+    assert sheet["E1"].value == "simulated: no node-hours"
+    assert sheet.max_column == len(COLUMNS)
 
 
 def test_edits_are_read_back(project):

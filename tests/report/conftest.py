@@ -2,7 +2,9 @@
 
 import shutil
 
+import openpyxl
 import pytest
+from tests.once import made_once
 from tests.report.page import Page
 from tests.report.results import write_results
 from tests.report.study import FAMILIES, make_comparison
@@ -73,6 +75,19 @@ def report(inputs):
     from commodel.report import build
 
     return build(**inputs)
+
+
+@pytest.fixture(scope="session")
+def workbook(report, tmp_path_factory):
+    """The workbook of the report: read it, but do not edit it."""
+    from commodel.report import write_xlsx
+
+    return made_once(tmp_path_factory, "workbook", lambda folder: write_xlsx(report, folder / "e.xlsx")) / "e.xlsx"
+
+
+@pytest.fixture(scope="session")
+def book(workbook):
+    return openpyxl.load_workbook(workbook)
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,12 @@
 
 import math
 import random
-import shutil
-import subprocess
 from dataclasses import replace
 
 import openpyxl
 import pytest
 import xlsxwriter
+from tests import office
 from tests.report.calculations import formulas, job, parameter_set, prices
 
 from commodel.advice.windows import gather_bounds
@@ -23,9 +22,6 @@ from commodel.report.xlsx.calculator.workings import BOUNDS
 
 MANY = 203  # inputs: 29 of each family
 EXACT = 1e-9
-ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
-<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oor:path="/org.openoffice.Office.Calc/Formula/Load">
-<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item></oor:items>"""
 
 
 def close(found, wanted):
@@ -83,9 +79,6 @@ def place(sheet, name):
 @pytest.fixture(scope="module")
 def recalculated(cases, tmp_path_factory):
     """Both workbooks after LibreOffice has computed them, in one run of it."""
-    office = shutil.which("soffice") or shutil.which("libreoffice")
-    if office is None:
-        pytest.skip("no soffice on PATH: LibreOffice recalculates the workbook")
     folder = tmp_path_factory.mktemp("office")
     with xlsxwriter.Workbook(folder / "bulk.xlsx") as book:
         for family, rows in cases.items():
@@ -102,23 +95,9 @@ def recalculated(cases, tmp_path_factory):
     for at, count in enumerate([*some.fan_outs, *[0] * (LEVELS - len(some.fan_outs))], 1):
         sheet[place(sheet, f"fan_out_{at}")] = count
     book.save(folder / "report.xlsx")
-    profile = folder / "profile" / "user"
-    profile.mkdir(parents=True)
-    (profile / "registrymodifications.xcu").write_text(ALWAYS, encoding="utf-8")
-    command = [
-        office,
-        f"-env:UserInstallation=file://{profile.parent}",
-        "--headless",
-        "--convert-to",
-        "xlsx",
-        "--outdir",
-    ]
-    names = [str(folder / name) for name in ("bulk.xlsx", "report.xlsx")]
-    subprocess.run([*command, str(folder / "out"), *names], check=True, capture_output=True, timeout=300)
-    computed = {
-        name: openpyxl.load_workbook(folder / "out" / f"{name}.xlsx", data_only=True) for name in ("bulk", "report")
-    }
-    return computed, sets
+    names = ("bulk", "report")
+    computed = office.recalculated([folder / f"{name}.xlsx" for name in names], folder)
+    return dict(zip(names, computed, strict=True)), sets
 
 
 EDITED = replace(job(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))

@@ -64,7 +64,8 @@ def plan(
         path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
         with received(file):
             small = editable.writable(file)
-            write_plan_workbook(made, path, (lambda book: editable.write(book, file, Path.cwd())) if small else None)
+            fill = (lambda book: editable.write(book, file, Path.cwd(), made)) if small else None
+            write_plan_workbook(made, path, fill)
         click.echo(path)
         if not small:
             most = f"{editable.MOST_ROWS:,}"

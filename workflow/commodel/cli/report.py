@@ -13,6 +13,7 @@ from commodel.errors import UserError
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.  [default: reports/<experiment>]")
 @click.option("--verify", "workbook", type=click.Path(path_type=Path), help="A workbook to lay beside the results.")
 @click.option("--anonymous", is_flag=True, help="Numbers instead of the names of machines.")
+@click.option("--samples", is_flag=True, help="Every single sample in the workbook, on a sheet of its own.")
 @click.option("--pictures", type=click.Path(path_type=Path), help="Folder for pictures of the first screen.")
 @click.option("--every-chart", is_flag=True, help="With --pictures: the page's other charts as well.")
 def report(
@@ -20,6 +21,7 @@ def report(
     out: Path | None,
     workbook: Path | None,
     anonymous: bool,
+    samples: bool,
     pictures: Path | None,
     every_chart: bool,
 ) -> None:
@@ -45,12 +47,11 @@ def report(
     with waiting("writing the report"):
         from commodel.report import stored, write_html, write_pictures, write_xlsx  # slow to load: not for --help
 
-        made = stored(folder, anonymous, beside=out)
+        made = stored(folder, anonymous, beside=out, samples=samples)
         if out:
             out.mkdir(parents=True, exist_ok=True)
-            written = [out / f"{made.experiment}.xlsx", out / "index.html"]
-            write_xlsx(made, written[0])
-            write_html(made, written[1])
+            written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
+            write_html(made, out / "index.html")
         if pictures:
             written += write_pictures(made, pictures, every_chart)
     for path in written:

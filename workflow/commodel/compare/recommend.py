@@ -62,7 +62,8 @@ def finish(row: dict) -> dict:
     }
 
 
-FASTEST = ["operation", "place", "size", "count", "bytes", "use", "own", "measured", "next", "gain", "over", "ties"]
+FASTEST = ["operation", "place", "size", "count", "bytes", "point", "use", "own", "measured", "next", "gain", "over"]
+FASTEST += ["ties"]
 
 
 def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -79,5 +80,6 @@ def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
         second = others[0]
         ties = tuple(dict.fromkeys(other["way"] for other in others if not clearly_faster(first, other)))
         figures = (first["measured"], second["way"], second["measured"] / first["measured"])
-        rows.append((*key, first["way"], first["own"], *figures, first["library"] / first["measured"], ties))
+        over = first["library"] / first["measured"]
+        rows.append((*key, first["point"], first["way"], first["own"], *figures, over, ties))
     return pd.DataFrame(rows, columns=FASTEST)

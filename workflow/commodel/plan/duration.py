@@ -66,6 +66,10 @@ class Durations:
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
         return START + sum(self.network + self._of_samples(1e-4, 2 * case.ranks, most) for case in cases)
 
+    def of_sample(self, point: Point) -> float:
+        """Seconds of one."""
+        return self._once(point)[0]
+
     def _of_samples(self, seconds: float, messages: float, most: bool) -> float:
         """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
         settings = self.measure

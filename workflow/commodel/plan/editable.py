@@ -16,9 +16,12 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import find, load_experiment, load_platform
+from commodel.plan.costs import costs
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import every, size
+from commodel.plan.matrixcosts import Costs
 from commodel.plan.rows import combination
+from commodel.records import Plan
 from commodel.registry import discover
 
 MATRIX, EXPERIMENT, NAMES = "Matrix", "Experiment", "Names"
@@ -36,7 +39,7 @@ def writable(file: Path) -> bool:
     return sum(map(size, load_experiment(file).matrix)) <= MOST_ROWS
 
 
-def write(book, file: Path, root: Path) -> None:
+def write(book, file: Path, root: Path, plan: Plan) -> None:
     """The sheets of an experiment's file in an open workbook."""
     experiment = load_experiment(file)
     rows = [
@@ -48,7 +51,10 @@ def write(book, file: Path, root: Path) -> None:
     for title in NAMED:  # the file's own first: a form only says how its arguments are written
         own = dict.fromkeys(str(row[title]) for row in rows if row.get(title))
         names[title] = list(dict.fromkeys([*own, *names[title]]))
-    _write_matrix(book, rows, names)
+    sheet, kept = _write_matrix(book, rows, names), [row[KEEP] == "yes" for row in rows]
+    asked = [(row[PLATFORM] or experiment.platform, {name: row[name] for name in AXES if name in row}) for row in rows]
+    known, rest = costs(plan, [(*one, keep) for one, keep in zip(asked, kept, strict=True)], root)
+    Costs(book, sheet, HEAD, COLUMNS).write(known, kept, rest, MORE)
     rest = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
     sheet = book.add_worksheet(EXPERIMENT)
     sheet.write_string(0, 0, "The rest of the file. A line a row; the matrix is on the sheet before.")
@@ -74,7 +80,7 @@ def _names(root: Path) -> dict[str, list[str]]:
     }
 
 
-def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str, list[str]]) -> None:
+def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str, list[str]]):
     sheet = book.add_worksheet(MATRIX)
     bold, grey = book.add_format({"bold": True}), book.add_format({"font_color": "#9A9A9A", "font_strikeout": True})
     head, last = book.add_format({"bold": True, "bottom": 1}), HEAD + len(rows) + MORE
@@ -111,6 +117,7 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     sheet.conditional_format(HEAD, 0, last - 1, len(COLUMNS) - 1, rule)
     sheet.autofilter(HEAD - 1, 0, HEAD - 1 + len(rows), len(COLUMNS) - 1)
     sheet.freeze_panes(HEAD, 0)
+    return sheet
 
 
 KEPT = ["yes", "no"]

@@ -54,6 +54,7 @@ def build(
     rebuilt: Sequence[Section] = (),
     partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
     speeds: Mapping[str, Speeds] = MappingProxyType({}),
+    samples: Section | None = None,
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
     what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
@@ -99,4 +100,4 @@ def build(
     when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
     first = fronts(frame, parameter_sets, networks, provenance or {}, [*odd, *differing])
     about = (plain(experiment), plain(title or experiment), banner)
-    return Report(*about, sections, when, results, tuple(parameter_sets), first)
+    return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)

@@ -9,6 +9,15 @@ from commodel.report.shape import Chart
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """What a number of the first screen was taken from: rows of a table, by what stands in some of their columns."""
+
+    table: str
+    where: tuple[tuple[str, object], ...]
+    column: str = ""  # of the one cell; empty: the rows as a whole
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """A question, the number or the bar that answers it, and one sentence."""
 
@@ -16,6 +25,7 @@ class Tile:
     figure: str
     sentence: str
     shares: tuple[tuple[str, int], ...] = ()  # a bar instead: how many are of which kind
+    behind: Behind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class Cell:
     about: str  # in words, for who points at it
     marked: bool = False  # outlined
     picks: tuple[tuple[str, str], ...] = ()  # what a click chooses: names of filters and their values
+    behind: Behind | None = None
 
 
 @dataclass(frozen=True, slots=True)

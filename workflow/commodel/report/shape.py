@@ -158,6 +158,7 @@ class Report:
     results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
     sets: tuple[ParameterSet, ...] = ()  # which the workbook calculates with
     fronts: tuple[Front, ...] = ()  # the first screen, of each platform
+    samples: Section | None = None  # all of them, for the workbook alone
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)

@@ -26,6 +26,7 @@ from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.rawlinks import results_from
 from commodel.report.sections import crowding, papers
+from commodel.report.sections import samples as samples_sheet
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
 from commodel.results.calibrations import read_calibrations as calibrations
@@ -35,23 +36,27 @@ from commodel.results.unmeasured import read_unmeasured
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
 CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts
-ANONYMOUS = "anonymous"
+ANONYMOUS, SAMPLES = "anonymous", "samples"
 
 
 def stored(
-    folder: AnyPath, anonymous: bool = False, tools: Mapping[str, str] | None = None, beside: Path | None = None
+    folder: AnyPath,
+    anonymous: bool = False,
+    tools: Mapping[str, str] | None = None,
+    beside: Path | None = None,
+    samples: bool = False,
 ) -> Report:
     """`anonymous` replaces the names of machines by numbers, for reports that leave the house and have no links.
     `tools` are the versions that an earlier report says it was written with, and the way from it to the results;
-    otherwise those that are here, and the way from the folder `beside`."""
+    otherwise those that are here, and the way from the folder `beside`. `samples`: with all of them, too."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with standing_on(results, plan.files):
-        return _report(plan, results, anonymous, tools, beside)
+        return _report(plan, results, anonymous, tools, beside, samples)
 
 
 def _report(
-    plan: Plan, results: Results, anonymous: bool, tools: Mapping[str, str] | None, beside: Path | None
+    plan: Plan, results: Results, anonymous: bool, tools: Mapping[str, str] | None, beside: Path | None, samples: bool
 ) -> Report:
     provenance, traces = _provenance(plan, results), _traces(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
@@ -72,6 +77,8 @@ def _report(
                 frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
     elif beside is not None and (way := results_from(beside, str(results.folder))):
         traces = replace(traces, tools={**traces.tools, RESULTS: way})
+    if samples:
+        traces = replace(traces, tools={**traces.tools, SAMPLES: "every sample has a row of its own"})
     if tools is not None:
         traces = replace(traces, tools=tools)
     seen = networks(raw, places(plan, provenance))
@@ -102,6 +109,7 @@ def _report(
         partitions=(made, [*unread, *unreadable]),
         speeds=speeds,
         rebuilt=papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else (),
+        samples=samples_sheet.section(plan, results, raw) if samples else None,
     )
 
 

@@ -15,7 +15,7 @@ from commodel.files.results import Results
 from commodel.plan.file import load_plan
 from commodel.report.received import Formula, received, rows
 from commodel.report.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
-from commodel.report.stored import ANONYMOUS, stored
+from commodel.report.stored import ANONYMOUS, SAMPLES, stored
 from commodel.report.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.report.xlsx.workbook import write_xlsx
 from commodel.results.provenance import code_digest
@@ -45,7 +45,9 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
         findings = list(files(recorded["files"], folder))
         try:
-            made = stored(folder, anonymous=ANONYMOUS in recorded["tools"], tools=recorded["tools"])
+            made = stored(
+                folder, ANONYMOUS in recorded["tools"], recorded["tools"], samples=SAMPLES in recorded["tools"]
+            )
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
         with tempfile.TemporaryDirectory() as place:

@@ -3,6 +3,7 @@ Each answer is one number and one sentence, which does not name the platform."""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -11,10 +12,10 @@ from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, 
 from commodel.compare.table import is_said, selection
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report import charts
-from commodel.report.front import Front, Tile
+from commodel.report.front import Behind, Front, Tile
 from commodel.report.matrix import digits
 from commodel.report.sections import gaps, library
-from commodel.report.sections.grids import trust_grid, use_grid
+from commodel.report.sections.grids import ALL, averaged, trust_grid, use_grid
 from commodel.report.sections.network import rate_unit
 from commodel.report.values import finite, plain
 from commodel.report.words import comma, count, percent, some
@@ -53,12 +54,24 @@ def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
     judged = part[part["held_out"] & is_said(part)]
     best = best_family(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
+    where = (("platform", platform),)
     drawn, choices = charts.time_over_bytes(part[part["held_out"]]), use_grid(part)
     return Front(
         platform,
         simulated,
         origin(part, batches, simulated),
-        (trust(judged, best), use(part, bool(choices.cells)), gain(part, best), net(sets, networks)),
+        tuple(
+            replace(tile, behind=behind)
+            for tile, behind in (
+                (trust(judged, best), averaged(platform, ALL, best["family"]) if best is not None else None),
+                (use(part, bool(choices.cells)), Behind("Selection", where)),
+                (
+                    gain(part, best),
+                    Behind("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
+                ),
+                net(sets, networks),
+            )
+        ),
         choices,
         trust_grid(judged),
         oddities(part, best, networks, odd),
@@ -78,14 +91,21 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
     words += [] if simulated or not hosts else [count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
     words += [some(libraries, 2)] if libraries else []
+    words += [some(sorted({contained(about.get("container")) for about in batches}), 2)] if batches else []
     words += [f"commit {some([commit[:7] for commit in commits], 2)}"] if commits else []
     return plain(" · ".join(words))
 
 
 def version(text: str) -> str:
     """`MPICH 5.0.2` of whatever else the library says of itself."""
-    match = re.match(r"(\S+)\D*?(\d+(?:\.\d+)*)", text)
+    match = re.match(r"(\S+(?: MPI)?)\D*?(\d+(?:\.\d+)*)", text)
     return f"{match[1]} {match[2]}" if match else text
+
+
+def contained(about: object) -> str:
+    """In which container programs ran, by the file of its image."""
+    image = about.get("image") if isinstance(about, Mapping) else None
+    return f"container {str(image).rpartition('/')[2]}" if image else "no container"
 
 
 def off(mu: float) -> str:
@@ -151,7 +171,7 @@ def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     return Tile("Gain", f"{over:.2f}× slower", text)
 
 
-def net(sets: Sequence[ParameterSet], networks: Sequence[Network]) -> Tile:
+def net(sets: Sequence[ParameterSet], networks: Sequence[Network]) -> tuple[Tile, Behind | None]:
     """What was measured between the nearest nodes, else what was fitted."""
     for network in networks:
         rows = classes(network)
@@ -162,15 +182,17 @@ def net(sets: Sequence[ParameterSet], networks: Sequence[Network]) -> Tile:
         if len(rows) > 1:
             farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
             line += f"; {len(rows)} classes of distance, the farthest {farthest}"
-        return Tile("Network", figure, f"{line}.")
+        where = (("platform", plain(network.platform)), ("class", near["class"]))
+        return Tile("Network", figure, f"{line}."), Behind("Classes", where)
     for latency, byte in PAIRS:
         for fitted in sets:
             one, other = (fitted.values.get(name) for name in (latency, byte))
-            if one is not None and other is not None and other.value > 0:
+            if one is not None and other is not None and one.value > 0 and other.value > 0:
                 figure = f"{format_seconds(one.value)}, {rate(1 / other.value)}"
                 line = f"{NAMES[latency]}{interval(one)} and bandwidth of long messages, as {fitted.family} fits them"
-                return Tile("Network", plain(figure), plain(f"{line}."))
-    return Tile("Network", "not fitted", "No family that was fitted has a latency and a bandwidth.")
+                named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
+                return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")
+    return Tile("Network", "not fitted", "No family that was fitted has a latency and a bandwidth."), None
 
 
 def interval(estimate: Estimate) -> str:

@@ -11,7 +11,7 @@ from commodel.compare.recommend import fastest
 from commodel.compare.table import summarize
 from commodel.price.status import PriceStatus
 from commodel.report.charts import PALE, stem
-from commodel.report.front import Cell, Grid
+from commodel.report.front import Behind, Cell, Grid
 from commodel.report.matrix import shade
 from commodel.report.shape import MU
 from commodel.report.words import comma, ratio, size, some
@@ -44,7 +44,8 @@ def use_grid(part: pd.DataFrame) -> Grid:
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[stem(row.use)]
-            cells.append(Cell(at, sizes.index(length), said(row), fill, about(operation, label, row), row.own, picks))
+            place, behind = (at, sizes.index(length)), Behind("Comparison", (("point", row.point),))
+            cells.append(Cell(*place, said(row), fill, about(operation, label, row), row.own, picks, behind))
     columns = tuple(size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
     return Grid("use", "What to use", USE, heads, columns, tuple(cells), "message size", "ranks or leaves")
@@ -83,7 +84,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     named = pd.concat([judged.iloc[:0], *(part.assign(operation=name) for name, part in parts.items())])
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
-    families = in_order(whole)["family"].tolist()
+    families, platform = in_order(whole)["family"].tolist(), next(iter(judged["platform"]), "")
     if (best := best_family(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL, *operations] if len(operations) > 1 else operations
@@ -100,9 +101,17 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))
         place = (families.index(row.family), columns.index(row.operation))
-        cells.append(Cell(*place, figures(row.mu_mean), OUT if beyond else ground(row.mu_mean), words, picks=picks))
+        fill, behind = OUT if beyond else ground(row.mu_mean), averaged(platform, row.operation, row.family)
+        cells.append(Cell(*place, figures(row.mu_mean), fill, words, picks=picks, behind=behind))
     heads = tuple(("", family) for family in families)
     return Grid("trust", "Whom to trust", TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
+
+
+def averaged(platform: str, operation: str, family: str) -> Behind:
+    """The table that says the mean μ of a family's prices."""
+    if operation == ALL:
+        return Behind("Families", (("platform", platform), ("family", family)), "mu_mean")
+    return Behind("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
 
 
 def figures(mu: float) -> str:

@@ -61,9 +61,22 @@ def matrix(places, rows, families, key, name, value, what, kind, scale, factor) 
         columns.append(Column("label", "size"))
     columns.append(Column("points", "points measured", "count"))
     columns += [Column(f"= {family}", family, kind, scale=scale) for family in families]
+    fixed = len(columns) - len(families)
+    marks = lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
     return table(
-        f"{what.split(' [')[0]} by {key}", f"{what} by {name}", columns, shown, fixed=len(columns) - len(families)
+        f"{what.split(' [')[0]} by {key}", f"{what} by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks
     )
+
+
+LOWEST = "Marked: the lowest of each row."
+
+
+def lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
+    """The places of the lowest value of every row, `left` columns further right."""
+    values = shown.to_numpy(float)
+    least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
+    rows, columns = np.nonzero((values == least[:, None]) & np.isfinite(values))
+    return frozenset((int(row), int(column) + left) for row, column in zip(rows, columns, strict=True))
 
 
 def choices(frame: pd.DataFrame) -> tuple[Section, Section]:

@@ -1,5 +1,7 @@
 """The sheets of a workbook: their looks, tables and cells. Equal texts make equal bytes, and no text is computed."""
 
+from functools import cached_property
+from pathlib import PurePosixPath
 from typing import IO
 
 import xlsxwriter
@@ -24,14 +26,18 @@ from commodel.report.xlsx.layout import (
     unique,
     wrapped_lines,
 )
+from commodel.report.xlsx.overview import SHEET as OVERVIEW
+from commodel.report.xlsx.places import Place, Places, cell, rows_of
 from commodel.report.xlsx.rapid import Sheet
 
 MAX_LINKS = 65_530  # Excel's limit for a sheet
 PIECE = 500  # rows of a long table that are made at a time
 LINE = 13.5  # points of a row's height
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
+LEGIBLE = 22  # columns on A3
 INK, RULE = "#1F3A4D", "#D5DBE0"
 LINK = "#0B5A8A"
+RAW = "Raw summary"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 
 
@@ -48,6 +54,8 @@ class Book:
         self.looks: dict[tuple, object] = {}
         self.names: set[str] = set()
         self.links: dict[str, int] = {}  # how many a sheet has
+        self.places = Places()
+        self.first = ""  # the first sheet, to which the others lead back
 
     def form(self, **properties) -> object:
         key = tuple(sorted(properties.items()))
@@ -65,8 +73,8 @@ class Book:
         sheet.set_paper(9)
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(0.4, 0.4, 0.6, 0.6)
-        sheet.set_footer(f"&L{ampersand(self.report.experiment)[:100]}&C&A&R&P of &N")
-        title = self.report.title if name == "Summary" else f"{name}: {self.report.title}"
+        sheet.set_footer(self.footer())
+        title = self.report.title if name in ("Summary", OVERVIEW) else f"{name}: {self.report.title}"
         sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
         sheet.set_row(0, 22)
         row = 1
@@ -75,10 +83,32 @@ class Book:
             sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
             sheet.set_tab_color("#E8935F")
             row += 1
-        if note := note or (origin(self.report) if name == "Summary" else ""):
+        if note := note or (origin(self.report) if name in ("Summary", OVERVIEW) else ""):
             sheet.write_string(row, 0, note, self.form(italic=True, font_color="#555555"))
             row += 1
+        if self.first:
+            look = self.form(font_color=LINK, underline=1)
+            sheet.write_url(row, 0, cell(self.first, 0, 0), look, string=f"← {OVERVIEW}")
         return sheet, row + 1
+
+    def footer(self, printed: str = "") -> str:
+        return f"&L{ampersand(self.report.experiment)[:100]}&C&A{printed}&R&P of &N"
+
+    def printed(self, sheet, shown: int, rows: int, columns: int) -> None:
+        """Paper gets so many of the rows and says so; of columns as many as can be read. For all, remove the area."""
+        sheet.print_area(0, 0, shown - 1, min(columns, LEGIBLE) - 1)
+        parts = [f"{shown:,} of {rows:,} rows"] if shown < rows else []
+        parts += [f"{LEGIBLE} of {columns} columns"] if columns > LEGIBLE else []
+        sheet.set_footer(self.footer(f": {' and '.join(parts)}"))
+
+    @cached_property
+    def raw_rows(self) -> dict[object, str]:
+        """Links to the rows of points in the raw summary, which is written later: its sheet begins as all do."""
+        return next((rows_of(self.report, section) for section in self.report.sections if section.name == RAW), {})
+
+    @cached_property
+    def sample_rows(self) -> dict[object, str]:
+        return rows_of(self.report, self.report.samples) if self.report.samples else {}
 
     def heading(self, sheet, row: int, title: str, note: str) -> int:
         sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
@@ -95,6 +125,7 @@ class Book:
                 sheet.write_string(row, place, column.header, header)
             sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color="#555555"))
             return row + 2
+        self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
         titles = unique([column.header for column in table.columns])
         last = row + len(rows)
         sheet.set_row(row, 15 * header_lines(table, widths) + 3)
@@ -173,7 +204,9 @@ class Book:
             return None, self.look(number_format(kind, value), marked, ground=ground), ""
         text, wordy = show(kind, value), kind in WORDS
         if kind == "file" and (target := self.link(sheet, text)):
-            return text, self.look("", marked, wordy, LINK, ground=ground), f"external:{target}"
+            return text, self.look("", marked, wordy, LINK, ground=ground), target
+        if column.key == "point" and not sheet.constant_memory and (target := self.raw_rows.get(value)):
+            return text, self.look("", marked, wordy, LINK, ground=ground), target
         endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
         ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
@@ -181,8 +214,9 @@ class Book:
         return text, self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground), ""
 
     def link(self, sheet, text: str) -> str:
-        """Where the file is, if the sheet has room for one more link."""
+        """Where its samples are, on a sheet or in the file, if the sheet has room for one more link."""
         target, links = raw_link(self.report.results, text), self.links.get(sheet.name, 0)
+        target = self.sample_rows.get(PurePosixPath(text).name.partition(".")[0]) or (target and f"external:{target}")
         if not target or links >= MAX_LINKS:
             return ""
         self.links[sheet.name] = links + 1

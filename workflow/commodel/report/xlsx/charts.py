@@ -16,19 +16,19 @@ class ChartData:
 
     def __init__(self, book, first: int):
         self.book, self.first = book, first
-        self.columns: list[tuple[str, Series, tuple[str, ...]]] = []
+        self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by the chart's title
 
-    def insert(self, sheet, row: int, charts: list[Chart]) -> int:
+    def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
         """Two charts to a line, starting at `row`. Returns the next free row."""
-        lines = HEIGHT // ROW + 1
+        lines = height // ROW + 1
         for place, chart in enumerate(charts):
             down, across = divmod(place, 2)
             sheet.insert_chart(
                 row + down * lines,
                 0,
-                self.native(chart),
+                self.native(chart, width, height),
                 {
-                    "x_offset": 4 + across * (WIDTH + GAP),
+                    "x_offset": 4 + across * (width + GAP),
                     "y_offset": 4,
                     "object_position": 3,
                     "description": f"{chart.title}. {chart.note}"[:250],
@@ -36,19 +36,21 @@ class ChartData:
             )
         return row + -(-len(charts) // 2) * lines + 1
 
-    def native(self, chart: Chart):
+    def native(self, chart: Chart, width: int, height: int):
         kind = {"type": "scatter", "subtype": "straight_with_markers"}
         native = self.book.add_chart({"type": "column"} if chart.x.names else kind)
         for series in chart.series:
+            entry = chart.title, series, chart.x.names
+            if entry not in self.columns:  # the first sheet draws some of the others' charts again
+                self.columns[entry] = 2 * len(self.columns)
             rows = len(chart.x.names) or len(series.x)
-            native.add_series(self.series(series, len(self.columns) * 2, rows))
-            self.columns.append((chart.title, series, chart.x.names))
+            native.add_series(self.series(series, self.columns[entry], rows))
         title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
         native.set_title({"name": literal(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
         native.set_x_axis(axis(chart.x))
         native.set_y_axis(axis(chart.y))
         native.set_legend({"position": "bottom", "font": {"size": 9}})
-        native.set_size({"width": WIDTH, "height": HEIGHT})
+        native.set_size({"width": width, "height": height})
         native.show_na_as_empty_cell()
         return native
 
@@ -90,8 +92,7 @@ class ChartData:
     def write(self, sheet, bold) -> None:
         """Row by row: the chart's title, the names of x and y, the values."""
         drawn = ""
-        for place, (title, series, names) in enumerate(self.columns):
-            x = 2 * place
+        for (title, series, names), x in self.columns.items():
             if title != drawn:
                 sheet.write_string(self.first, x, title, bold)
                 drawn = title

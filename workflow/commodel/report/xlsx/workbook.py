@@ -8,41 +8,43 @@ from typing import IO
 from commodel.files.atomic import whole
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
-from commodel.report.shape import Answer, Chart, Report, Table, Text
+from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
 from commodel.report.tiling import Tiling
 from commodel.report.values import plain
+from commodel.report.xlsx import beyond
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
 from commodel.report.xlsx import tiling as xlsx_tiling
-from commodel.report.xlsx.book import A3, BROAD, LINK, Book
+from commodel.report.xlsx.book import A3, BROAD, LEGIBLE, RAW, Book
 from commodel.report.xlsx.calculator import sheet as calculator
 from commodel.report.xlsx.calculator.workings import calculable
 from commodel.report.xlsx.layout import column_widths, set_widths
+from commodel.report.xlsx.overview import SHEET as OVERVIEW
+from commodel.report.xlsx.overview import Overview
+from commodel.report.xlsx.places import HEAD, MAX_ROWS, cell
 
-MAX_ROWS = 1_048_576
-QUESTIONS = {
-    "Calculator": "a size, a tree or a number of ranks that was not measured; what if L doubles",
-    "Comparison": "every price beside its measurement, and a link to the file of its samples",
-    "Errors": "which family errs least, by operation, message size and fan-in; where the worst prices are",
-    "Selection": "which family picks the fastest alternative, and what its picks cost",
-    "Not measured": "what was planned and is not in these numbers, and why",
-    "Parameters": "latency, bandwidth and all else that was fitted, with intervals",
-    "Provenance": "which MPI, compiler, container, machines and commit; whether a file is the one that was measured",
-}
 LONG = 20_000  # rows of a table
+PRINTED = 200  # rows of a sheet; all of the summary
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
+WIDE = 12  # columns that are printed where there are fewer, as texts run over
 TEXT_WIDTH = 150  # characters of a sentence across columns
 whose = attrgetter("platform")
 
 
-def write_xlsx(report: Report, path: str | Path) -> None:
-    with whole(Path(path)) as stream:
+def write_xlsx(report: Report, path: str | Path) -> list[Path]:
+    """Returns what was written: the workbook, and files of tables that no sheet can hold."""
+    path = Path(path)
+    with whole(path) as stream:
         book = Workbook(report, stream)
+        book.overviews()
         for section in report.sections:
             book.add(section)
             if section.name == "Summary":
                 book.calculators()
+            if section.name == RAW and report.samples:
+                book.add(report.samples)
         book.close()
+    return [path, *(beyond.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
 
 
 class Workbook(Book):
@@ -53,11 +55,25 @@ class Workbook(Book):
         by_platform = groupby(sorted(report.sets, key=whose), key=whose)
         known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
         self.calculable = [entry for entry in known if entry[1]]
+        self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
+        self.first_sheets: list[Overview] = []
+        self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
+    def overviews(self) -> None:
+        """A first sheet for each platform: in front, though they are filled when all others stand."""
+        for front in self.report.fronts:
+            sheet, row = self.sheet(OVERVIEW, origin(self.report))
+            self.first_sheets.append(Overview(self, front, sheet, row))
+            self.first = self.first_sheets[0].name
+
     def close(self) -> None:
+        own = [(overview.front.platform, cell(overview.name, 0, 0)) for overview in self.first_sheets]
+        for overview in self.first_sheets:
+            calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
+            overview.write(self.places, self.chart_data, own, calculator_at)
         self.sets()
-        if self.report.charts:
+        if self.chart_data.columns:
             sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
             self.chart_data.write(sheet, self.form(bold=True))
             sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
@@ -77,7 +93,10 @@ class Workbook(Book):
         for platform, several, refused in self.calculable:
             note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
-            calculator.Sheet(self, sheet, row, several, refused).write()
+            writer = calculator.Sheet(self, sheet, row, several, refused)
+            writer.write()
+            factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
+            self.calculator_of[plain(platform)] = cell(sheet.get_name(), 0, 0), factor
 
     def sets(self) -> None:
         """The parameter sets as text, from which they can be read back."""
@@ -95,8 +114,7 @@ class Workbook(Book):
             self.big_table(section, tables[0])
             return
         sheet, row = self.sheet(section.name, section.note)
-        if section.name == "Summary":
-            row = self.ways_on(sheet, row)
+        self.places.sheets.setdefault(section.name, sheet.get_name())
         filters = section.name not in ("Summary", "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
         widths = xlsx_matrix.widths(matrices) if matrices else column_widths(tables, False, filters)
@@ -104,10 +122,12 @@ class Workbook(Book):
         if max((len(table.columns) for table in tables), default=0) > BROAD:
             sheet.set_paper(A3)
         pending: list[Chart] = []
+        ends = []  # of blocks
         for block in (*section.blocks, None):
             if pending and not isinstance(block, Chart):
                 row = self.chart_data.insert(sheet, row, pending)
                 pending = []
+            ends.append(row)
             match block:
                 case Chart():
                     pending.append(block)
@@ -122,36 +142,30 @@ class Workbook(Book):
                 case Table():
                     row = self.heading(sheet, row, block.title, block.note)
                     row = self.table(sheet, row, block, range(len(block.rows)), widths, filters) + 2
-
-    def ways_on(self, sheet, row: int) -> int:
-        """A line for each question whose answer stands on another sheet, and a link to that."""
-        names = {section.name for section in self.report.sections}
-        names |= {calculator.SHEET} if self.calculable else set()
-        if not names & set(QUESTIONS):
-            return row
-        row = self.heading(sheet, row, "Where to look", "")
-        for name, question in QUESTIONS.items():
-            if name in names:
-                look = self.form(font_color=LINK, underline=1)
-                sheet.write_url(row, 0, f"internal:'{name}'!A1", look, string=f"{name}: {question}")
-                row += 1
-        return row + 1
+        if row > PRINTED and section.name != "Summary":
+            whole_blocks = [end for end in ends if PRINTED / 2 < end <= PRINTED]
+            self.printed(sheet, max(whole_blocks, default=PRINTED), row, max(len(widths), WIDE))
 
     def big_table(self, section, table: Table) -> None:
-        """A table with a sheet of its own, or several where one cannot hold it: header and first columns frozen."""
-        room, widths = MAX_ROWS - 8, column_widths((table,))
+        """A table with a sheet of its own: header and first columns frozen. Where no sheet can hold it the first rows,
+        and a file beside the workbook has all."""
+        shown, text = range(len(table.rows)), section.note
+        if len(shown) > MAX_ROWS - HEAD:
+            shown, text = shown[: beyond.SHOWN], beyond.note(section.name, len(shown))
+            self.beyond[section.name] = table
         # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
-        self.book.constant_memory = len(table.rows) > LONG
-        rows = range(len(table.rows))
-        for start in range(0, max(1, len(rows)), room):
-            name = section.name if start == 0 else f"{section.name} {start // room + 1}"
-            sheet, row = self.sheet(name, section.note)
-            set_widths(sheet, widths)
-            if len(table.columns) > BROAD:
-                sheet.set_paper(A3)
-            self.table(sheet, row, table, rows[start : start + room], widths)
-            sheet.freeze_panes(row + 1, table.fixed)
-            sheet.repeat_rows(row)
+        self.book.constant_memory = len(shown) > LONG
+        widths = column_widths((table,))
+        sheet, row = self.sheet(section.name, text)
+        self.places.sheets.setdefault(section.name, sheet.get_name())
+        set_widths(sheet, widths)
+        if len(table.columns) > BROAD:
+            sheet.set_paper(A3)
+        end = self.table(sheet, row, table, shown, widths)
+        if end > PRINTED or len(table.columns) > LEGIBLE:
+            self.printed(sheet, min(PRINTED, end), end, len(table.columns))
+        sheet.freeze_panes(row + 1, table.fixed)
+        sheet.repeat_rows(row)
         self.book.constant_memory = False
 
     def answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:

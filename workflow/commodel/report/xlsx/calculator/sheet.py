@@ -34,6 +34,7 @@ INPUTS = (
 )
 CHART_ROWS = 22
 VALUES = ("family", "value", "fitted", "unit", "× factor", "instead", "used")
+LATENCIES = ("L", "L_0", "alpha", "alpha.a")
 TABLE = " [µs] over bytes, τ at once"
 TIMES = "[>=1000]#,##0;[>=10]#,##0.0;0.000"
 PROBED = {"fan_in": "fan-in probed up to", "partners": "partners probed up to"}
@@ -46,6 +47,7 @@ class Sheet:
         self.writer, self.sheet, self.top = writer, sheet, row
         self.several, self.refused = several, refused
         self.names: set[str] = set()
+        self.latency: tuple[int, int] | None = None  # the cell of the factor of the first family's
 
     def write(self) -> None:
         for first, last, width in ((0, 0, 24), (1, 1, 12), (2, 6, 11), (7, 7, 2), (8, 8, 40)):
@@ -186,6 +188,8 @@ class Sheet:
         self.sheet.write_number(row, 2, value, self._look(numbers))
         self.sheet.write_string(row, 3, unit, self._look())
         self.sheet.write_number(row, 4, 1, self._editable("General"))
+        if name in LATENCIES and self.latency is None:
+            self.latency = row, 4
         self.sheet.write_blank(row, 5, None, self._editable("General"))
         message = {"error_title": "value", "error_message": "wanted a number"}
         anything = {"validate": "decimal", "criteria": "between", "minimum": -1e15, "maximum": 1e15}

@@ -1,0 +1,27 @@
+"""LibreOffice without a window: computes all formulas of workbooks anew."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item></oor:items>"""
+
+
+def recalculated(paths: Sequence[Path], folder: Path) -> list[openpyxl.Workbook]:
+    """The workbooks with the values that it computes, in one run of it; `folder` is for its own files."""
+    office = shutil.which("soffice") or shutil.which("libreoffice")
+    if office is None:
+        pytest.skip("no soffice on PATH: LibreOffice recalculates the workbook")
+    profile, out = folder / "profile" / "user", folder / "out"
+    profile.mkdir(parents=True)
+    (profile / "registrymodifications.xcu").write_text(ALWAYS, encoding="utf-8")
+    options = [f"-env:UserInstallation=file://{profile.parent}", "--headless", "--convert-to", "xlsx", "--outdir"]
+    command = [office, *options, str(out), *map(str, paths)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    return [openpyxl.load_workbook(out / path.name, data_only=True) for path in paths]

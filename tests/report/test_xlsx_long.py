@@ -1,0 +1,64 @@
+"""Long tables in the workbook: written row by row with the same cells, and what is more than a sheet holds."""
+
+from dataclasses import replace
+
+import openpyxl
+import pandas as pd
+from tests.report.book import rows_of, written
+
+from commodel.report import write_xlsx
+from commodel.report.shape import WORDS, Column, Section, Table
+from commodel.report.values import comparable, show
+from commodel.report.xlsx import beyond, places
+from commodel.report.xlsx import workbook as xlsx
+
+
+def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp_path, monkeypatch):
+    for module in (xlsx, places):
+        monkeypatch.setattr(module, "MAX_ROWS", 708)
+    monkeypatch.setattr(beyond, "SHOWN", 50)
+    monkeypatch.setattr(beyond, "PIECE", 400)
+    path, beside = write_xlsx(report, tmp_path / "large.xlsx")
+    assert beside == tmp_path / "comparison.parquet"
+    sheet = openpyxl.load_workbook(path)["Comparison"]
+    assert sheet["A3"].value == (
+        f"{len(comparison):,} rows, more than a sheet holds: all are in comparison.parquet beside this workbook; "
+        "here the first 50."
+    )
+    head, rows = rows_of(sheet, "T_Comparison")
+    assert len(rows) == 50
+    table, frame = report.section("Comparison").tables[0], pd.read_parquet(beside)
+    assert list(frame.columns) == head
+    assert len(frame) == len(table.rows) == len(comparison)
+    for place, column in enumerate(table.columns):
+        for value, wanted in zip(frame[head[place]], table.values(place), strict=True):
+            if comparable(wanted):
+                assert value == wanted
+            else:
+                said = "" if pd.isna(value) else value
+                assert said == (show(column.kind, wanted) if column.kind in WORDS else "")
+    again = write_xlsx(report, tmp_path / "large.xlsx")[1]
+    assert again.read_bytes() == beside.read_bytes()
+
+
+def test_a_very_long_table_is_written_row_by_row_with_the_same_cells(report, tmp_path, monkeypatch, workbook):
+    comparison = next(section for section in report.sections if section.name == "Comparison")
+    monkeypatch.setattr(xlsx, "LONG", 100)
+    long = written(replace(report, sections=(comparison,), sets=()), tmp_path / "long.xlsx")["Comparison"]
+    usual = openpyxl.load_workbook(workbook)["Comparison"]
+    assert not long.tables
+    assert long.auto_filter.ref == next(iter(usual.tables.values())).ref
+    for here, there in zip(long.iter_rows(), usual.iter_rows(), strict=True):
+        assert [cell.value for cell in here] == [cell.value for cell in there]
+        assert [cell.number_format for cell in here] == [cell.number_format for cell in there]
+
+
+def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path, monkeypatch):
+    """XlsxWriter would copy it into the file as it is, and nothing could open that."""
+    text = "<r><t>not closed</r>"
+    table = Table("t", "T", (Column("a", text), Column("b", "b")), ((text, 1),))
+    odd = replace(report, sections=(Section("Odd", "", (table,)),), title=text, sets=())
+    for most in (0, 100):
+        monkeypatch.setattr(xlsx, "LONG", most)
+        cells = [cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row]
+        assert [str(value).strip() for value in cells].count(text) == 2
