@@ -105,7 +105,9 @@ def test_a_simulated_platform_takes_no_node_hours(project):
     for file in (Path(__file__).parents[2] / "params/platforms").glob("fast-ethernet-32.*"):
         shutil.copy(file, project / "params/platforms" / file.name)
     text = (project / "params/experiments/mine.yaml").read_text()
-    (project / "params/experiments/mine.yaml").write_text(text.replace("small", "fast-ethernet-32"))
+    (project / "params/experiments/mine.yaml").write_text(
+        text.replace("small", "fast-ethernet-32").replace("ranks_per_node: 2", "ranks_per_node: 1")
+    )
     assert called("plan", "mine", "--format", "xlsx", "-o", "simulated.xlsx").exit_code == 0
     sheet = openpyxl.load_workbook("simulated.xlsx")[MATRIX]
     assert sheet["E1"].value == "simulated: no node-hours"
