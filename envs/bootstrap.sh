@@ -58,7 +58,7 @@ python=$(command -v python3)
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
 say "installing the Python packages of envs/requirements.lock"
-"${pip[@]}" install -r envs/requirements.lock
+"${pip[@]}" --quiet install -r envs/requirements.lock
 "${pip[@]}" install --no-deps --no-build-isolation -e .
 if ! have mpicc; then
   say "no mpicc on PATH: installing MPICH"

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from contextlib import chdir
+from types import SimpleNamespace
 
 import click
 import pytest
 from click.shell_completion import ShellComplete
 
 from commodel.cli import main
+from commodel.cli._output import table
 from commodel.cli._words import File, project
 from commodel.cli.completion import SHELLS
 from commodel.interchange import extrap, goal
@@ -163,3 +165,16 @@ def test_choices_that_are_not_imported_are_those_that_there_are():
     assert choices_of(commands["goal"], "unit") == list(goal.UNITS)
     assert choices_of(commands["extrap"], "style") == list(extrap.STYLES)
     assert choices_of(main.get_command(None, "schedule"), "style") == list(notation.STYLES)
+
+
+def test_a_table_that_is_wider_than_the_terminal_stands_upright(monkeypatch):
+    """Wrapped lines of a table cannot be read. What is piped stays a table, however wide."""
+    rows = [{"name": "loggp", "title": "LogGP", "parameters": "L o_s o_r g G gamma", "n": 3}]
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setenv("COLUMNS", "32")
+    assert table(rows) == ("name        loggp\ntitle       LogGP\nparameters  L o_s o_r g G gamma\nn           3")
+    monkeypatch.setenv("COLUMNS", "44")
+    assert table(rows).count("\n") == 1
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: False))
+    monkeypatch.setenv("COLUMNS", "32")
+    assert table(rows).count("\n") == 1

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,12 +18,14 @@ style_option = click.option(
 
 
 def table(rows: Rows) -> str:
-    """Aligned columns, numbers to the right."""
+    """Aligned columns, numbers to the right; on a terminal that is narrower than they are, a row below the other."""
     if not rows:
         return ""
     names = list(rows[0])
     texts = [[_text(row[name]) for name in names] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(names, *texts, strict=True)]
+    if sys.stdout.isatty() and sum(widths) + 2 * (len(widths) - 1) > (room := shutil.get_terminal_size().columns):
+        return "\n\n".join(_upright(names, row, room) for row in texts)
     right = [all(isinstance(row[name], int | float) for row in rows) for name in names]
 
     def line(cells: Sequence[str]) -> str:
@@ -28,6 +33,17 @@ def table(rows: Rows) -> str:
         return "  ".join(padded).rstrip()
 
     return "\n".join([line(names), *(line(row) for row in texts)])
+
+
+def _upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
+    """A row as lines of a name and what it is, where it is anything."""
+    margin = max(map(len, names)) + 2
+    named = [(name, text) for name, text in zip(names, texts, strict=True) if text not in ("", "-")]
+    wide = max(20, room - margin)
+    pieces = [(name, textwrap.wrap(text, wide, break_on_hyphens=False) or [""]) for name, text in named]
+    return "\n".join(
+        f"{'' if at else name:{margin}}{piece}".rstrip() for name, lines in pieces for at, piece in enumerate(lines)
+    )
 
 
 def _text(value: object) -> str:
