@@ -17,6 +17,7 @@ from commodel.plan.keeping import files_of
 from commodel.records import Batch, Point
 from commodel.report.html.page import page_html
 from commodel.report.matrix import shade
+from commodel.report.pictures.files import pictures
 from commodel.report.sections.kernels import sections
 from commodel.report.sections.partitions import EVEN
 from commodel.report.shape import Report
@@ -113,6 +114,7 @@ def test_kinds_of_processes_are_told_apart_where_nobody_says_speeds(tmp_path, ti
 def test_page_and_workbook_draw_it_and_say_what_it_shows(made, tmp_path):
     report, section = made
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert "Partition 1" in dict(pictures(report, every=True))
     page = page_html(report)
     (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
     assert drawing[0] == tiling.alt
