@@ -34,10 +34,10 @@ def point(operation, platform="here", ranks=3, layout="block:3", size=BLOCK):
     return Point(platform, operation, "paper", "", layout, ranks, size)
 
 
-def plan_of(*points, simulated=(), speeds=()):
+def plan_of(*points):
     names = dict.fromkeys(point.platform for point in points)
     batches = [Batch(f"{name}-b", name, 1, tuple(p for p in points if p.platform == name)) for name in names]
-    return replace(planned(*batches, simulated=simulated), files=files_of(points, "", speeds))
+    return replace(planned(*batches), files=files_of(points, ""))
 
 
 def table(section, name):
