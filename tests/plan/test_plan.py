@@ -11,6 +11,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
+from commodel.plan.keeping import files_of
 from commodel.price.predict import predict
 from commodel.records import LIBRARY
 from tests.patterns.catalogue import TREES
@@ -147,3 +148,16 @@ def test_time_is_asked_for_the_library_too(planned):
     assert sum(batch.seconds for batch in planned(MATRIX).batches) > sum(
         batch.seconds for batch in planned(MATRIX, "library: false").batches
     )
+
+
+def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
+    (tmp_path / "good.yaml").write_text(good)
+    (tmp_path / "zero.yaml").write_text(good.replace("[4, 5]", "[4, 0]"))
+    (file,) = files_of([], "", ["good.yaml"]).values()
+    assert (file.kind, file.bytes) == ("speeds", len(good))
+    with pytest.raises(UserError, match=r"zero\.yaml:5: .*found a speed of 0, wanted more than 0"):
+        files_of([], "", ["zero.yaml"])
+    with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
+        files_of([], "", ["none.yaml"])

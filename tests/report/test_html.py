@@ -11,7 +11,7 @@ from commodel.report import build, write_html
 from commodel.report.html import tables as html_tables
 from commodel.report.html.page import page_html
 from commodel.report.pictures import lines
-from commodel.report.pictures.look import SCHEMA
+from commodel.report.pictures.look import SCHEMA, decade_ticks
 from commodel.report.values import show
 
 
@@ -145,3 +145,14 @@ def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
     text = page_html(replace(report, sections=report.sections[:1]))
     assert "points drawn; the workbook&#39;s chart has all." in text
     parse(text)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.95, 1.35), (40.0, 110.0), (3e-6, 9e-6), (1e3, 1.04e3), (1.0, 1e3), (0.9, 8.0)]
+)
+def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(low, high):
+    ticks = decade_ticks(low, high)
+    assert len(ticks) >= 3
+    assert ticks == sorted(set(ticks))
+    assert low * 0.99 <= ticks[0]
+    assert ticks[-1] <= high * 1.01

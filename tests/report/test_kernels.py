@@ -17,6 +17,7 @@ from commodel.plan.keeping import files_of
 from commodel.records import Batch, Point
 from commodel.report.html.page import page_html
 from commodel.report.matrix import shade
+from commodel.report.pictures.files import pictures
 from commodel.report.sections.kernels import sections
 from commodel.report.sections.partitions import EVEN
 from commodel.report.shape import Report
@@ -33,10 +34,10 @@ def point(operation, platform="here", ranks=3, layout="block:3", size=BLOCK):
     return Point(platform, operation, "paper", "", layout, ranks, size)
 
 
-def plan_of(*points, simulated=(), speeds=()):
+def plan_of(*points):
     names = dict.fromkeys(point.platform for point in points)
     batches = [Batch(f"{name}-b", name, 1, tuple(p for p in points if p.platform == name)) for name in names]
-    return replace(planned(*batches, simulated=simulated), files=files_of(points, speeds=speeds))
+    return replace(planned(*batches), files=files_of(points))
 
 
 def table(section, name):
@@ -113,6 +114,7 @@ def test_kinds_of_processes_are_told_apart_where_nobody_says_speeds(tmp_path, ti
 def test_page_and_workbook_draw_it_and_say_what_it_shows(made, tmp_path):
     report, section = made
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert "Partition 1" in dict(pictures(report, every=True))
     page = page_html(report)
     (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
     assert drawing[0] == tiling.alt

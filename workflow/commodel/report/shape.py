@@ -11,12 +11,12 @@ import pandas as pd
 
 from commodel.parameters import ParameterSet
 from commodel.report.rows import Rows, kept
+from commodel.report.tiling import Tiling
 from commodel.report.values import plain
 
 if TYPE_CHECKING:
     from commodel.report.front import Front
     from commodel.report.matrix import Matrix
-    from commodel.report.tiling import Tiling
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
 WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
@@ -170,6 +170,10 @@ class Report:
     @property
     def tables(self) -> tuple[Table, ...]:
         return tuple(table for section in self.sections for table in section.tables)
+
+    @property
+    def tilings(self) -> tuple[Tiling, ...]:
+        return tuple(block for section in self.sections for block in section.blocks if isinstance(block, Tiling))
 
 
 def origin(report: Report) -> str:

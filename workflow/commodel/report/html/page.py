@@ -42,8 +42,7 @@ def page_html(report: Report) -> str:
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
     places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
-    tilings = [block for section in report.sections for block in section.blocks if isinstance(block, Tiling)]
-    places |= {id(tiling): f"tiling-{at}" for at, tiling in enumerate(tilings, 1)}
+    places |= {id(tiling): f"tiling-{at}" for at, tiling in enumerate(report.tilings, 1)}
     sections = [chapter(section, places, shown, report.results) for section in report.sections]
     sections.sort(key=lambda section: section["name"] != EXPLORED)
     pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]

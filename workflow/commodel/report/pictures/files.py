@@ -10,6 +10,7 @@ from commodel.report.pictures.grids import grid
 from commodel.report.pictures.lines import lines
 from commodel.report.pictures.look import titled
 from commodel.report.pictures.render import png, svg
+from commodel.report.pictures.tilings import tiling
 from commodel.report.shape import Chart, Report
 
 LONGEST = 80  # characters of a file's name
@@ -42,6 +43,8 @@ def pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
     for chart in report.charts if every else ():
         if chart.name not in shown:
             yield chart.name, drawn(chart)
+    for content in report.tilings if every else ():
+        yield content.name, titled(tiling(content), content.title, content.note)
 
 
 def maps(front: Front) -> Iterator[tuple[str, dict]]:

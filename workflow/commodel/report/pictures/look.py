@@ -10,6 +10,7 @@ from commodel.units import format_bytes
 INK, DIM, RULE, PAPER, GREY = "#1b2226", "#5c656c", "#e3e7ea", "#ffffff", "#777777"
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # of which vl-convert has one on every machine
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+NARROW = 5.0  # times its lowest value: on a logarithmic axis that ends below
 SHAPES = ("circle", "diamond", "square", "triangle-up", "triangle-down", "cross")
 # Times are written in the unit that fits, whatever the values are in.
 MICROSECONDS = (
@@ -71,9 +72,18 @@ def byte_labels(ticks: Sequence[int]) -> str:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten, and 2 and 5 times these where there would be fewer than four."""
+    """Powers of ten, and 2 and 5 times these where there would be fewer than four; even steps where that is little."""
+    if low < high < NARROW * low:
+        return even_ticks(low, high)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = (1, 2, 5) if last - first < 3 else (1,)
     stride = max(1, (last - first) // 8)
     ticks = [step * 10.0**power for power in range(first, last + 1, stride) for step in steps]
     return [float(f"{tick:.3g}") for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+
+
+def even_ticks(low: float, high: float) -> list[float]:
+    """Three to seven round numbers."""
+    power = 10.0 ** math.floor(math.log10(high - low))
+    step = next(power * part for part in (2, 1, 0.5, 0.2) if (high - low) / (power * part) >= 3)
+    return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]

@@ -108,9 +108,9 @@ def _off(own: list[Run]) -> str:
     ratio = worst.prices["τ–Lop"] / worst.measured
     where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"
     why = (
-        "for it has all sends and receives of a rank follow one another"
+        "for it has all that passes one way of a port follow one another"
         if ratio > 1
-        else "for what blocks one rank after another is left out where ports are not full"
+        else "for in it ports and processors go on side by side, and what blocks one rank after another is left out"
     )
     return f"τ–Lop is off by most in {where}: {ratio:.2f} times what it took, {why}."
 
