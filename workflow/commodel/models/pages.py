@@ -154,8 +154,8 @@ def _reach(entry: Family) -> Iterator[str]:
         yield "It needs probes: measured collectives alone cannot tell its parameters."
     if entry.by_class:
         yield (
-            "On a network of several levels its values may go by distance class, such as `L.beyond`; what messages do to"
-            " each other on a link of the network it does not know."
+            "On a network of several levels its values may go by distance class, such as `L.beyond`; what messages do "
+            "to each other on a link of the network it does not know."
         )
     elif not any(parameter.of == "class" for parameter in entry.parameters):
         yield (
