@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.cli._sheets import of_platform
 from commodel.errors import UserError
+from commodel.files.sets import write_parameters
 from commodel.patterns.schedule import Schedule
 from commodel.plan.config import load_platform
 from commodel.platforms.tools import ROOT
@@ -144,6 +145,17 @@ def test_the_verb_says_what_it_wants(tmp_path, options, message):
     assert result.exit_code == 2
     assert message in result.output
     assert not (tmp_path / "s.yaml").exists()
+
+
+def test_advice_and_its_rules_say_it_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_parameters(tmp_path / "s.yaml", of_platform("shares", written(tmp_path)))
+    ask = ["advise", "--params", "s.yaml", "--platform", "planned.yaml", "--operation", "bcast", "--ranks", "8"]
+    ask += ["--bytes", "8", "--layout", "block:1"]
+    shown = CliRunner().invoke(main, ask).output
+    assert "FROM DATA SHEETS: values of shares that nobody has measured" in shown
+    assert CliRunner().invoke(main, [*ask, "--out", "rules.conf"]).exit_code == 0
+    assert "(from data sheets, not measured)" in (tmp_path / "rules.conf").read_text().splitlines()[0]
 
 
 def test_a_platform_without_sheets_is_named(tmp_path):

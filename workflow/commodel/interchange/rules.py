@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from commodel.errors import UserError, one_line
 from commodel.files.tables import cell, read_rows
 from commodel.interchange import Format
+from commodel.parameters import SHEETS
 from commodel.patterns.algorithms import choices
 from commodel.patterns.algorithms.gather_linear_sync import FIRST
 from commodel.patterns.libraries import OPEN_MPI, Routine
@@ -65,7 +66,7 @@ class Rule:
 
 
 def read_table(path: Path) -> list[Choice]:
-    """Columns operation, ranks, bytes, algorithm, maybe platform, simulated and library; others are not looked at."""
+    """Columns operation, ranks, bytes, algorithm, maybe platform, simulated, doubt and library; no others count."""
     rows: dict[tuple, Choice] = {}
     for line, row in read_rows(path, WANTED):
         try:
@@ -91,11 +92,12 @@ def _choice(row: Mapping[str, str]) -> Choice:
     algorithm = row["algorithm"].replace("_", "-")
     if not algorithm:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
-    simulated = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
+    ground = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
+    ground += f" ({SHEETS})" if row.get("doubt") == SHEETS else ""
     ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
     if _library_is_faster(row.get("library", "")):
         algorithm = LIBRARY
-    return Choice(name, ranks, size, algorithm, row.get("platform", "") + simulated)
+    return Choice(name, ranks, size, algorithm, row.get("platform", "") + ground)
 
 
 def _library_is_faster(times: str) -> bool:

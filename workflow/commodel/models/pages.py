@@ -152,6 +152,16 @@ def _reach(entry: Family) -> Iterator[str]:
         yield "Measured collectives alone are enough to fit it: `commodel fit --points`."
     else:
         yield "It needs probes: measured collectives alone cannot tell its parameters."
+    if entry.by_class:
+        yield (
+            "On a network of several levels its values may go by distance class, such as `L.beyond`; what messages do "
+            "to each other on a link of the network it does not know."
+        )
+    elif not any(parameter.of == "class" for parameter in entry.parameters):
+        yield (
+            "It prices ranks near and far alike: on a network of several levels its interval holds the slowest and the"
+            " fastest class that was probed."
+        )
     if entry.doubts:
         yield "A price that rests on values beyond what was measured says so in its status."
 

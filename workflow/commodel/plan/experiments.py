@@ -178,7 +178,8 @@ class Experiment(Part):
     platform: NAME = Field(description="stem of a file in params/platforms")
     families: fields.names_or("all") = Field("all", description="model families to fit and compare")
     probes: fields.names_or("auto") = Field(
-        "auto", description="micro-benchmarks; auto, also in a list: those that the families need"
+        "auto",
+        description="micro-benchmarks; auto, also in a list: those that the families need, and with levels nodepairs",
     )
     seed: count(0, 2**63 - 1) = Field(1, description="of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")

@@ -30,6 +30,7 @@ from commodel.price.papers import paper
 from commodel.records import Measure, Plan, PlannedPlatform, Point
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
+PICTURE = ("nodepairs",)  # probes that the picture of a network of several levels is drawn from
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -62,7 +63,8 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     points = identified(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
-    probes = _probes(experiment, families, needed)
+    pictured = any(platform.levels and not platform.overlay for platform in platforms.values())
+    probes = _probes(experiment, families, needed, PICTURE if pictured else ())
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
         experiment=path.stem,
@@ -130,9 +132,11 @@ def _families(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(experiment.families))
 
 
-def _probes(experiment: Experiment, families: list[str], needed: dict[str, list[str]]) -> list[str]:
-    """`auto`, alone or in a list, is the union of what the families need; each is measured once."""
-    auto = [name for entry in families for name in needed[entry]]
+def _probes(
+    experiment: Experiment, families: list[str], needed: dict[str, list[str]], further: tuple[str, ...]
+) -> list[str]:
+    """`auto`, alone or in a list, is the union of what the families need, and `further` ones; each is measured once."""
+    auto = [*(name for entry in families for name in needed[entry]), *further]
     if experiment.probes == "auto":
         return list(dict.fromkeys(auto))
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}

@@ -20,7 +20,8 @@ SHARE = 0.1  # of the samples that a mode holds at least
 def distributions(observations: pd.DataFrame) -> pd.DataFrame:
     """One row a bin of every pingpong case, in seconds of half the round trip. `tail` marks the bin of outliers."""
     probes = observations[(observations["kind"] == "probe") & (observations["name"] == "pingpong")]
-    probes = probes[probes["where"].isna() | (probes["where"] == "")]  # the first nodes: what they say is shown
+    if "where" in probes:
+        probes = probes[probes["where"].fillna("") == ""]  # on the first nodes, whatever other classes there are
     rows = []
     for case, group in probes[probes["valid"]].groupby("id", sort=False):
         first = group.iloc[0]

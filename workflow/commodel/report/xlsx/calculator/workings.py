@@ -64,6 +64,8 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
 
 
 def price(known: Known, row: Row, pattern: Pattern) -> Prices:
+    if known.values.classes:
+        raise UserError("its values differ from distance class to distance class, and nobody says here where ranks sit")
     return FORMULAS[known.entry.name](row, known, pattern)
 
 
