@@ -73,10 +73,10 @@ def test_plain_snakemake_plans_there(own):
         "--cores",
         "1",
         "--dry-run",
-        "--quiet",
         "--config",
         "experiment=sample",
     ]
     done = subprocess.run(command, cwd=own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert re.search(r"^report +1$", done.stdout + done.stderr, re.MULTILINE), "what it would run"
     assert (own / "results/sample/plan.json").exists()

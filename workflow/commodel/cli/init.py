@@ -8,11 +8,10 @@ from commodel.errors import UserError
 
 SNAKEFILE = """\
 # The workflow of the installed commodel: `snakemake --cores 2 --config experiment=demo`, or `commodel run demo`.
-# Rules of your own may follow.
+# Rules of your own may follow. The directive `include:` would leave the default target behind.
 from commodel.sources import ROOT
 
-
-include: str(ROOT / "Snakefile")
+workflow.include(str(ROOT / "workflow" / "Snakefile"), overwrite_default_target=True)
 """
 COPIED = (
     *(f"params/experiments/{name}.yaml" for name in ("cluster", "demo", "sample")),

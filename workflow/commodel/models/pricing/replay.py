@@ -21,6 +21,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
+from commodel.models.pricing.critical import stretched
 from commodel.models.pricing.leaps import State
 from commodel.models.pricing.repeating import Round, courses
 from commodel.patterns.levels import asking
@@ -76,6 +77,7 @@ def replayed(
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
+    costs, work_seconds = stretched(costs, work_seconds)
     if costs.request is not None and schedule.ends is not None:
         asks = ~np.isnan(costs.request)
         asks = np.broadcast_to(asks.any(axis=tuple(range(asks.ndim - 1))), schedule.src.shape)

@@ -1,5 +1,6 @@
 """A tree as a picture: self-contained SVG, leaves evenly spread, every parent centred over its children."""
 
+from collections.abc import Mapping
 from html import escape
 
 import numpy as np
@@ -7,22 +8,25 @@ import numpy as np
 from commodel.patterns.trees.text import check_drawable, children_of
 from commodel.patterns.trees.tree import Tree
 
-ACROSS, DOWN, RADIUS, MARGIN = 28, 64, 9, 20  # pixels
+ACROSS, DOWN, RADIUS, MARGIN, LETTER = 28, 64, 9, 20, 6  # pixels
 LEAF = ' class="leaf"'
 STYLE = (
     "line{stroke:#888}circle{fill:#fff;stroke:#1f77b4;stroke-width:1.5}circle.leaf{fill:#cfe3f3}"
+    "line.answering{stroke:#b3560b;stroke-width:4}text.about{font-size:11px;text-anchor:start}"
     "text{font:9px sans-serif;text-anchor:middle;dominant-baseline:central}"
 )
 
 
-def svg(tree: Tree) -> str:
+def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "") -> str:
+    """`answering` are nodes whose line to their parent stands out, each with what is said of it; `about` what that
+    means."""
     check_drawable(tree)
     x = MARGIN + ACROSS * positions(tree)
     y = MARGIN + DOWN * tree.depth
     width, height = x.max() + MARGIN, y.max() + MARGIN
     labels = tree.names or [str(node) for node in range(tree.nodes)]
     lines = [
-        f'<line x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"/>'
+        _line(f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"', (answering or {}).get(node))
         for node, parent in enumerate(tree.parent)
         if parent >= 0
     ]
@@ -33,9 +37,18 @@ def svg(tree: Tree) -> str:
     ]
     # Names of a file are too long for a circle: they show when pointed at.
     texts = [] if tree.names else [f'<text x="{x[n]:g}" y="{y[n]}">{labels[n]}</text>' for n in range(tree.nodes)]
+    if about:
+        texts.append(f'<text class="about" x="{MARGIN}" y="{height:g}">{escape(about)}</text>')
+        width, height = max(width, MARGIN + LETTER * len(about)), height + MARGIN
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>'
     return "\n".join([head, *lines, *circles, *texts, "</svg>"])
+
+
+def _line(ends: str, words: str | None) -> str:
+    if words is None:
+        return f"<line {ends}/>"
+    return f'<line class="answering" {ends}><title>{escape(words)}</title></line>'
 
 
 def positions(tree: Tree) -> np.ndarray:
