@@ -86,8 +86,12 @@ def _report(
     simulated = {name: about.simulated for name, about in plan.platforms.items()}
     evidence = Evidence(comparison, raw, tuple(sets), simulated)
     crowds = crowding.sentences(comparison, provenance)
+    rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
+    drifted = drift(plan, comparison, sets, calibrations(results))
+    given = [comparison]
+    del comparison, evidence
     return build(
-        comparison,
+        given.pop(),  # which is large, and of no use any more
         sets,
         raw,
         provenance,
@@ -101,8 +105,8 @@ def _report(
         containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
         networks=seen,
-        drift=drift(plan, comparison, sets, calibrations(results)),
-        rebuilt=papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else (),
+        drift=drifted,
+        rebuilt=rebuilt,
         samples=samples_sheet.section(plan, results, raw) if samples else None,
     )
 
