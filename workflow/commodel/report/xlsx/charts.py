@@ -83,19 +83,26 @@ class ChartData:
             }
         return options
 
+    @property
+    def rows(self) -> int:
+        return max((len(series.x) for _, series in self.columns), default=0)
+
     def write(self, sheet, bold) -> None:
-        """Row by row: the chart's title, the names of x and y, the values."""
+        """Row by row, as a long sheet has to be: the charts' titles, the names of x and y, the values."""
         drawn = ""
-        for (title, series), x in self.columns.items():
+        for (title, _), x in self.columns.items():
+            sheet.set_column(x, x + 1, 14)
             if title != drawn:
                 sheet.write_string(self.first, x, title, bold)
                 drawn = title
+        for (_, series), x in self.columns.items():
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
-            for row, (across, up) in enumerate(zip(series.x, series.y, strict=True), self.first + 2):
-                sheet.write_number(row, x, across)
-                sheet.write_number(row, x + 1, up)
-            sheet.set_column(x, x + 1, 14)
+        for at in range(self.rows):
+            for (_, series), x in self.columns.items():
+                if at < len(series.x):
+                    sheet.write_number(self.first + 2 + at, x, series.x[at])
+                    sheet.write_number(self.first + 2 + at, x + 1, series.y[at])
 
 
 def axis(axis: Axis) -> dict:
