@@ -76,6 +76,7 @@ class Workbook(Book):
             self.book.constant_memory = self.chart_data.rows > LONG_CHART
             sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
             self.chart_data.write(sheet, self.form(bold=True))
+            self.book.constant_memory = False
             sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
         self.book.close()
 
