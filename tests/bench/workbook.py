@@ -58,9 +58,8 @@ def written(folder: Path) -> None:
     """In a process of its own, whose memory is the report's."""
     sets = [replace(each, draws={}) for each in make_parameters()]
     began = time.process_time()
-    comparison = read_table(folder / "comparison.csv", COMPARISON)
     raw = read_table(folder / "summary.csv", SUMMARY)
-    report = build(comparison, sets, raw, experiment="large")
+    report = build(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
     built = time.process_time()
     write_xlsx(report, folder / "large.xlsx")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

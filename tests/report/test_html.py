@@ -1,5 +1,6 @@
 """The page: parsed, compared with the report, and looked through for anything that reaches out."""
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -128,6 +129,19 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     assert flags == sorted(flags)
     assert {"no", "simulated"} == set(flags)
     assert len(text.encode()) < 3_500_000
+
+
+def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report, parse, monkeypatch):
+    monkeypatch.setattr(html_tables, "MOST_DATA", 1000)
+    text = page_html(report)
+    assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
+    assert all(len(rows) <= 1000 for rows in data_of(text))
+    assert not re.search("<table[^>]* data-explored", text), "the script looks for all rows there"
+    page = parse(text)
+    for front in report.fronts:
+        assert text.count(f'data-platform="{front.platform}"') == 1
+        assert all(html.escape(tile.sentence, quote=False) in text.replace("&#39;", "'") for tile in front.tiles)
+    assert max(len(rows) for rows in page.tables) == 1 + html_tables.MOST_ROWS
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])

@@ -1,10 +1,11 @@
 """Long tables in the workbook: written row by row with the same cells, and what is more than a sheet holds."""
 
+import re
 from dataclasses import replace
 
 import openpyxl
 import pandas as pd
-from tests.report.book import rows_of, written
+from tests.report.book import parts, rows_of, written
 
 from commodel.report import write_xlsx
 from commodel.report.shape import WORDS, Column, Section, Table
@@ -62,3 +63,13 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path, mon
         monkeypatch.setattr(xlsx, "LONG", most)
         cells = [cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row]
         assert [str(value).strip() for value in cells].count(text) == 2
+
+
+def test_charts_of_very_many_dots_are_drawn_from_the_same_cells(report, tmp_path, monkeypatch, workbook):
+    monkeypatch.setattr(xlsx, "LONG_CHART", 10)
+    long, usual = written(report, tmp_path / "long.xlsx")["Chart data"], openpyxl.load_workbook(workbook)["Chart data"]
+    assert list(long.iter_rows(values_only=True)) == list(usual.iter_rows(values_only=True))
+    assert long.sheet_state == "hidden"
+    charts, before = (parts(path, r"charts/chart\d+\.xml") for path in (tmp_path / "long.xlsx", workbook))
+    for name, text in charts.items():
+        assert re.findall(r"<c:f>([^<]*)</c:f>", text) == re.findall(r"<c:f>([^<]*)</c:f>", before[name])

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import t as student
 
 from commodel.errors import UserError
 from commodel.fit.collectives import in_parts
@@ -100,6 +99,8 @@ class Effect:
 def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
     """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
     badly count for less."""
+    from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
+
     trust, best = noise.min() / noise, np.zeros(len(ways))
     for _ in range(STEPS):
         slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
@@ -115,7 +116,7 @@ def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: floa
     if not spare and not shared:
         return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
     scatter = _scatter(trust * left, len(ways)) if spare else 0.0
-    reach = max(scatter * student.ppf(0.975, spare) if spare else 0.0, NORMAL * float(noise.min()))
+    reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
     return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
 
 

@@ -33,7 +33,6 @@ from commodel.report.values import plain
 from commodel.results.traces import NO_TRACES, Traces
 
 
-@pd.option_context("mode.string_storage", "python")  # Arrow's costs a third of a report's time in many small tables
 def build(
     comparison: pd.DataFrame,
     parameter_sets: Sequence[ParameterSet] = (),
@@ -59,45 +58,54 @@ def build(
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
     what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
     `partitions` from `compare.kernels`, `speeds` are files by name; every other argument is a stage's output."""
-    frame = prepare(comparison)
-    simulated = set(frame.loc[frame["simulated"], "platform"]) | {
-        parameters.platform for parameters in parameter_sets if parameters.simulated
-    }
-    simulated = {plain(name) for name in simulated}
-    beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
-    probes = gaps.probes(gap, raw, passes or {})
-    pictures, distances = network.sections(networks)
-    odd = [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})]
-    differing = jobs.sentences(drift) if drift is not None else []
-    sections = (
-        *rebuilt,
-        *pictures,
-        summary.section(
+    # Arrow's texts cost a third of a report's time in many small tables.
+    with pd.option_context("mode.string_storage", "python"):
+        frame = prepare(comparison)
+        del comparison  # a caller that gave it away has its memory back
+        simulated = set(frame.loc[frame["simulated"], "platform"]) | {
+            parameters.platform for parameters in parameter_sets if parameters.simulated
+        }
+        simulated = {plain(name) for name in simulated}
+        beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
+        probes = gaps.probes(gap, raw, passes or {})
+        pictures, distances = network.sections(networks)
+        odd = [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})]
+        differing = jobs.sentences(drift) if drift is not None else []
+        answers = summary.section(
             frame,
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
             odd,
             differing,
-        ),
-        *kernels.sections(*partitions, frame, speeds, raw, simulated),
-        prices.section(frame),
-        verdicts.errors(frame[frame["held_out"] & is_said(frame)]),
-        *verdicts.choices(frame),
-        *overhead.sections(beside, containers or {}, simulated),
-        *(jobs.sections(drift) if drift is not None else []),
-        *gaps.sections(gap, simulated),
-        *([parameters.models(families)] if families else []),
-        parameters.parameters(parameter_sets, definitions or {}),
-        latency.section(distributions, raw, simulated),
-        *distances,
-        evidence.fits(parameter_sets),
-        evidence.raw_summary(raw, simulated),
-        *origins.sections(provenance or {}, traces, simulated),
-    )
-    names = ", ".join(sorted(simulated))
-    banner = f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
-    when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-    first = fronts(frame, parameter_sets, networks, provenance or {}, [*odd, *differing])
-    about = (plain(experiment), plain(title or experiment), banner)
-    return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
+        )
+        of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
+        errors = verdicts.errors(frame[frame["held_out"] & is_said(frame)])
+        choices = verdicts.choices(frame)
+        first = fronts(frame, parameter_sets, networks, provenance or {}, [*odd, *differing])
+        sections = (
+            *rebuilt,
+            *pictures,
+            answers,
+            *of_kernels,
+            prices.section(frame),  # last of those that need all rows: it keeps them
+            errors,
+            *choices,
+            *overhead.sections(beside, containers or {}, simulated),
+            *(jobs.sections(drift) if drift is not None else []),
+            *gaps.sections(gap, simulated),
+            *([parameters.models(families)] if families else []),
+            parameters.parameters(parameter_sets, definitions or {}),
+            latency.section(distributions, raw, simulated),
+            *distances,
+            evidence.fits(parameter_sets),
+            evidence.raw_summary(raw, simulated),
+            *origins.sections(provenance or {}, traces, simulated),
+        )
+        names = ", ".join(sorted(simulated))
+        banner = (
+            f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
+        )
+        when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+        about = (plain(experiment), plain(title or experiment), banner)
+        return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)

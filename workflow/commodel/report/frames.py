@@ -78,7 +78,7 @@ def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:
     """Seconds as µs, shares as %, flags as words."""
-    shown = frame.copy()
+    shown = frame.copy(deep=False)  # what is not changed is shared
     for key in SECONDS:
         if key in shown:
             shown[key] = shown[key] * MICRO

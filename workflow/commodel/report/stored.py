@@ -90,8 +90,12 @@ def _report(
     evidence = Evidence(comparison, raw, tuple(sets), simulated)
     crowds = crowding.sentences(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
+    rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
+    drifted = drift(plan, comparison, sets, calibrations(results))
+    given = [comparison]
+    del comparison, evidence
     return build(
-        comparison,
+        given.pop(),  # which is large, and of no use any more
         sets,
         raw,
         provenance,
@@ -105,10 +109,10 @@ def _report(
         containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
         networks=seen,
-        drift=drift(plan, comparison, sets, calibrations(results)),
+        drift=drifted,
         partitions=(made, [*unread, *unreadable]),
         speeds=speeds,
-        rebuilt=papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else (),
+        rebuilt=rebuilt,
         samples=samples_sheet.section(plan, results, raw) if samples else None,
     )
 

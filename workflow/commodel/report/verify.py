@@ -45,9 +45,8 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
         findings = list(files(recorded["files"], folder))
         try:
-            made = stored(
-                folder, ANONYMOUS in recorded["tools"], recorded["tools"], samples=SAMPLES in recorded["tools"]
-            )
+            tools = recorded["tools"]
+            made = stored(folder, anonymous=ANONYMOUS in tools, tools=tools, samples=SAMPLES in tools)
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
         with tempfile.TemporaryDirectory() as place:

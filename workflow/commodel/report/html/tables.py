@@ -11,6 +11,7 @@ from commodel.report.shape import COLOURS, WORDS, Column, Scale, Table
 from commodel.report.values import comparable, show
 
 MOST_ROWS = 200  # of one table in the markup
+MOST_DATA = 20_000  # of one table in the page: some ten megabytes
 LONG = 60  # characters of a text that is broken over lines
 STEPS = 10  # shades to either side of the middle of a colour scale
 
@@ -20,8 +21,10 @@ def listed(table: Table, name: str, results: str, explored: bool = False) -> dic
     explored are data, so that the script can draw them."""
     count = len(table.rows)
     places = range(len(table.columns))
-    long = count > MOST_ROWS
+    long, beyond = count > MOST_ROWS, count > MOST_DATA
     capped = f"First {MOST_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
+    if beyond:
+        capped = f"First {MOST_ROWS:,} of {count:,} rows, which are too many for a page: the workbook (.xlsx) has them."
     return {
         "kind": "table",
         "name": name,
@@ -30,13 +33,13 @@ def listed(table: Table, name: str, results: str, explored: bool = False) -> dic
         "fixed": table.fixed,
         "broad": len(table.columns) > 20,
         "capped": capped if long else "",
-        "explored": explored and count > 0,
+        "explored": explored and count > 0 and not beyond,
         "heads": [
             {"text": column.header, "number": column.kind not in WORDS, "note": column.note, "key": column.key}
             for column in table.columns
         ],
         "rows": [[cell(table, at, place, results) for place in places] for at in range(min(count, MOST_ROWS))],
-        "data": data_of(table, results) if long or (explored and count) else "",
+        "data": data_of(table, results) if not beyond and (long or (explored and count)) else "",
     }
 
 

@@ -33,7 +33,7 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, frame: pd.DataFrame, be
             standing |= {(platform, family): "same prices" for family in twins(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
-    total = frame[frame["measured"].notna()].groupby("platform")["point"].nunique()
+    total = frame.loc[frame["measured"].notna(), ["platform", "point"]].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = [
         *PLATFORM,

@@ -64,6 +64,9 @@ GLOSSARY = (
     ("skew", "how far apart the ranks entered a sample, median"),
 )
 
+# Columns that no score looks at: copies of a large comparison do without them.
+ASIDE = {"batch", "raw", "interval", "stop", "invalid", "samples", "parameters_low", "parameters_high", "first", "last"}
+
 WAVE = (
     "wave",
     (
@@ -85,7 +88,7 @@ def section(
     odd: list[str],
     differing: list[str],
 ) -> Section:
-    priced = frame[is_said(frame)]
+    priced = frame.loc[is_said(frame), [key for key in frame if key not in ASIDE]]
     judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
     blocks = [*answers(frame, uses, classes, picked, simulated, probes, odd)]

@@ -89,21 +89,35 @@ class ChartData:
             }
         return options
 
+    @property
+    def rows(self) -> int:
+        return max((len(names or series.x) for _, series, names in self.columns), default=0)
+
     def write(self, sheet, bold) -> None:
-        """Row by row: the chart's title, the names of x and y, the values."""
+        """Row by row, as a long sheet has to be: the charts' titles, the names of x and y, the values."""
         drawn = ""
-        for (title, series, names), x in self.columns.items():
+        for (title, _, _), x in self.columns.items():
+            sheet.set_column(x, x + 1, 14)
             if title != drawn:
                 sheet.write_string(self.first, x, title, bold)
                 drawn = title
+        for (_, series, _), x in self.columns.items():
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
-            places = [int(across) for across in series.x] if names else range(len(series.x))  # bars stand by rows
-            for row, across in enumerate(names or series.x, self.first + 2):
-                (sheet.write_string if names else sheet.write_number)(row, x, across)
-            for place, up in zip(places, series.y, strict=True):
-                sheet.write_number(self.first + 2 + place, x + 1, up)
-            sheet.set_column(x, x + 1, 14)
+        values = {x: heights(series, names) for (_, series, names), x in self.columns.items()}
+        for at in range(self.rows):
+            for (_, series, names), x in self.columns.items():
+                if at < len(names or series.x):
+                    (sheet.write_string if names else sheet.write_number)(
+                        self.first + 2 + at, x, (names or series.x)[at]
+                    )
+                if at in values[x]:
+                    sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
+
+
+def heights(series: Series, names: tuple[str, ...]) -> dict[int, float]:
+    """By row; bars stand at the row of their name, of which some may have none."""
+    return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
 
 
 def axis(axis: Axis) -> dict:
