@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from commodel.advice.active import Arm, Arms
+from commodel.advice.active import NOISE, Arm, Arms
 from commodel.cli._dialects import OPEN
 from commodel.cli._starts import Place, Timed
 from commodel.cli._tuning import chosen, kept, prove, search
@@ -38,7 +38,7 @@ class Machine(Place):
         self.asked.append((raw.parent.name, bool(settings)))
         text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
         rules = self.told[text] if settings else {}
-        return {job: cost(job[0], self._way(job, rules), job[3]) for job in jobs}
+        return {job: (cost(job[0], self._way(job, rules), job[3]), NOISE) for job in jobs}
 
     def _way(self, job, rules):
         below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3] and row.algorithm != LIBRARY]

@@ -3,12 +3,13 @@ timed is not timed again."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log, sqrt
+from statistics import median, stdev
 
 from commodel import __version__
-from commodel.advice.active import Job
+from commodel.advice.active import NOISE, Job
 from commodel.cli._dialects import Dialect
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
@@ -25,6 +26,8 @@ from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import why_unmeasured
 
 TIMES, RAW, BARRIER = "times.json", "raw", "barrier"
+MEDIAN = 1.25  # times as noisy as a mean
+UNSURE = 0.5  # of the logarithm of a time that was seen once
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Timed:
 
     seconds: Mapping[Job, float]
     took: float
+    noise: Mapping[Job, float] = field(default_factory=dict)  # of the logarithms of the medians
 
 
 @dataclass(frozen=True)
@@ -60,17 +64,22 @@ class Place:
             raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
         return settings
 
-    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = ()) -> Timed:
+    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed:
         """Some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a rule for
-        barriers would change the times of all else: where there is one, barriers have a start of their own."""
+        barriers would change the times of all else: where there is one, barriers have a start of their own. `apart`:
+        every operation has one, so that none meets connections as another has left them."""
         choices = list(choices)
         ours, rest = ([row for row in choices if (row.operation == BARRIER) is wanted] for wanted in (True, False))
         barriers = [job for job in jobs if ours and job[0] == BARRIER]
         others = [job for job in jobs if job not in barriers]
-        parts = [self._start(name, others, rest)] if others else []
+        groups: dict[str, list[Job]] = {}
+        for job in others:
+            groups.setdefault(f"{name}-{job[0]}" if apart else name, []).append(job)
+        parts = [self._start(start, group, rest) for start, group in groups.items()]
         parts += [self._start(f"{name}-barrier", barriers, ours)] if barriers else []
         seconds = {job: time for part in parts for job, time in part.seconds.items()}
-        return Timed(seconds, sum(part.took for part in parts))
+        noise = {job: error for part in parts for job, error in part.noise.items()}
+        return Timed(seconds, sum(part.took for part in parts), noise)
 
     def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
         folder = self.folder / "starts" / name
@@ -83,11 +92,14 @@ class Place:
         if not record.exists():
             settings = self.environment(file, {choice.operation for choice in choices}) if choices else {}
             begun = time.monotonic()
-            seconds = self._measure(folder / RAW, jobs, settings)
-            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, seconds[job]] for job in jobs]})
+            times = self._measure(folder / RAW, jobs, settings)
+            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *times[job]] for job in jobs]})
         return _read(record)
 
-    def _measure(self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]) -> dict[Job, float]:
+    def _measure(
+        self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
+    ) -> dict[Job, tuple[float, float]]:
+        """The median of each job, and how noisy its logarithm is."""
         raw.mkdir()
         points = {job: self.point(job) for job in jobs}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
@@ -98,16 +110,25 @@ class Place:
         measure(plan, batch, raw, lambda message: None, environment=settings)
         return {job: self._median(raw, point.id) for job, point in points.items()}
 
-    def _median(self, raw: SafePath, case: str) -> float:
+    def _median(self, raw: SafePath, case: str) -> tuple[float, float]:
         if why_unmeasured(raw, case):
-            return self.measure.timeout
-        return median(sample["seconds"] for sample in read_samples(raw / f"{case}.csv", case) if sample["valid"])
+            return self.measure.timeout, NOISE
+        seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
+        return median(seconds), noise(seconds)
+
+
+def noise(seconds: Sequence[float]) -> float:
+    """Of the logarithm of a median: large where packets are lost in some samples and not in others."""
+    if len(seconds) < 2:
+        return UNSURE
+    return max(NOISE, MEDIAN * stdev(map(log, seconds)) / sqrt(len(seconds)))
 
 
 def _read(record: SafePath) -> Timed:
     data = read_json(record)
     try:
-        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): float(row[4]) for row in data["jobs"]}
-        return Timed(rows, float(data["took"]))
+        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in data["jobs"]}
+        seconds, errors = ({job: float(times[at]) for job, times in rows.items()} for at in (0, 1))
+        return Timed(seconds, float(data["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

@@ -18,7 +18,7 @@ from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
 from commodel.cli._output import show
 from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search, slowed
+from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, on_trial, prove, proven, rules_of, search, slowed
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
@@ -83,8 +83,8 @@ def tuned(
         arms = arms_of(jobs, evidence, place.setting, speaks, say)
         found = search(place, arms, 60 * minutes, say)
         choices = chosen(found)
-        trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
-        paying = kept(trial)
+        trial, took = prove(place, "trial", on_trial(choices), pairs, say) if rules_of(choices.items()) else ([], 0.0)
+        paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
         final = proven(rows)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}

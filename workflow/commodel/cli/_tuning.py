@@ -3,14 +3,14 @@ whether that pays."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 
 import numpy as np
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Arm, Arms, Belief, Job, believe
+from commodel.advice.active import Arm, Arms, Belief, Job, believe, pooled
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import Gain, between, gain, in_turn
@@ -22,10 +22,11 @@ from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Measure
 
 AT_ONCE = 16  # points of a start, at most
-SETTLED = 0.02  # regret that is left to expect when measuring ends
+SETTLED = 0.05  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
 A_POINT = 0.02  # seconds beside those of samples
+PROOF_SECONDS = 1.0  # that a case may take in trial and proof
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ def _says(dialect: Dialect, setting: Setting, job: Job, spec: str) -> bool:
 
 def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Found:
     """Measures until the choice is settled or the budget of seconds is used up."""
-    measured: dict[int, float] = {}
+    measured: dict[int, tuple[float, float]] = {}
     took = 0.0
     pairs = _telling(arms)
     checks = [[pair[end] for pair in pairs.values()] for end in (0, 1)] if pairs else []
     for number, points in enumerate(checks):
         took += _measure(place, f"check-{number}", arms, points, measured)
     ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
-    belief, number = believe(arms, measured), 0
+    belief, number = _belief(arms, measured), 0
     while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
         progress(
             f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
@@ -101,14 +102,25 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
         if not points:
             break
         took += _measure(place, f"round-{number}", arms, points, measured)
-        belief, number = believe(arms, measured), number + 1
+        belief, number = _belief(arms, measured), number + 1
     return Found(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
 
 
-def _measure(place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, float]) -> float:
+def _belief(arms: Arms, measured: Mapping[int, tuple[float, float]]) -> Belief:
+    seconds, noise = ({arm: values[at] for arm, values in measured.items()} for at in (0, 1))
+    return believe(arms, seconds, noise)
+
+
+def _measure(
+    place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, tuple[float, float]]
+) -> float:
+    """What was measured before counts together with what it takes now."""
     chosen = [arms.arms[point] for point in points]
     timed = place.time(name, [arm.job for arm in chosen], rules_of((arm.job, arm.algorithm) for arm in chosen))
-    measured |= {point: timed.seconds[arms.arms[point].job] for point in points}
+    for point in points:
+        job = arms.arms[point].job
+        new = timed.seconds[job], timed.noise[job]
+        measured[point] = pooled(measured[point], new) if point in measured else new
     return timed.took
 
 
@@ -130,8 +142,8 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
-def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, float]) -> bool:
-    times = [measured[arm] for arm in pair]
+def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, tuple[float, float]]) -> bool:
+    times = [measured[arm][0] for arm in pair]
     return max(times) < TOLD_APART * min(times)
 
 
@@ -163,13 +175,15 @@ def prove(
     place: Place, stage: str, choices: Mapping[Job, str], pairs: int, progress: Callable[[str], None]
 ) -> tuple[list[Row], float]:
     """The library's own collectives with these rules and without, in alternation, at sizes between those that were
-    measured; and the seconds that took."""
+    measured; and the seconds that took. Each operation has starts of its own."""
+    place = replace(place, measure=replace(place.measure, seconds=PROOF_SECONDS))
     cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
     took = 0.0
     for number, ruled in enumerate(in_turn(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules_of(choices.items()) if ruled else ())
+        rules = rules_of(choices.items()) if ruled else ()
+        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart=True)
         times[ruled].append(timed.seconds)
         took += timed.took
     rows = []
@@ -184,6 +198,12 @@ def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
     for job in sorted(jobs):
         by_place.setdefault(job[:3], []).append(job[3])
     return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
+
+
+def on_trial(choices: Mapping[Job, str]) -> dict[Job, str]:
+    """The choices for operations that have rules."""
+    ruled = {job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}
+    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled}
 
 
 def kept(rows: Iterable[Row]) -> dict[Job, str]:
