@@ -6,14 +6,15 @@ from statistics import mean
 
 import pytest
 
-from commodel.advice.active import NOISE, Arm, Arms
+from commodel.advice.active import Arm, Arms
+from commodel.advice.trial import kept, prove
+from commodel.advice.tuning import chosen, search
 from commodel.cli._dialects import OPEN
-from commodel.cli._starts import Place, Timed
-from commodel.cli._tuning import chosen, kept, prove, search
 from commodel.errors import UserError
 from commodel.files.paths import SafePath
-from commodel.interchange.rules import Choice
-from commodel.records import LIBRARY, Measure
+from commodel.measure.ruled import Place
+from commodel.records import LIBRARY, Choice, Measure, Timed
+from commodel.stats import NOISE
 
 SIZES = (64, 2048, 65536)
 WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}

@@ -18,15 +18,14 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from commodel.records import LIBRARY
-
-Job = tuple[str, int, str, int]  # operation, ranks, layout, bytes
+from commodel.records import Call as Job
+from commodel.stats import NOISE
 
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
 ALGORITHM, USUAL = (0.15, 0.4, 1.0, 2.0), 0.6  # of an algorithm against others: those tried, and what is usual
 PECULIAR, PLAIN = (0.03, 0.1, 0.3), 0.1  # of one point
 STRENGTH = 1.0  # of what is usual, against what was measured
-NOISE = 0.02  # of a median that was measured well
 AGAIN = 0.1  # of one that may be worth measuring again
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement

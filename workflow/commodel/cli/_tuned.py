@@ -14,15 +14,16 @@ from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.evidence import setting as setting_of
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import geometric_mean
+from commodel.advice.trial import Row, kept, on_trial, prove, proven, slowed
+from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
 from commodel.cli._output import show
-from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, on_trial, prove, proven, rules_of, search, slowed
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.tables import write_table
+from commodel.measure.ruled import Place
 from commodel.patterns.operations import own_spelling
 from commodel.plan.config import find, load_platform
 from commodel.platforms.build import build, programs
@@ -45,7 +46,7 @@ WHY = (
 @dataclass(frozen=True)
 class Outcome:
     place: Place
-    found: Found
+    search: Search
     rows: Sequence[Row]  # of the proof, with the rules that there were
     final: Mapping[Job, str]  # the rules that are left
     dropped: Mapping[Job, str]  # rules that did not pay
@@ -80,15 +81,15 @@ def tuned(
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
         _same_as_before(place, jobs, loaded)
-        arms = arms_of(jobs, evidence, place.setting, speaks, say)
-        found = search(place, arms, 60 * minutes, say)
-        choices = chosen(found)
+        arms = arms_of(jobs, evidence, place.setting, speaks.names, say)
+        searched = search(place, arms, 60 * minutes, say)
+        choices = chosen(searched)
         trial, took = prove(place, "trial", on_trial(choices), pairs, say) if rules_of(choices.items()) else ([], 0.0)
         paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
         final = proven(rows)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
-        outcome = Outcome(place, found, rows, final, dropped, took + more)
+        outcome = Outcome(place, searched, rows, final, dropped, took + more)
         _write(outcome, final, trial)
     return outcome
 
@@ -184,16 +185,16 @@ def _row(row: Row) -> dict:
 
 
 def _sentences(outcome: Outcome) -> list[str]:
-    found, rows, place = outcome.found, outcome.rows, outcome.place
-    points, full = len(found.belief.measured), len(found.arms.arms)
+    searched, rows, place = outcome.search, outcome.rows, outcome.place
+    points, full, took = len(searched.belief.measured), len(searched.arms.arms), searched.took
     lines = [
-        f"Measured {points} of {full} points in {found.took:.0f} s; all of them would take about {found.full:.0f} s.",
+        f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"Trial and proof took {outcome.proven:.0f} s more.",
     ]
     lines += [
         f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
         "Does something come before them, such as han, hcoll or ucc?"
-        for name in found.ignored
+        for name in searched.ignored
     ]
     if outcome.dropped:
         lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")

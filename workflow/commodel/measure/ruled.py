@@ -3,41 +3,40 @@ timed is not timed again."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import log, sqrt
-from statistics import median, stdev
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Protocol
 
 from commodel import __version__
-from commodel.advice.active import NOISE, Job
-from commodel.cli._dialects import Dialect
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.text import MIB, read_text
-from commodel.interchange.rules import Choice
 from commodel.measure.batch import measure
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.make import planned
 from commodel.platforms.platform import Platform
-from commodel.records import LIBRARY, Batch, Measure, Plan, Point
+from commodel.records import LIBRARY, Batch, Choice, Measure, Plan, Point, Timed
+from commodel.records import Call as Job
 from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import why_unmeasured
+from commodel.stats import NOISE, noise
 
 TIMES, RAW, BARRIER = "times.json", "raw", "barrier"
-MEDIAN = 1.25  # times as noisy as a mean
-UNSURE = 0.5  # of the logarithm of a time that was seen once
 
 
-@dataclass(frozen=True)
-class Timed:
-    """Medians of one start, by job, and the seconds that all of it took. A job that was given up took as long as one
-    may take."""
+class Dialect(Protocol):
+    """How an MPI library is told which algorithms to use."""
 
-    seconds: Mapping[Job, float]
-    took: float
-    noise: Mapping[Job, float] = field(default_factory=dict)  # of the logarithms of the medians
+    @property
+    def file(self) -> str: ...
+
+    def text(self, choices: Iterable[Choice]) -> str: ...
+
+    def environment(self, path: Path, operations: Iterable[str]) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,10 @@ class Place:
         """Whatever the library does for a job."""
         names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
         return make_point(self.setting, names | {"algorithm": LIBRARY})
+
+    def with_seconds(self, seconds: float) -> "Place":
+        """The same with so long for the samples of a case."""
+        return replace(self, measure=replace(self.measure, seconds=seconds))
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
         """Of the rules. What the user has set of it himself would win, so it may not be."""
@@ -78,8 +81,8 @@ class Place:
         parts = [self._start(start, group, rest) for start, group in groups.items()]
         parts += [self._start(f"{name}-barrier", barriers, ours)] if barriers else []
         seconds = {job: time for part in parts for job, time in part.seconds.items()}
-        noise = {job: error for part in parts for job, error in part.noise.items()}
-        return Timed(seconds, sum(part.took for part in parts), noise)
+        errors = {job: error for part in parts for job, error in part.noise.items()}
+        return Timed(seconds, sum(part.took for part in parts), errors)
 
     def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
         folder = self.folder / "starts" / name
@@ -115,13 +118,6 @@ class Place:
             return self.measure.timeout, NOISE
         seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
         return median(seconds), noise(seconds)
-
-
-def noise(seconds: Sequence[float]) -> float:
-    """Of the logarithm of a median: large where packets are lost in some samples and not in others."""
-    if len(seconds) < 2:
-        return UNSURE
-    return max(NOISE, MEDIAN * stdev(map(log, seconds)) / sqrt(len(seconds)))
 
 
 def _read(record: SafePath) -> Timed:

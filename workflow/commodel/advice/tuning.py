@@ -1,10 +1,10 @@
-"""The course of `commodel tune`: whether rules are followed at all, which points to measure, what to choose, and
-whether that pays."""
+"""Which of a library's own algorithms to use: whether rules are followed at all, what to measure, what to choose."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
+from typing import Protocol
 
 import numpy as np
 
@@ -13,24 +13,20 @@ from commodel.advice import advise
 from commodel.advice.active import Arm, Arms, Belief, Job, believe, pooled
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
-from commodel.advice.proof import Gain, between, gain, in_turn
-from commodel.cli._dialects import Dialect
-from commodel.cli._starts import Place
 from commodel.errors import UserError
-from commodel.interchange.rules import Choice
 from commodel.patterns.points import Setting, make_point
-from commodel.records import LIBRARY, Measure
+from commodel.records import LIBRARY, Choice, Measure, Timed
 
 AT_ONCE = 16  # points of a start, at most
 SETTLED = 0.05  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
+Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
 A_POINT = 0.02  # seconds beside those of samples
-PROOF_SECONDS = 1.0  # that a case may take in trial and proof
 
 
 @dataclass(frozen=True)
-class Found:
+class Search:
     """What measuring led to."""
 
     arms: Arms
@@ -40,25 +36,29 @@ class Found:
     ignored: list[str] = field(default_factory=list)  # operations whose rules seem to change nothing
 
 
-@dataclass(frozen=True)
-class Row:
-    """A job with the rule for it, the size between that it was proven at, and what it gains."""
+class Place(Protocol):
+    """Where a library's own collectives are timed, with rules or without."""
 
-    job: Job
-    size: int
-    algorithm: str
-    gain: Gain
+    @property
+    def setting(self) -> Setting: ...
+
+    @property
+    def measure(self) -> Measure: ...
+
+    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed: ...
+
+    def with_seconds(self, seconds: float) -> "Place": ...
 
 
 def arms_of(
-    jobs: Iterable[Job], evidence: Evidence | None, setting: Setting, dialect: Dialect, progress: Callable[[str], None]
+    jobs: Iterable[Job], evidence: Evidence | None, setting: Setting, names: Names, progress: Callable[[str], None]
 ) -> Arms:
     """Every algorithm that a rule can say for each job, with the price that the families vote for, and the library's
     own choice, which is believed to be as good as the cheapest. Of algorithms that send the same messages one stays."""
     arms = []
     for job in jobs:
         operation, ranks, layout, size = job
-        specs = [spec for spec in algorithms(operation, ranks, size) if _says(dialect, setting, job, spec)]
+        specs = [spec for spec in algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
         prices = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
@@ -71,18 +71,18 @@ def arms_of(
     return Arms.of(arms)
 
 
-def _says(dialect: Dialect, setting: Setting, job: Job, spec: str) -> bool:
+def _says(names: Names, setting: Setting, job: Job, spec: str) -> bool:
     operation, ranks, layout, size = job
-    if not dialect.names(operation, spec, ranks):
+    if not names(operation, spec, ranks):
         return False
     with suppress(UserError):
-        names = {"operation": operation, "algorithm": spec, "ranks": ranks, "layout": layout, "bytes": size}
-        make_point(setting, names)
+        where = {"ranks": ranks, "layout": layout, "bytes": size}
+        make_point(setting, {"operation": operation, "algorithm": spec, **where})
         return True
     return False
 
 
-def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Found:
+def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
     """Measures until the choice is settled or the budget of seconds is used up."""
     measured: dict[int, tuple[float, float]] = {}
     took = 0.0
@@ -103,7 +103,7 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
             break
         took += _measure(place, f"round-{number}", arms, points, measured)
         belief, number = _belief(arms, measured), number + 1
-    return Found(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
+    return Search(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
 
 
 def _belief(arms: Arms, measured: Mapping[int, tuple[float, float]]) -> Belief:
@@ -165,64 +165,7 @@ def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
     return [row for row in rows if (row.operation, row.ranks) in kept]
 
 
-def chosen(found: Found) -> dict[Job, str]:
+def chosen(search: Search) -> dict[Job, str]:
     """An algorithm for each job. Nothing is chosen for an operation whose rules are not followed."""
-    picks = {found.arms.arms[arm].job: found.arms.arms[arm].algorithm for arm in found.belief.choices()}
-    return {job: LIBRARY if job[0] in found.ignored else algorithm for job, algorithm in picks.items()}
-
-
-def prove(
-    place: Place, stage: str, choices: Mapping[Job, str], pairs: int, progress: Callable[[str], None]
-) -> tuple[list[Row], float]:
-    """The library's own collectives with these rules and without, in alternation, at sizes between those that were
-    measured; and the seconds that took. Each operation has starts of its own."""
-    place = replace(place, measure=replace(place.measure, seconds=PROOF_SECONDS))
-    cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
-    times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
-    took = 0.0
-    for number, ruled in enumerate(in_turn(pairs)):
-        progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
-        rules = rules_of(choices.items()) if ruled else ()
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart=True)
-        times[ruled].append(timed.seconds)
-        took += timed.took
-    rows = []
-    for job, case in cases.items():
-        ruled, bare = ([seconds[case] for seconds in times[with_rules]] for with_rules in (True, False))
-        rows.append(Row(job, case[3], choices[job], gain(ruled, bare)))
-    return rows, took
-
-
-def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
-    by_place: dict[tuple, list[int]] = {}
-    for job in sorted(jobs):
-        by_place.setdefault(job[:3], []).append(job[3])
-    return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
-
-
-def on_trial(choices: Mapping[Job, str]) -> dict[Job, str]:
-    """The choices for operations that have rules."""
-    ruled = {job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}
-    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled}
-
-
-def kept(rows: Iterable[Row]) -> dict[Job, str]:
-    """The rules that pay, the library's own choice elsewhere."""
-    return _unless_spoilt(rows, lambda gain: gain.pays)
-
-
-def proven(rows: Iterable[Row]) -> dict[Job, str]:
-    """What stays of rules that were seen to pay before: those that were faster again."""
-    return _unless_spoilt(rows, lambda gain: gain.times > 1)
-
-
-def _unless_spoilt(rows: Iterable[Row], stays: Callable[[Gain], bool]) -> dict[Job, str]:
-    """Where rules for an operation slow down what none of them is for, none of it stays."""
-    rows = list(rows)
-    spoilt = {row.job[0] for row in slowed(rows)}
-    return {row.job: row.algorithm if stays(row.gain) and row.job[0] not in spoilt else LIBRARY for row in rows}
-
-
-def slowed(rows: Iterable[Row]) -> list[Row]:
-    """Cases without a rule that rules for others slow down."""
-    return [row for row in rows if row.algorithm == LIBRARY and row.gain.harms]
+    picks = {search.arms.arms[arm].job: search.arms.arms[arm].algorithm for arm in search.belief.choices()}
+    return {job: LIBRARY if job[0] in search.ignored else algorithm for job, algorithm in picks.items()}
