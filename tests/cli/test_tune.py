@@ -7,7 +7,7 @@ from statistics import mean
 import pytest
 
 from commodel.advice.active import Arm, Arms
-from commodel.advice.trial import kept, prove
+from commodel.advice.trial import kept, on_trial, prove
 from commodel.advice.tuning import chosen, search
 from commodel.cli._dialects import OPEN
 from commodel.errors import UserError
@@ -147,3 +147,13 @@ def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
         ("b", [JOBS[0], barrier], []),
         ("c", [JOBS[0]], rules[1:]),
     ]
+
+
+def test_in_trial_and_proof_each_operation_has_a_start_of_its_own(tmp_path):
+    """Else connections are as the operation before has left them, and a rule for that one seems to slow this one."""
+    place = machine(tmp_path)
+    prove(place, "proof", dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "binomial-near"}, 3, lambda text: None)
+    assert {name for name, _ in place.asked} == {f"proof-{number}-{name}" for number in range(6) for name in OWN}
+    assert on_trial(dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "linear"}) == dict.fromkeys(JOBS[:3], LIBRARY) | {
+        JOBS[0]: "linear"
+    }
