@@ -1,4 +1,4 @@
-"""What `commodel tune` is asked for, what it leaves in its folder, and what it says."""
+"""What `commodel tune` is asked for, and what it leaves in its folder."""
 
 import os
 import shlex
@@ -6,19 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import pandas as pd
 
 from commodel.advice.active import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.evidence import setting as setting_of
 from commodel.advice.ground import Evidence
-from commodel.advice.proof import geometric_mean
-from commodel.advice.trial import Row, kept, on_trial, prove, proven, slowed
+from commodel.advice.trial import Row, kept, on_trial, prove, proven
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
-from commodel.cli._output import show
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
@@ -32,15 +29,9 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Measure
 from commodel.results.holding import held
-from commodel.units import format_bytes, format_seconds
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.3, 60.0  # of a point
-
-
-WHY = (
-    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
-)
 
 
 @dataclass(frozen=True)
@@ -139,12 +130,13 @@ def _write(outcome: Outcome, final: Mapping[Job, str], trial: Sequence[Row]) -> 
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"trial": trial, "proof": outcome.rows}
-    table = [_plain(stage, row) for stage, of_stage in stages.items() for row in of_stage]
+    table = [plain(stage, row) for stage, of_stage in stages.items() for row in of_stage]
     if table:
         write_table(place.folder / GAINS, pd.DataFrame(table))
 
 
-def _plain(stage: str, row: Row) -> dict:
+def plain(stage: str, row: Row) -> dict:
+    """A row of the table of gains."""
     operation, ranks, layout, size = row.job
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
     gain = row.gain
@@ -155,65 +147,3 @@ def _plain(stage: str, row: Row) -> dict:
         | times
         | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
     )
-
-
-def report(outcome: Outcome, style: str) -> None:
-    if style != "table":
-        show([_plain("proof", row) for row in outcome.rows], style)
-        return
-    shown = [row for row in outcome.rows if outcome.final[row.job] != LIBRARY]
-    if shown:
-        show([_row(row) for row in shown], style)
-        click.echo()
-    click.echo("\n".join(_sentences(outcome)))
-
-
-def _row(row: Row) -> dict:
-    operation, ranks, _, size = row.job
-    gain = row.gain
-    return {
-        "operation": operation,
-        "ranks": ranks,
-        "from": format_bytes(size),
-        "rule": row.algorithm,
-        "tried at": format_bytes(row.size),
-        "without": format_seconds(gain.without),
-        "with": format_seconds(gain.with_rules),
-        "gain": f"{gain.times:.2f} ×",
-        "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
-    }
-
-
-def _sentences(outcome: Outcome) -> list[str]:
-    searched, rows, place = outcome.search, outcome.rows, outcome.place
-    points, full, took = len(searched.belief.measured), len(searched.arms.arms), searched.took
-    lines = [
-        f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
-        f"Trial and proof took {outcome.proven:.0f} s more.",
-    ]
-    lines += [
-        f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
-        "Does something come before them, such as han, hcoll or ucc?"
-        for name in searched.ignored
-    ]
-    if outcome.dropped:
-        lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
-    if not rules_of(outcome.final.items()):
-        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
-    operations = dict.fromkeys(row.job[0] for row in rows)
-    means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
-    overall = geometric_mean(row.gain.times for row in rows)
-    each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
-    worst = min(rows, key=lambda row: row.gain.times)
-    slow = slowed(rows)
-    interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
-    return [
-        *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
-        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
-        *(
-            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
-            for row in slow
-        ),
-        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
-    ]
