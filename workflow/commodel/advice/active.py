@@ -166,11 +166,14 @@ class Belief:
         covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise.get(arm, NOISE) ** 2)
         return Belief(self.arms, self.mean, covariance, self.measured, self.noise)
 
-    def next_points(self, count: int, costs: np.ndarray | float = 1.0, least: float = 0.0) -> list[int]:
+    def next_points(
+        self, count: int, costs: np.ndarray | float = 1.0, least: float = 0.0, without: Collection[int] = ()
+    ) -> list[int]:
         """The arms to measure next, at most one of a job, each worth the most for its cost given those before; none
-        that is worth no more than `least`. What was measured well is not measured again."""
+        that is worth no more than `least`. What was measured well is not measured again, nor
+        are arms `without` a valid sample."""
         belief, points = self, []
-        known = {arm for arm in self.measured if self.noise.get(arm, NOISE) <= AGAIN}
+        known = {arm for arm in self.measured if self.noise.get(arm, NOISE) <= AGAIN} | set(without)
         jobs: set[int] = set()
         while len(points) < count:
             worth = belief.worth()

@@ -10,6 +10,7 @@ from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY
 
 PROOF_SECONDS = 1.0  # that a case may take in trial and proof
+FEWEST = 3  # pairs of starts, to say what a rule gains
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ def prove(
     place: Place, stage: str, choices: Mapping[Job, str], pairs: int, progress: Callable[[str], None]
 ) -> tuple[list[Row], float]:
     """The library's own collectives with these rules and without, in alternation, at sizes between those that were
-    measured; and the seconds that took. Each operation has starts of its own."""
+    measured; and the seconds that took. Each operation has starts of its own. There is no row where too few pairs have
+    valid samples."""
     place = place.with_seconds(PROOF_SECONDS)
     cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
@@ -39,8 +41,10 @@ def prove(
         took += timed.took
     rows = []
     for job, case in cases.items():
-        ruled, bare = ([seconds[case] for seconds in times[with_rules]] for with_rules in (True, False))
-        rows.append(Row(job, case[3], choices[job], gain(ruled, bare)))
+        pairs_of_case = zip(times[True], times[False], strict=True)
+        both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
+        if len(both) >= FEWEST:
+            rows.append(Row(job, case[3], choices[job], gain(*zip(*both, strict=True))))
     return rows, took
 
 

@@ -92,16 +92,18 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
         took += _measure(place, f"check-{number}", arms, points, measured)
     ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
     belief, number = _belief(arms, measured), 0
+    failed: set[int] = set()  # points of which no sample was valid
     while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
         progress(
             f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
             f"{100 * expected:.1f} % more than the best"
         )
         costs = A_POINT + np.exp(belief.mean) * place.measure.min_samples
-        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds))
+        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds), without=failed)
         if not points:
             break
         took += _measure(place, f"round-{number}", arms, points, measured)
+        failed |= set(points) - set(measured)
         belief, number = _belief(arms, measured), number + 1
     return Search(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
 
@@ -117,7 +119,7 @@ def _measure(
     """What was measured before counts together with what it takes now."""
     chosen = [arms.arms[point] for point in points]
     timed = place.time(name, [arm.job for arm in chosen], rules_of((arm.job, arm.algorithm) for arm in chosen))
-    for point in points:
+    for point in (point for point in points if arms.arms[point].job in timed.seconds):
         job = arms.arms[point].job
         new = timed.seconds[job], timed.noise[job]
         measured[point] = pooled(measured[point], new) if point in measured else new
@@ -143,8 +145,8 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
 
 
 def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, tuple[float, float]]) -> bool:
-    times = [measured[arm][0] for arm in pair]
-    return max(times) < TOLD_APART * min(times)
+    times = [measured[arm][0] for arm in pair if arm in measured]
+    return len(times) == len(pair) and max(times) < TOLD_APART * min(times)
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
@@ -153,7 +155,7 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
     seconds = np.exp(belief.mean)
     for arm, measured in belief.measured.items():
         seconds[arm] = measured
-    samples = np.clip(settings.seconds, settings.min_samples * seconds, settings.max_samples * seconds) + A_POINT
+    samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
     start = max(took - samples[list(belief.measured)].sum(), 0.0) / max(starts, 1)
     return float(samples.sum() + np.bincount(belief.arms.job).max() * start)
 

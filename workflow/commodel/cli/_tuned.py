@@ -78,7 +78,7 @@ def tuned(
         trial, took = prove(place, "trial", on_trial(choices), pairs, say) if rules_of(choices.items()) else ([], 0.0)
         paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        final = proven(rows)
+        final = dict.fromkeys(choices, LIBRARY) | proven(rows)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
         outcome = Outcome(place, searched, rows, final, dropped, took + more)
         _write(outcome, final, trial)

@@ -22,7 +22,7 @@ from commodel.platforms.platform import Platform
 from commodel.records import LIBRARY, Batch, Choice, Measure, Plan, Point, Timed
 from commodel.records import Call as Job
 from commodel.results.rawfiles import read_samples
-from commodel.results.unmeasured import why_unmeasured
+from commodel.results.unmeasured import LATE, why_unmeasured
 from commodel.stats import NOISE, noise
 
 TIMES, RAW, BARRIER = "times.json", "raw", "barrier"
@@ -96,13 +96,13 @@ class Place:
             settings = self.environment(file, {choice.operation for choice in choices}) if choices else {}
             begun = time.monotonic()
             times = self._measure(folder / RAW, jobs, settings)
-            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *times[job]] for job in jobs]})
+            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *row] for job, row in times.items()]})
         return _read(record)
 
     def _measure(
         self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
     ) -> dict[Job, tuple[float, float]]:
-        """The median of each job, and how noisy its logarithm is."""
+        """The median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
         raw.mkdir()
         points = {job: self.point(job) for job in jobs}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
@@ -111,11 +111,12 @@ class Place:
         platforms = {self.name: planned(self.name, self.platform)}
         plan = Plan("tune", "", "", 1, (), {}, self.measure, platforms, (batch,), __version__)
         measure(plan, batch, raw, lambda message: None, environment=settings)
-        return {job: self._median(raw, point.id) for job, point in points.items()}
+        times = {job: self._median(raw, point.id) for job, point in points.items()}
+        return {job: time for job, time in times.items() if time}
 
-    def _median(self, raw: SafePath, case: str) -> tuple[float, float]:
-        if why_unmeasured(raw, case):
-            return self.measure.timeout, NOISE
+    def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
+        if why := why_unmeasured(raw, case):
+            return None if why[0] == LATE else (self.measure.timeout, NOISE)
         seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
         return median(seconds), noise(seconds)
 
