@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from commodel.stats import left_out, median_interval, r_squared, resampled
+from commodel.stats import NOISE, left_out, median_interval, noise, r_squared, resampled
 
 
 def at_most(below, count):
@@ -63,3 +63,11 @@ def test_resampling_draws_passes():
     samples, passes = np.repeat([1.0, 3.0], 20), np.repeat([1, 2], 20)
     values = resampled(samples, passes, "median", 200, np.random.default_rng(1))
     assert set(values.tolist()) == {1.0, 2.0, 3.0}
+
+
+def test_noise_of_a_median_is_that_of_samples_of_which_some_lost_packets():
+    """Of normal logarithms the standard deviation of the median is known: 1.2533 of the mean's."""
+    logs = np.random.default_rng(1).normal(0, 0.4, (4000, 15))
+    assert np.mean([noise(np.exp(row)) for row in logs]) == pytest.approx(np.std(np.median(logs, axis=1)), rel=0.05)
+    assert noise([0.06] * 9) == NOISE
+    assert noise([0.06]) > 10 * NOISE

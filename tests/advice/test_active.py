@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.active import NOISE, Arm, Arms, believe
+from commodel.advice.active import Arm, Arms, believe, pooled
 from commodel.records import LIBRARY
+from commodel.stats import NOISE
 
 SIZES = (8, 1024, 1 << 17)
 
@@ -131,3 +132,18 @@ def test_of_two_that_seem_alike_the_one_that_was_measured_is_taken():
     arms = Arms.of([Arm(("bcast", 8, "block", 64), name, price) for name, price in (("a", 1e-5), ("b", 0.99e-5))])
     assert [arms.arms[arm].algorithm for arm in believe(arms, {}).choices()] == ["b"]
     assert [arms.arms[arm].algorithm for arm in believe(arms, {0: 1e-5}).choices()] == ["a"]
+
+
+def test_a_point_that_was_measured_badly_counts_less_and_is_measured_again():
+    """Both are priced alike. The first seemed to be twice as slow, but as noisily as where packets are lost."""
+    arms = arms_of([(1e-3, 1e-3)] * len(SIZES))
+    sure, unsure = (believe(arms, {0: 2e-3}, {0: error}) for error in (NOISE, 0.5))
+    assert abs(unsure.mean[0] - arms.prior_mean[0]) < 0.8 * abs(sure.mean[0] - arms.prior_mean[0])
+    assert 0 not in sure.next_points(len(arms.arms), 1.0)
+    assert 0 in unsure.next_points(len(arms.arms), np.where(np.arange(len(arms.arms)) == 0, 1e-3, 1.0))
+
+
+def test_two_measurements_of_one_arm_count_by_how_sure_they_are():
+    seconds, error = pooled((1.0, 0.1), (4.0, 0.2))
+    assert seconds == pytest.approx(4 ** (1 / 5))
+    assert error == pytest.approx(0.2 / 5**0.5)

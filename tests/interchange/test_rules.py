@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.rules import COLLECTIVES, WHOLE, Choice, Rule, has, read_table, rule_of, rules
+from commodel.interchange.rules import COLLECTIVES, WHOLE, Rule, has, read_table, rule_of, rules
 from commodel.patterns.algorithms import choices
 from commodel.patterns.segments import PIPELINED
+from commodel.records import Choice
 
 KNOWN = st.sampled_from([(name, way) for name in sorted(COLLECTIVES) for way in choices(name) if has(name, way)])
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.rules import Choice
 from commodel.interchange.selection import COLLECTIVES, WHOLE, function_of, own_tree, selection
 from commodel.patterns.algorithms import choices
 from commodel.platforms.mpikinds import kind, library_of, shared_library
 from commodel.platforms.tools import workshop
+from commodel.records import Choice
 
 OWN = {
     f"collective={name}": {

@@ -19,7 +19,7 @@ probe_bytes: [64, 4KiB, 64KiB]
 matrix:
   - axes: {operation: bcast, algorithm: binomial, ranks: 8, bytes: 4KiB}
 """
-OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "4", "--pairs", "4")
+OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "2", "--pairs", "4")
 
 
 def main(folder: Path, options: tuple[str, ...]) -> None:

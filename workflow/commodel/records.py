@@ -39,6 +39,29 @@ def digest(thing: object, length: int = 12) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
 
+Call = tuple[str, int, str, int]  # of a library's collective: operation, ranks, layout, bytes
+
+
+@dataclass(frozen=True, order=True)
+class Choice:
+    """One row of a decision table."""
+
+    operation: str
+    ranks: int
+    bytes: int  # as the operation means them here
+    algorithm: str
+    platform: str = field(default="", compare=False)  # that it is advice for, where the table says
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One start. A call that was given up took as long as one may take."""
+
+    seconds: Mapping[Call, float]  # medians
+    took: float  # seconds, all of it
+    noise: Mapping[Call, float] = field(default_factory=dict)  # of the logarithms of the medians
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One thing to measure and predict. Either `algorithm` or `topology` is set, the other is empty."""

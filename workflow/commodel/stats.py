@@ -1,12 +1,15 @@
 """What can be said about a handful of raw samples: the median, its interval, and resamples of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 
 import numpy as np
 
 from commodel.records import STOPS
 
+NOISE = 0.02  # of the logarithm of a median that was measured well
+UNSURE = 0.5  # of one of a single sample
+MEDIAN = 1.25  # times as noisy as a mean
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 
 
@@ -33,6 +36,13 @@ def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
         return np.nan, np.nan, np.nan
     below = left_out(count)
     return float(np.median(ordered)), float(ordered[below]), float(ordered[count - 1 - below])
+
+
+def noise(samples: Sequence[float]) -> float:
+    """Of the logarithm of their median, as a standard deviation: large where some samples met what others did not."""
+    if len(samples) < 2:
+        return UNSURE
+    return max(NOISE, MEDIAN * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
 def left_out(count: int) -> int:

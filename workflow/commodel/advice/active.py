@@ -18,15 +18,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from commodel.records import LIBRARY
-
-Job = tuple[str, int, str, int]  # operation, ranks, layout, bytes
+from commodel.records import Call as Job
+from commodel.stats import NOISE
 
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
 ALGORITHM, USUAL = (0.15, 0.4, 1.0, 2.0), 0.6  # of an algorithm against others: those tried, and what is usual
 PECULIAR, PLAIN = (0.03, 0.1, 0.3), 0.1  # of one point
 STRENGTH = 1.0  # of what is usual, against what was measured
-NOISE = 0.02  # of a median that was measured
+AGAIN = 0.1  # of one that may be worth measuring again
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -133,6 +133,7 @@ class Belief:
     mean: np.ndarray
     covariance: np.ndarray
     measured: Mapping[int, float] = field(default_factory=dict)  # seconds, by arm
+    noise: Mapping[int, float] = field(default_factory=dict)  # of their logarithms, where that is not NOISE
 
     def choices(self) -> np.ndarray:
         """Of each job the arm to take: that of the least expected seconds, so that of two the better known is taken."""
@@ -141,7 +142,8 @@ class Belief:
     def worth(self) -> np.ndarray:
         """Of measuring each arm: how much less all jobs would take, in logarithms of seconds, if the choice were made
         anew knowing the outcome."""
-        moves = self.covariance / np.sqrt(np.diag(self.covariance) + NOISE**2)  # of all arms, by what is measured
+        noise = _errors(self.noise, range(len(self.mean)))
+        moves = self.covariance / np.sqrt(np.diag(self.covariance) + noise**2)  # of all arms, by what is measured
         now = np.minimum.reduceat(self.mean, self.arms.first).sum()
         then = sum(
             weight * np.minimum.reduceat(self.mean[:, None] + node * moves, self.arms.first).sum(axis=0)
@@ -161,17 +163,21 @@ class Belief:
     def supposing(self, arm: int) -> "Belief":
         """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""
         row = self.covariance[arm]
-        covariance = self.covariance - np.outer(row, row) / (row[arm] + NOISE**2)
-        return Belief(self.arms, self.mean, covariance, self.measured)
+        covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise.get(arm, NOISE) ** 2)
+        return Belief(self.arms, self.mean, covariance, self.measured, self.noise)
 
-    def next_points(self, count: int, costs: np.ndarray | float = 1.0, least: float = 0.0) -> list[int]:
+    def next_points(
+        self, count: int, costs: np.ndarray | float = 1.0, least: float = 0.0, without: Collection[int] = ()
+    ) -> list[int]:
         """The arms to measure next, at most one of a job, each worth the most for its cost given those before; none
-        that is worth no more than `least`."""
+        that is worth no more than `least`. What was measured well is not measured again, nor
+        are arms `without` a valid sample."""
         belief, points = self, []
+        known = {arm for arm in self.measured if self.noise.get(arm, NOISE) <= AGAIN} | set(without)
         jobs: set[int] = set()
         while len(points) < count:
             worth = belief.worth()
-            worth[[arm for arm in range(len(worth)) if self.arms.job[arm] in jobs or arm in self.measured]] = 0
+            worth[[arm for arm in range(len(worth)) if self.arms.job[arm] in jobs or arm in known]] = 0
             best = int(np.argmax(worth / costs))
             if worth[best] <= least:
                 break
@@ -181,26 +187,40 @@ class Belief:
         return points
 
 
-def believe(arms: Arms, measured: Mapping[int, float]) -> Belief:
-    """What to believe given the seconds of the arms that were measured."""
+def believe(arms: Arms, measured: Mapping[int, float], noise: Mapping[int, float] | None = None) -> Belief:
+    """What to believe given the seconds of the arms that were measured, and how sure each of them is."""
+    noise = noise or {}
     everything = np.arange(len(arms.arms))
     seen = np.array(sorted(measured), dtype=int)
     if not len(seen):
         return Belief(arms, arms.prior_mean, arms.prior(USUAL, PLAIN, everything, everything))
     off = np.log([measured[arm] for arm in seen]) - arms.prior_mean[seen]
+    errors = np.diag(_errors(noise, seen) ** 2)
     algorithm, peculiar = max(
-        product(ALGORITHM, PECULIAR), key=lambda scales: _likelihood(arms.prior(*scales, seen, seen), off, *scales)
+        product(ALGORITHM, PECULIAR),
+        key=lambda scales: _likelihood(arms.prior(*scales, seen, seen) + errors, off, *scales),
     )
-    solver = cho_factor(arms.prior(algorithm, peculiar, seen, seen) + NOISE**2 * np.eye(len(seen)))
+    solver = cho_factor(arms.prior(algorithm, peculiar, seen, seen) + errors)
     across = arms.prior(algorithm, peculiar, everything, seen)
     mean = arms.prior_mean + across @ cho_solve(solver, off)
     covariance = arms.prior(algorithm, peculiar, everything, everything) - across @ cho_solve(solver, across.T)
-    return Belief(arms, mean, covariance, dict(measured))
+    return Belief(arms, mean, covariance, dict(measured), dict(noise))
+
+
+def _errors(noise: Mapping[int, float], arms: Iterable[int]) -> np.ndarray:
+    return np.array([noise.get(int(arm), NOISE) for arm in arms])
+
+
+def pooled(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """Of two measurements of one arm, each its seconds and the noise of their logarithm, what both say together."""
+    weights = [noise**-2 for _, noise in (first, second)]
+    logs = np.average(np.log([first[0], second[0]]), weights=weights)
+    return float(np.exp(logs)), float(sum(weights) ** -0.5)
 
 
 def _likelihood(covariance: np.ndarray, off: np.ndarray, algorithm: float, peculiar: float) -> float:
     """Of what prices were off by; scales that are not usual count less."""
-    factor, lower = cho_factor(covariance + NOISE**2 * np.eye(len(off)))
+    factor, lower = cho_factor(covariance)
     fit = -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
     return fit - STRENGTH * (np.log(algorithm / USUAL) ** 2 + np.log(peculiar / PLAIN) ** 2)
 

@@ -1,4 +1,4 @@
-"""What `commodel calibrate` starts from, what it measures, and what it tells and leaves."""
+"""What `commodel calibrate` starts from, and what it measures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,18 +16,16 @@ import pandas as pd
 
 from commodel.advice.evidence import of_files, of_platform, only_platform
 from commodel.cli._kernel import files_of
-from commodel.cli._output import show
 from commodel.cli._progress import progress
 from commodel.cli._setting import job_setting
 from commodel.compare import calibration as calibrating
 from commodel.compare.bands import errors_of
-from commodel.compare.calibration import Calibrated, Taken, Witness
+from commodel.compare.calibration import Taken, Witness
 from commodel.errors import UserError
 from commodel.files.columns import COMPARISON
 from commodel.files.kept import standing_on
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import Results
-from commodel.files.sets import write_parameters
 from commodel.files.settings import parse_setting
 from commodel.files.tables import read_table
 from commodel.hierarchy import Hierarchy
@@ -37,17 +34,10 @@ from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.file import load_plan
-from commodel.price.pace import Factor
 from commodel.records import Measure, Plan
 from commodel.results.calibrations import (
-    Calibration,
-    NotedFactor,
-    NotedPace,
-    NotedPoint,
     read_calibrations,
-    write_calibration,
 )
-from commodel.units import format_seconds
 
 HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
 PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
@@ -91,10 +81,10 @@ class Asked:
         offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
         site = Setting.of(loaded.name, loaded)
-        return cls(site, loaded.hierarchy, loaded.simulated, called or f"{_now():%Y-%m-%d %H.%M}", room, count, aside)
+        return cls(site, loaded.hierarchy, loaded.simulated, called or f"{now():%Y-%m-%d %H.%M}", room, count, aside)
 
 
-def _now() -> datetime.datetime:
+def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -156,79 +146,3 @@ def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witnes
             return calibrating.picked(known, ranked, asked.levels, asked.count, asked.aside)
     messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
     return messages[: asked.count], aside[: asked.aside]
-
-
-def tell(
-    calibrations: Sequence[Calibrated],
-    complaints: Mapping[str, str],
-    used: Sequence[Taken],
-    kept: Sequence[Taken],
-    style: str,
-) -> None:
-    """A row a family."""
-    for complaint in complaints.values():
-        click.echo(f"commodel: left out: {complaint}", err=True)
-    if not calibrations:
-        raise UserError("no set could be moved to this job")
-    show([_row(entry, style) for entry in calibrations], style)
-    if style == "table":
-        seconds = sum(entry.seconds for entry in (*used, *kept))
-        counts = f"factors from {len(used)} points, errors at {len(kept)} others"
-        click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
-
-
-def _row(entry: Calibrated, style: str) -> dict[str, object]:
-    if style == "table":
-        together = entry.pace.together
-        per_byte = "the same: not told apart" if together else entry.pace.per_byte.text
-        errors = {"μ before": entry.before, "μ after": entry.after, "at": entry.checked}
-        return {"family": entry.moved.family, "latency ×": entry.pace.latency.text, "per byte ×": per_byte, **errors}
-    noted = _noted(entry)
-    flat = {
-        f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
-        for name in ("latency", "per_byte")
-        for end in ("value", "low", "high")
-    }
-    rest = {name: getattr(noted, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
-    return {"family": entry.moved.family, **flat, **rest}
-
-
-def _noted(entry: Calibrated) -> NotedPace:
-    pace = entry.pace
-    factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
-    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
-    return NotedPace(*factors, pace.together, pace.points, pace.scatter, *errors, entry.checked)
-
-
-def _factor(factor: Factor) -> NotedFactor:
-    return NotedFactor(factor.value, factor.low, factor.high, factor.known)
-
-
-def write(
-    source: Source,
-    asked: Asked,
-    used: Sequence[Taken],
-    kept: Sequence[Taken],
-    calibrations: Sequence[Calibrated],
-    folder: AnyPath,
-) -> None:
-    """The sets; what was measured is told last, so that without it a folder is not finished."""
-    for entry in calibrations:
-        write_parameters(folder / f"{entry.moved.family}.yaml", entry.moved)
-    points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
-    calibration = Calibration(
-        asked.setting,
-        source.platform or asked.site.name,
-        asked.site.name,
-        asked.simulated,
-        _now().isoformat(timespec="seconds"),
-        tuple(_point(entry, flag) for entry, flag in points),
-        {entry.moved.family: _noted(entry) for entry in calibrations},
-    )
-    write_calibration(folder, calibration)
-
-
-def _point(entry: Taken, used: bool) -> NotedPoint:
-    point, elsewhere = entry.witness.point, entry.witness.seconds
-    where = (point.operation, point.choice, point.layout, point.ranks, point.bytes)
-    return NotedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.interchange import rules, selection
-from commodel.interchange.rules import Choice
 from commodel.patterns.libraries import MPICH, OPEN_MPI
 from commodel.platforms.mpikinds import kind, library_of, shared_library
-from commodel.records import LIBRARY
+from commodel.records import LIBRARY, Choice
 
 PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which know nothing of its rules
 

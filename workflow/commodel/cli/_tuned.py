@@ -1,4 +1,4 @@
-"""What `commodel tune` is asked for, what it leaves in its folder, and what it says."""
+"""What `commodel tune` is asked for, and what it leaves in its folder."""
 
 import os
 import shlex
@@ -6,23 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import pandas as pd
 
 from commodel.advice.active import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.evidence import setting as setting_of
 from commodel.advice.ground import Evidence
-from commodel.advice.proof import geometric_mean
+from commodel.advice.trial import Row, kept, on_trial, prove, proven
+from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
-from commodel.cli._output import show
-from commodel.cli._starts import Place
-from commodel.cli._tuning import Found, Row, arms_of, chosen, kept, prove, proven, rules_of, search, slowed
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.tables import write_table
+from commodel.measure.ruled import Place
 from commodel.patterns.operations import own_spelling
 from commodel.plan.config import find, load_platform
 from commodel.platforms.build import build, programs
@@ -31,21 +29,15 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Measure
 from commodel.results.holding import held
-from commodel.units import format_bytes, format_seconds
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.3, 60.0  # of a point
 
 
-WHY = (
-    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
-)
-
-
 @dataclass(frozen=True)
 class Outcome:
     place: Place
-    found: Found
+    search: Search
     rows: Sequence[Row]  # of the proof, with the rules that there were
     final: Mapping[Job, str]  # the rules that are left
     dropped: Mapping[Job, str]  # rules that did not pay
@@ -80,15 +72,15 @@ def tuned(
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
         _same_as_before(place, jobs, loaded)
-        arms = arms_of(jobs, evidence, place.setting, speaks, say)
-        found = search(place, arms, 60 * minutes, say)
-        choices = chosen(found)
-        trial, took = prove(place, "trial", choices, pairs, say) if rules_of(choices.items()) else ([], 0.0)
-        paying = kept(trial)
+        arms = arms_of(jobs, evidence, place.setting, speaks.names, say)
+        searched = search(place, arms, 60 * minutes, say)
+        choices = chosen(searched)
+        trial, took = prove(place, "trial", on_trial(choices), pairs, say) if rules_of(choices.items()) else ([], 0.0)
+        paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
         rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        final = proven(rows)
+        final = dict.fromkeys(choices, LIBRARY) | proven(rows)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
-        outcome = Outcome(place, found, rows, final, dropped, took + more)
+        outcome = Outcome(place, searched, rows, final, dropped, took + more)
         _write(outcome, final, trial)
     return outcome
 
@@ -138,12 +130,13 @@ def _write(outcome: Outcome, final: Mapping[Job, str], trial: Sequence[Row]) -> 
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"trial": trial, "proof": outcome.rows}
-    table = [_plain(stage, row) for stage, of_stage in stages.items() for row in of_stage]
+    table = [plain(stage, row) for stage, of_stage in stages.items() for row in of_stage]
     if table:
         write_table(place.folder / GAINS, pd.DataFrame(table))
 
 
-def _plain(stage: str, row: Row) -> dict:
+def plain(stage: str, row: Row) -> dict:
+    """A row of the table of gains."""
     operation, ranks, layout, size = row.job
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
     gain = row.gain
@@ -154,65 +147,3 @@ def _plain(stage: str, row: Row) -> dict:
         | times
         | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
     )
-
-
-def report(outcome: Outcome, style: str) -> None:
-    if style != "table":
-        show([_plain("proof", row) for row in outcome.rows], style)
-        return
-    shown = [row for row in outcome.rows if outcome.final[row.job] != LIBRARY]
-    if shown:
-        show([_row(row) for row in shown], style)
-        click.echo()
-    click.echo("\n".join(_sentences(outcome)))
-
-
-def _row(row: Row) -> dict:
-    operation, ranks, _, size = row.job
-    gain = row.gain
-    return {
-        "operation": operation,
-        "ranks": ranks,
-        "from": format_bytes(size),
-        "rule": row.algorithm,
-        "tried at": format_bytes(row.size),
-        "without": format_seconds(gain.without),
-        "with": format_seconds(gain.with_rules),
-        "gain": f"{gain.times:.2f} ×",
-        "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
-    }
-
-
-def _sentences(outcome: Outcome) -> list[str]:
-    found, rows, place = outcome.found, outcome.rows, outcome.place
-    points, full = len(found.belief.measured), len(found.arms.arms)
-    lines = [
-        f"Measured {points} of {full} points in {found.took:.0f} s; all of them would take about {found.full:.0f} s.",
-        f"Trial and proof took {outcome.proven:.0f} s more.",
-    ]
-    lines += [
-        f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
-        "Does something come before them, such as han, hcoll or ucc?"
-        for name in found.ignored
-    ]
-    if outcome.dropped:
-        lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
-    if not rules_of(outcome.final.items()):
-        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
-    operations = dict.fromkeys(row.job[0] for row in rows)
-    means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
-    overall = geometric_mean(row.gain.times for row in rows)
-    each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
-    worst = min(rows, key=lambda row: row.gain.times)
-    slow = slowed(rows)
-    interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
-    return [
-        *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
-        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
-        *(
-            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
-            for row in slow
-        ),
-        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
-    ]

@@ -31,8 +31,9 @@ def tune(
 
     What is in the folder of results is not measured again: call it once more after it was stopped.
     """
+    from commodel.cli._gains import report
     from commodel.cli._progress import progress
-    from commodel.cli._tuned import report, tuned
+    from commodel.cli._tuned import tuned
 
     say = progress(quiet)
     outcome = tuned(operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out, say)

@@ -10,7 +10,7 @@ too, and a comment says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from commodel.patterns.algorithms.gather_linear_sync import FIRST
 from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import own_spelling, sized
 from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
-from commodel.records import LIBRARY
+from commodel.records import LIBRARY, Choice
 from commodel.stats import NEGLIGIBLE
 from commodel.units import parse_bytes, parse_count
 
@@ -45,17 +45,6 @@ WHOLE = ("allgather", "alltoall", "gather", "scatter")
 WANTED = ("operation", "ranks", "bytes", "algorithm")
 SMALLEST = 2  # ranks of a collective
 RADIX = "4"  # of a k-nomial tree unless it is set for the whole run; it is no part of a rule
-
-
-@dataclass(frozen=True, order=True)
-class Choice:
-    """One row of a decision table; bytes as the operation means them here."""
-
-    operation: str
-    ranks: int
-    bytes: int
-    algorithm: str
-    platform: str = field(default="", compare=False)  # that it is advice for, where the table says
 
 
 @dataclass(frozen=True)

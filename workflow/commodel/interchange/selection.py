@@ -16,10 +16,9 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.text import MIB
 from commodel.interchange import Format
-from commodel.interchange.rules import Choice
 from commodel.patterns.algorithms import choices
 from commodel.patterns.libraries import MPICH
-from commodel.records import LIBRARY
+from commodel.records import LIBRARY, Choice
 
 COLLECTIVES = {  # what MPICH calls them, and what it compares with a size
     "allgather": ("allgather", "total_msg_size"),

@@ -4,36 +4,39 @@ timed is not timed again."""
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
+from typing import Protocol
 
 from commodel import __version__
-from commodel.advice.active import Job
-from commodel.cli._dialects import Dialect
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.text import MIB, read_text
-from commodel.interchange.rules import Choice
 from commodel.measure.batch import measure
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.make import planned
 from commodel.platforms.platform import Platform
-from commodel.records import LIBRARY, Batch, Measure, Plan, Point
+from commodel.records import LIBRARY, Batch, Choice, Measure, Plan, Point, Timed
+from commodel.records import Call as Job
 from commodel.results.rawfiles import read_samples
-from commodel.results.unmeasured import why_unmeasured
+from commodel.results.unmeasured import LATE, why_unmeasured
+from commodel.stats import NOISE, noise
 
 TIMES, RAW, BARRIER = "times.json", "raw", "barrier"
 
 
-@dataclass(frozen=True)
-class Timed:
-    """Medians of one start, by job, and the seconds that all of it took. A job that was given up took as long as one
-    may take."""
+class Dialect(Protocol):
+    """How an MPI library is told which algorithms to use."""
 
-    seconds: Mapping[Job, float]
-    took: float
+    @property
+    def file(self) -> str: ...
+
+    def text(self, choices: Iterable[Choice]) -> str: ...
+
+    def environment(self, path: Path, operations: Iterable[str]) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Place:
         names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
         return make_point(self.setting, names | {"algorithm": LIBRARY})
 
+    def with_seconds(self, seconds: float) -> "Place":
+        """The same with so long for the samples of a case."""
+        return replace(self, measure=replace(self.measure, seconds=seconds))
+
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
         """Of the rules. What the user has set of it himself would win, so it may not be."""
         settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
@@ -60,17 +67,22 @@ class Place:
             raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
         return settings
 
-    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = ()) -> Timed:
+    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed:
         """Some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a rule for
-        barriers would change the times of all else: where there is one, barriers have a start of their own."""
+        barriers would change the times of all else: where there is one, barriers have a start of their own. `apart`:
+        every operation has one, so that none meets connections as another has left them."""
         choices = list(choices)
         ours, rest = ([row for row in choices if (row.operation == BARRIER) is wanted] for wanted in (True, False))
         barriers = [job for job in jobs if ours and job[0] == BARRIER]
         others = [job for job in jobs if job not in barriers]
-        parts = [self._start(name, others, rest)] if others else []
+        groups: dict[str, list[Job]] = {}
+        for job in others:
+            groups.setdefault(f"{name}-{job[0]}" if apart else name, []).append(job)
+        parts = [self._start(start, group, rest) for start, group in groups.items()]
         parts += [self._start(f"{name}-barrier", barriers, ours)] if barriers else []
         seconds = {job: time for part in parts for job, time in part.seconds.items()}
-        return Timed(seconds, sum(part.took for part in parts))
+        errors = {job: error for part in parts for job, error in part.noise.items()}
+        return Timed(seconds, sum(part.took for part in parts), errors)
 
     def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
         folder = self.folder / "starts" / name
@@ -83,11 +95,14 @@ class Place:
         if not record.exists():
             settings = self.environment(file, {choice.operation for choice in choices}) if choices else {}
             begun = time.monotonic()
-            seconds = self._measure(folder / RAW, jobs, settings)
-            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, seconds[job]] for job in jobs]})
+            times = self._measure(folder / RAW, jobs, settings)
+            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *row] for job, row in times.items()]})
         return _read(record)
 
-    def _measure(self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]) -> dict[Job, float]:
+    def _measure(
+        self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
+    ) -> dict[Job, tuple[float, float]]:
+        """The median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
         raw.mkdir()
         points = {job: self.point(job) for job in jobs}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
@@ -96,18 +111,21 @@ class Place:
         platforms = {self.name: planned(self.name, self.platform)}
         plan = Plan("tune", "", "", 1, (), {}, self.measure, platforms, (batch,), __version__)
         measure(plan, batch, raw, lambda message: None, environment=settings)
-        return {job: self._median(raw, point.id) for job, point in points.items()}
+        times = {job: self._median(raw, point.id) for job, point in points.items()}
+        return {job: time for job, time in times.items() if time}
 
-    def _median(self, raw: SafePath, case: str) -> float:
-        if why_unmeasured(raw, case):
-            return self.measure.timeout
-        return median(sample["seconds"] for sample in read_samples(raw / f"{case}.csv", case) if sample["valid"])
+    def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
+        if why := why_unmeasured(raw, case):
+            return None if why[0] == LATE else (self.measure.timeout, NOISE)
+        seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
+        return median(seconds), noise(seconds)
 
 
 def _read(record: SafePath) -> Timed:
     data = read_json(record)
     try:
-        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): float(row[4]) for row in data["jobs"]}
-        return Timed(rows, float(data["took"]))
+        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in data["jobs"]}
+        seconds, errors = ({job: float(times[at]) for job, times in rows.items()} for at in (0, 1))
+        return Timed(seconds, float(data["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

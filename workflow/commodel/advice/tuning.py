@@ -1,35 +1,32 @@
-"""The course of `commodel tune`: whether rules are followed at all, which points to measure, what to choose, and
-whether that pays."""
+"""Which of a library's own algorithms to use: whether rules are followed at all, what to measure, what to choose."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import log
+from typing import Protocol
 
 import numpy as np
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Arm, Arms, Belief, Job, believe
+from commodel.advice.active import Arm, Arms, Belief, Job, believe, pooled
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
-from commodel.advice.proof import Gain, between, gain, in_turn
-from commodel.cli._dialects import Dialect
-from commodel.cli._starts import Place
 from commodel.errors import UserError
-from commodel.interchange.rules import Choice
 from commodel.patterns.points import Setting, make_point
-from commodel.records import LIBRARY, Measure
+from commodel.records import LIBRARY, Choice, Measure, Timed
 
 AT_ONCE = 16  # points of a start, at most
-SETTLED = 0.02  # regret that is left to expect when measuring ends
+SETTLED = 0.05  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
+Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
 A_POINT = 0.02  # seconds beside those of samples
 
 
 @dataclass(frozen=True)
-class Found:
+class Search:
     """What measuring led to."""
 
     arms: Arms
@@ -39,25 +36,29 @@ class Found:
     ignored: list[str] = field(default_factory=list)  # operations whose rules seem to change nothing
 
 
-@dataclass(frozen=True)
-class Row:
-    """A job with the rule for it, the size between that it was proven at, and what it gains."""
+class Place(Protocol):
+    """Where a library's own collectives are timed, with rules or without."""
 
-    job: Job
-    size: int
-    algorithm: str
-    gain: Gain
+    @property
+    def setting(self) -> Setting: ...
+
+    @property
+    def measure(self) -> Measure: ...
+
+    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed: ...
+
+    def with_seconds(self, seconds: float) -> "Place": ...
 
 
 def arms_of(
-    jobs: Iterable[Job], evidence: Evidence | None, setting: Setting, dialect: Dialect, progress: Callable[[str], None]
+    jobs: Iterable[Job], evidence: Evidence | None, setting: Setting, names: Names, progress: Callable[[str], None]
 ) -> Arms:
     """Every algorithm that a rule can say for each job, with the price that the families vote for, and the library's
     own choice, which is believed to be as good as the cheapest. Of algorithms that send the same messages one stays."""
     arms = []
     for job in jobs:
         operation, ranks, layout, size = job
-        specs = [spec for spec in algorithms(operation, ranks, size) if _says(dialect, setting, job, spec)]
+        specs = [spec for spec in algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
         prices = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
@@ -70,45 +71,58 @@ def arms_of(
     return Arms.of(arms)
 
 
-def _says(dialect: Dialect, setting: Setting, job: Job, spec: str) -> bool:
+def _says(names: Names, setting: Setting, job: Job, spec: str) -> bool:
     operation, ranks, layout, size = job
-    if not dialect.names(operation, spec, ranks):
+    if not names(operation, spec, ranks):
         return False
     with suppress(UserError):
-        names = {"operation": operation, "algorithm": spec, "ranks": ranks, "layout": layout, "bytes": size}
-        make_point(setting, names)
+        where = {"ranks": ranks, "layout": layout, "bytes": size}
+        make_point(setting, {"operation": operation, "algorithm": spec, **where})
         return True
     return False
 
 
-def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Found:
+def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
     """Measures until the choice is settled or the budget of seconds is used up."""
-    measured: dict[int, float] = {}
+    measured: dict[int, tuple[float, float]] = {}
     took = 0.0
     pairs = _telling(arms)
     checks = [[pair[end] for pair in pairs.values()] for end in (0, 1)] if pairs else []
     for number, points in enumerate(checks):
         took += _measure(place, f"check-{number}", arms, points, measured)
     ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
-    belief, number = believe(arms, measured), 0
+    belief, number = _belief(arms, measured), 0
+    failed: set[int] = set()  # points of which no sample was valid
     while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
         progress(
             f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
             f"{100 * expected:.1f} % more than the best"
         )
         costs = A_POINT + np.exp(belief.mean) * place.measure.min_samples
-        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds))
+        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds), without=failed)
         if not points:
             break
         took += _measure(place, f"round-{number}", arms, points, measured)
-        belief, number = believe(arms, measured), number + 1
-    return Found(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
+        failed |= set(points) - set(measured)
+        belief, number = _belief(arms, measured), number + 1
+    return Search(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
 
 
-def _measure(place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, float]) -> float:
+def _belief(arms: Arms, measured: Mapping[int, tuple[float, float]]) -> Belief:
+    seconds, noise = ({arm: values[at] for arm, values in measured.items()} for at in (0, 1))
+    return believe(arms, seconds, noise)
+
+
+def _measure(
+    place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, tuple[float, float]]
+) -> float:
+    """What was measured before counts together with what it takes now."""
     chosen = [arms.arms[point] for point in points]
     timed = place.time(name, [arm.job for arm in chosen], rules_of((arm.job, arm.algorithm) for arm in chosen))
-    measured |= {point: timed.seconds[arms.arms[point].job] for point in points}
+    for point in (point for point in points if arms.arms[point].job in timed.seconds):
+        job = arms.arms[point].job
+        new = timed.seconds[job], timed.noise[job]
+        measured[point] = pooled(measured[point], new) if point in measured else new
     return timed.took
 
 
@@ -130,9 +144,9 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
-def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, float]) -> bool:
-    times = [measured[arm] for arm in pair]
-    return max(times) < TOLD_APART * min(times)
+def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, tuple[float, float]]) -> bool:
+    times = [measured[arm][0] for arm in pair if arm in measured]
+    return len(times) == len(pair) and max(times) < TOLD_APART * min(times)
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
@@ -141,7 +155,7 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
     seconds = np.exp(belief.mean)
     for arm, measured in belief.measured.items():
         seconds[arm] = measured
-    samples = np.clip(settings.seconds, settings.min_samples * seconds, settings.max_samples * seconds) + A_POINT
+    samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
     start = max(took - samples[list(belief.measured)].sum(), 0.0) / max(starts, 1)
     return float(samples.sum() + np.bincount(belief.arms.job).max() * start)
 
@@ -153,56 +167,7 @@ def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
     return [row for row in rows if (row.operation, row.ranks) in kept]
 
 
-def chosen(found: Found) -> dict[Job, str]:
+def chosen(search: Search) -> dict[Job, str]:
     """An algorithm for each job. Nothing is chosen for an operation whose rules are not followed."""
-    picks = {found.arms.arms[arm].job: found.arms.arms[arm].algorithm for arm in found.belief.choices()}
-    return {job: LIBRARY if job[0] in found.ignored else algorithm for job, algorithm in picks.items()}
-
-
-def prove(
-    place: Place, stage: str, choices: Mapping[Job, str], pairs: int, progress: Callable[[str], None]
-) -> tuple[list[Row], float]:
-    """The library's own collectives with these rules and without, in alternation, at sizes between those that were
-    measured; and the seconds that took."""
-    cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
-    times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
-    took = 0.0
-    for number, ruled in enumerate(in_turn(pairs)):
-        progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules_of(choices.items()) if ruled else ())
-        times[ruled].append(timed.seconds)
-        took += timed.took
-    rows = []
-    for job, case in cases.items():
-        ruled, bare = ([seconds[case] for seconds in times[with_rules]] for with_rules in (True, False))
-        rows.append(Row(job, case[3], choices[job], gain(ruled, bare)))
-    return rows, took
-
-
-def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
-    by_place: dict[tuple, list[int]] = {}
-    for job in sorted(jobs):
-        by_place.setdefault(job[:3], []).append(job[3])
-    return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
-
-
-def kept(rows: Iterable[Row]) -> dict[Job, str]:
-    """The rules that pay, the library's own choice elsewhere."""
-    return _unless_spoilt(rows, lambda gain: gain.pays)
-
-
-def proven(rows: Iterable[Row]) -> dict[Job, str]:
-    """What stays of rules that were seen to pay before: those that were faster again."""
-    return _unless_spoilt(rows, lambda gain: gain.times > 1)
-
-
-def _unless_spoilt(rows: Iterable[Row], stays: Callable[[Gain], bool]) -> dict[Job, str]:
-    """Where rules for an operation slow down what none of them is for, none of it stays."""
-    rows = list(rows)
-    spoilt = {row.job[0] for row in slowed(rows)}
-    return {row.job: row.algorithm if stays(row.gain) and row.job[0] not in spoilt else LIBRARY for row in rows}
-
-
-def slowed(rows: Iterable[Row]) -> list[Row]:
-    """Cases without a rule that rules for others slow down."""
-    return [row for row in rows if row.algorithm == LIBRARY and row.gain.harms]
+    picks = {search.arms.arms[arm].job: search.arms.arms[arm].algorithm for arm in search.belief.choices()}
+    return {job: LIBRARY if job[0] in search.ignored else algorithm for job, algorithm in picks.items()}

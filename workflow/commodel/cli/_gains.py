@@ -1,0 +1,77 @@
+"""What `commodel tune` says: the rules that pay, what they gain, and what the reader should look at."""
+
+import click
+
+from commodel.advice.proof import geometric_mean
+from commodel.advice.trial import Row, slowed
+from commodel.advice.tuning import rules_of
+from commodel.cli._output import show
+from commodel.cli._tuned import ENVIRONMENT, Outcome, plain
+from commodel.records import LIBRARY
+from commodel.units import format_bytes, format_seconds
+
+WHY = (
+    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
+)
+
+
+def report(outcome: Outcome, style: str) -> None:
+    if style != "table":
+        show([plain("proof", row) for row in outcome.rows], style)
+        return
+    shown = [row for row in outcome.rows if outcome.final[row.job] != LIBRARY]
+    if shown:
+        show([_row(row) for row in shown], style)
+        click.echo()
+    click.echo("\n".join(_sentences(outcome)))
+
+
+def _row(row: Row) -> dict:
+    operation, ranks, _, size = row.job
+    gain = row.gain
+    return {
+        "operation": operation,
+        "ranks": ranks,
+        "from": format_bytes(size),
+        "rule": row.algorithm,
+        "tried at": format_bytes(row.size),
+        "without": format_seconds(gain.without),
+        "with": format_seconds(gain.with_rules),
+        "gain": f"{gain.times:.2f} ×",
+        "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
+    }
+
+
+def _sentences(outcome: Outcome) -> list[str]:
+    searched, rows, place = outcome.search, outcome.rows, outcome.place
+    points, full, took = len(searched.belief.measured), len(searched.arms.arms), searched.took
+    lines = [
+        f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
+        f"Trial and proof took {outcome.proven:.0f} s more.",
+    ]
+    lines += [
+        f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
+        "Does something come before them, such as han, hcoll or ucc?"
+        for name in searched.ignored
+    ]
+    if outcome.dropped:
+        lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
+    if not rules_of(outcome.final.items()):
+        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
+    operations = dict.fromkeys(row.job[0] for row in rows)
+    means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
+    overall = geometric_mean(row.gain.times for row in rows)
+    each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
+    worst = min(rows, key=lambda row: row.gain.times)
+    slow = slowed(rows)
+    interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
+    return [
+        *lines,
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
+        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
+        *(
+            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
+            for row in slow
+        ),
+        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
+    ]
