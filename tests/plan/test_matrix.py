@@ -33,11 +33,11 @@ def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
         "    include: [{operation: reduce, nodes: 2, ranks_per_node: 3}]\n",
     )
     assert list(matrix.combinations(block)) == [
-        ({"bytes": 1, "operation": "bcast", "nodes": 2, "layout": "block"}, ("matrix", 0)),
-        ({"bytes": 1, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ("matrix", 0)),
-        ({"bytes": 1024, "operation": "bcast", "nodes": 2, "layout": "block"}, ("matrix", 0)),
-        ({"bytes": 1024, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ("matrix", 0)),
-        ({"operation": "reduce", "nodes": 2, "ranks_per_node": 3, "ranks": 6}, ("matrix", 0, "include", 0)),
+        ({"bytes": 1, "operation": "bcast", "nodes": 2, "layout": "block"}, ()),
+        ({"bytes": 1, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ()),
+        ({"bytes": 1024, "operation": "bcast", "nodes": 2, "layout": "block"}, ()),
+        ({"bytes": 1024, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ()),
+        ({"operation": "reduce", "nodes": 2, "ranks_per_node": 3, "ranks": 6}, ("include", 0)),
     ]
     assert list(next(iter(matrix.combinations(block)))[0]) == ["bytes", "operation", "nodes", "layout"]
 
