@@ -19,9 +19,8 @@ probe_bytes: [64, 4KiB, 64KiB]
 matrix:
   - axes: {operation: bcast, algorithm: binomial, ranks: 8, bytes: 4KiB}
 """
-TCP = {
-    "OMPI_MCA_pml": "ob1"
-}  # else drivers of other networks are tried on every start, for seconds, and one may be taken
+# Else drivers of other networks are tried on every start, for seconds, and one may be taken.
+TCP = {"OMPI_MCA_pml": "ob1"}
 OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "2", "--pairs", "4")
 
 
