@@ -20,7 +20,6 @@ HOSTS = tuple(f"h{number}" for number in range(8))
 NEEDED = ("ip", "tc", "nsenter", "unshare", "apt-get", "dpkg", "gcc")
 OPEN_MPI = {  # the settings of this site; a platform file has none
     "OMPI_MCA_btl": "tcp,self",
-    "OMPI_MCA_pml": "ob1",  # else drivers of other networks are tried on every start, for seconds, and one may be taken
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 

@@ -19,6 +19,8 @@ probe_bytes: [64, 4KiB, 64KiB]
 matrix:
   - axes: {operation: bcast, algorithm: binomial, ranks: 8, bytes: 4KiB}
 """
+# Else drivers of other networks are tried on every start, for seconds, and one may be taken.
+TCP = {"OMPI_MCA_pml": "ob1"}
 OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "2", "--pairs", "4")
 
 
@@ -26,9 +28,9 @@ def main(folder: Path, options: tuple[str, ...]) -> None:
     with network(folder) as lab:
         lab.write("experiments", "prices", PRICES)
         begun = time.monotonic()
-        lab.commodel("run", "prices", "-q")
+        lab.commodel("run", "prices", "-q", **TCP)
         print(f"the probes took {time.monotonic() - begun:.0f} s with all that belongs to a campaign", flush=True)
-        process = lab.head(sys.executable, "-m", "commodel", "tune", "--platform", "netns-8", *OPTIONS, *options)
+        process = lab.head(sys.executable, "-m", "commodel", "tune", "--platform", "netns-8", *OPTIONS, *options, **TCP)
         for line in process.stdout:
             print(line, end="", flush=True)
         if process.wait():
