@@ -155,9 +155,9 @@ def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path,
     good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
     (tmp_path / "good.yaml").write_text(good)
     (tmp_path / "zero.yaml").write_text(good.replace("[4, 5]", "[4, 0]"))
-    (file,) = files_of([], "", ["good.yaml"]).values()
+    (file,) = files_of([], speeds=["good.yaml"]).values()
     assert (file.kind, file.bytes) == ("speeds", len(good))
     with pytest.raises(UserError, match=r"zero\.yaml:5: .*found a speed of 0, wanted more than 0"):
-        files_of([], "", ["zero.yaml"])
+        files_of([], speeds=["zero.yaml"])
     with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
-        files_of([], "", ["none.yaml"])
+        files_of([], speeds=["none.yaml"])

@@ -1,6 +1,5 @@
 """The page: parsed, compared with the report, and looked through for anything that reaches out."""
 
-import html
 import json
 import re
 from dataclasses import replace
@@ -140,7 +139,7 @@ def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report,
     page = parse(text)
     for front in report.fronts:
         assert text.count(f'data-platform="{front.platform}"') == 1
-        assert all(html.escape(tile.sentence, quote=False) in text.replace("&#39;", "'") for tile in front.tiles)
+        assert all(tile.sentence in "".join(page.text) for tile in front.tiles)
     assert max(len(rows) for rows in page.tables) == 1 + html_tables.MOST_ROWS
 
 
