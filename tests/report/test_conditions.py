@@ -22,7 +22,7 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
 @pytest.mark.parametrize(("ratio", "said"), [(2.0, True), (1.0, False)])
 def test_kernels_find_their_memory_cold(small, ratio, said):
     lines = sentences(build(on_this_machine(small, ratio=ratio), experiment="cold"), TRUST)
-    cold = [line for line in lines if line.startswith("ether16: kernels took ")]
+    cold = [line for line in lines if line.startswith("ether16: Kernels took ")]
     assert len(cold) == said
     assert all("took 2 times their prices" in line and "may then leave memory" in line for line in cold)
 

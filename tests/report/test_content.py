@@ -25,7 +25,7 @@ def test_trust_names_the_best_family_of_each_platform(report, comparison):
         (line,) = [line for line in lines if line.startswith(f"{name}: {best} predicts best (mean μ {means[best]:.2f}")]
         assert f"Next: {second} ({means[second]:.2f}) and {third} ({means[third]:.2f})." in line
         everyone = ", ".join(f"{family} {mu:.2f}" for family, mu in means.items() if family != "pram")
-        assert f"{name}, all by mean μ: {everyone}, pram ∞." in lines
+        assert f"{name}: All by mean μ: {everyone}, pram ∞." in lines
 
 
 def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report, comparison):
@@ -58,7 +58,7 @@ def test_poor_families_are_not_recommended(fewer):
 
 def test_use_says_where_the_winner_changes(report):
     lines = sentences(report, "What to use")
-    (line,) = [line for line in lines if line.startswith("ether16, allreduce over 64 ranks")]
+    (line,) = [line for line in lines if line.startswith("ether16: allreduce over 64 ranks")]
     assert "recursive-doubling from 1\N{NO-BREAK SPACE}B to 4\N{NO-BREAK SPACE}KiB" in line
     assert "ring at 16\N{NO-BREAK SPACE}KiB" in line
     (use,) = [table for table in report.section("Summary").tables if table.name == "Use"]
@@ -75,7 +75,7 @@ def test_use_says_where_the_winner_changes(report):
 
 def test_missing_is_counted(report):
     lines = sentences(report, "What is missing")
-    assert "fattree is simulated: its measurements come from a simulator, not from hardware." in lines
+    assert "fattree (simulated): Its measurements come from a simulator, not from hardware." in lines
     assert "2 of 198 points were not measured: 2 budget (ether16 2)." in lines
     assert any(line.startswith("16 of 1782 prices missing (hockney 16)") for line in lines)
     assert any("20 of 1782 prices doubtful" in line for line in lines)
@@ -125,7 +125,7 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
     report = build(blank, experiment="blank")
-    assert "no point has both a price and a measurement" in sentences(report, "Which model to trust")[0]
+    assert "No point has both a price and a measurement" in sentences(report, "Which model to trust")[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
     parse(page_html(report))
 

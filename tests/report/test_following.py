@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from tests.reading import sentences
 
 from commodel.compare.table import UNPRICED
 from commodel.compare.vote import trusts
@@ -15,9 +16,8 @@ PRICE = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu",
 TWICE = 2.0  # the library's time over that of the fastest schedule
 
 
-def sentences(report):
-    answers = [block for block in report.sections[0].blocks if getattr(block, "question", "") == "How sure this is"]
-    return [line for answer in answers for line in answer.sentences if "following the vote" in line]
+def following(report):
+    return [line for line in sentences(report, "How sure this is") if "ollowing the vote" in line]
 
 
 def table(report):
@@ -82,7 +82,7 @@ def test_the_table_counts_what_the_slow_way_counts(report, slowly):
 def test_the_sentence_says_the_same(report, slowly):
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         jobs = slowly[slowly["platform"] == platform]
-        (line,) = [line for line in sentences(report) if line.startswith(f"{name}: following the vote")]
+        (line,) = [line for line in following(report) if line.startswith(f"{name}: Following the vote")]
         share = f"{100 * jobs['right'].mean():.0f} % of {len(jobs)} jobs"
         assert f"finds the fastest schedule or a tie in {share}" in line
         assert f"% on average and {percent(jobs['regret'].max())} at worst (" in line
@@ -92,14 +92,14 @@ def test_the_sentence_says_the_same(report, slowly):
 
 def test_without_the_library_nothing_is_said_of_it(small):
     bare = build(small, experiment="bare")
-    assert len(sentences(bare)) == 2
-    assert not any("library" in line for line in sentences(bare))
+    assert len(following(bare)) == 2
+    assert not any("library" in line for line in following(bare))
     assert all(math.isnan(row["gain"]) for row in table(bare))
 
 
 def test_a_vote_that_is_always_right_costs_nothing(small):
     exact = small.assign(predicted=small["measured"], mu=1.0, status="ok")
-    lines = sentences(build(exact, experiment="exact"))
+    lines = following(build(exact, experiment="exact"))
     assert len(lines) == 2
     for line in lines:
         assert "in 100 % of " in line
@@ -115,4 +115,4 @@ def test_nothing_to_choose_gives_no_table(small):
     alone = small[small["choice"].isin(["binomial", "ring", "flat"])]
     report = build(alone[alone["operation"] != "reduce"], experiment="alone")
     assert table(report) == []
-    assert sentences(report) == []
+    assert following(report) == []

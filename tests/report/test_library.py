@@ -50,14 +50,14 @@ def table(report, section, name):
 
 def test_use_says_what_is_gained_over_the_library(report):
     lines = sentences(report, "What to use")
-    (line,) = [line for line in lines if line.startswith("ether16, allreduce over 64 ranks")]
+    (line,) = [line for line in lines if line.startswith("ether16: allreduce over 64 ranks")]
     assert line.count("2.00× faster than the library's own") >= 1
-    (line,) = [line for line in lines if line.startswith("ether16, reduce over 32 leaves")]
+    (line,) = [line for line in lines if line.startswith("ether16: reduce over 32 leaves")]
     assert "; as fast as the library's own)" in line or "tied with library" in line
-    (line,) = [line for line in lines if line.startswith("ether16, bcast over 64 ranks")]
+    (line,) = [line for line in lines if line.startswith("ether16: bcast over 64 ranks")]
     assert "block: library from 1\N{NO-BREAK SPACE}B to 64\N{NO-BREAK SPACE}KiB (2.00× faster than" in line
     assert "the library's own" not in line
-    (line,) = [line for line in lines if line.startswith("fattree (simulated), bcast over 64 ranks, block")]
+    (line,) = [line for line in lines if line.startswith("fattree (simulated): bcast over 64 ranks, block")]
     assert "library" in line
 
 
@@ -67,7 +67,7 @@ def test_how_often_choosing_pays(report, studied):
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         part = studied[(studied["platform"] == platform) & studied["measured"].notna()]
         jobs = part.groupby("operation")["group"].nunique()
-        (line,) = [line for line in lines if line.startswith(f"{name}: the fastest schedule beats")]
+        (line,) = [line for line in lines if line.startswith(f"{name}: The fastest schedule beats")]
         assert f"in {jobs['allreduce']} of {jobs.sum()} jobs (by 2.00× on average, 2.00× at most: " in line
         assert f"is tied with it in {jobs['reduce']}; in {jobs['bcast']} the library is best (by 2.00×" in line
 
@@ -140,7 +140,7 @@ def test_what_a_family_s_picks_are_to_the_library(report, studied):
     for key, mine in studied[studied["chosen"]].groupby(["platform", "family"]):
         ratios = mine["measured"] / mine["library"]
         assert found[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
-    (line,) = [line for line in sentences(report, "How sure this is") if line.startswith("ether16: choosing by")]
+    (line,) = [line for line in sentences(report, "How sure this is") if line.startswith("ether16: Choosing by")]
     assert "the library's own choice" in line
 
 
@@ -149,7 +149,7 @@ def test_what_is_missing_counts_prices_not_the_library(report):
     assert any(line.startswith("16 of ") and "(hockney 16)" in line for line in lines)
     assert not any(UNPRICED.split(":")[0] + " " in line and "doubtful" in line for line in lines)
     (line,) = [line for line in lines if "smpi/coll-selector" in line]
-    assert line.startswith("fattree: its MPI library is SimGrid")
+    assert line.startswith("fattree (simulated): Its MPI library is SimGrid")
 
 
 def test_a_real_platform_s_library_is_what_it_is(studied):

@@ -125,7 +125,7 @@ def test_families_that_price_the_same_count_as_one(comparison):
 def test_only_free_prices_trust_nobody(comparison):
     report = build(comparison[comparison["family"] == "pram"], experiment="free")
     lines = report.sections[0].blocks[0].sentences
-    assert any("every family prices something at 0" in line for line in lines)
+    assert any("Every family prices something at 0" in line for line in lines)
 
 
 def test_the_table_marks_who_is_ahead_alone(report):

@@ -32,7 +32,7 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {asked} families with the lowest mean μ, of those that price the same one."
+        note = f"The {len(ahead)} of {asked} families with the lowest mean μ; of those with equal prices one is drawn."
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
         part = part[part["family"].isin(ahead)]
         if part.empty:

@@ -3,11 +3,11 @@
 import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
-from commodel.compare.table import is_library, is_said, measured_once, selection
+from commodel.compare.table import is_said, measured_once, selection
 from commodel.price.bands import LEAST, PARAMETERS
-from commodel.report.sections import following, gaps, library
+from commodel.report.sections import following, library, missing
 from commodel.report.shape import Answer
-from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span, tally
+from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span
 from commodel.units import format_seconds
 
 GOOD_SHARE = 0.9  # of medians inside
@@ -53,9 +53,28 @@ def answers(
                 part, trusted[platform], picked[picked["platform"] == platform], origin(platform, simulated)
             )
         ],
-        "What is missing": missing(comparison, simulated, probes),
+        "What is missing": missing.sentences(comparison, simulated, probes),
     }
-    return [Answer(question, tuple(lines)) for question, lines in sections.items() if lines]
+    names = {*comparison["family"], *comparison["operation"]}
+    wheres = {platform: origin(platform, simulated) for platform in sorted(set(comparison["platform"]))}
+    return [answer for question, lines in sections.items() for answer in by_platform(question, lines, wheres, names)]
+
+
+def by_platform(question: str, lines: list[str], wheres: dict[str, str], names: set[str]) -> list[Answer]:
+    """An answer for each platform that sentences begin with, which its heading names once; last what is said of all.
+    Names of families and operations keep their small letters."""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        starts = {start: where for name, where in wheres.items() for start in (name, where)}
+        start = max((start for start in starts if line.startswith((f"{start}: ", f"{start}, "))), key=len, default="")
+        rest = line[len(start) + 2 :] if start else line
+        if not rest.startswith(tuple(f"{name}{end}" for name in names for end in " :,")):
+            rest = rest[0].upper() + rest[1:]
+        groups.setdefault(starts.get(start, ""), []).append(rest)
+    named = [where for where in wheres.values() if where in groups]
+    headings = [(f"{question}: {where}", groups[where]) for where in named]
+    headings += [(question, groups[""])] if "" in groups else []
+    return [Answer(heading, tuple(sentences)) for heading, sentences in headings]
 
 
 def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.DataFrame) -> list[str]:
@@ -170,42 +189,6 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
     line += f"; the choice costs {percent(pick['regret_mean'])} on average, {percent(pick['regret_max'])} at worst"
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
     return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {size(row['bytes'])})"]
-
-
-def missing(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) -> list[str]:
-    once, lines = comparison.drop_duplicates("point"), []
-    for platform in sorted(simulated & set(once["platform"])):
-        lines.append(f"{platform} is simulated: its measurements come from a simulator, not from hardware.")
-    for platform in sorted(simulated & set(once.loc[is_library(once), "platform"])):
-        lines.append(
-            f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
-            "`default` unless the platform sets it); a real library may choose better or worse."
-        )
-    lines += [*gaps.points(once), *gaps.passes(once), *probes]
-    short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
-    if len(short):
-        why = tally(short["stop"])
-        lines.append(f"{count(len(short), 'point')} stopped before the asked precision was reached (limit hit: {why}).")
-    discarded = once["invalid"].sum()
-    if discarded:
-        lines.append(
-            f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
-        )
-    comparison = comparison[is_said(comparison)]  # from here on prices
-    seen = comparison[~comparison["held_out"]]
-    if len(seen):
-        said = f"{len(seen)} of {count(len(comparison), 'price')} not held out: the family's own fit has seen the point"
-        lines.append(f"{said} ({tally(seen['family'])}). They are listed, but count in no figure.")
-    lacking = comparison[comparison["predicted"].isna()]
-    if len(lacking):
-        lines.append(f"{len(lacking)} of {count(len(comparison), 'price')} missing ({tally(lacking['family'])}).")
-    doubtful = comparison[comparison["predicted"].notna() & ~comparison["status"].isin(["ok", ""])]
-    if len(doubtful):
-        kinds = doubtful["family"] + " " + doubtful["status"].str.split(":").str[0]
-        lines.append(
-            f"{len(doubtful)} of {count(len(comparison), 'price')} doubtful ({tally(kinds)}); their status says why."
-        )
-    return lines or ["Nothing: every point was measured to the asked precision and priced by every family."]
 
 
 def ahead_counts(rows: pd.DataFrame) -> str:

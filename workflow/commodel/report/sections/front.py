@@ -1,6 +1,7 @@
 """The first screen of each platform: who predicts well, what to use, what that gains, what the network is, what is odd.
 Each answer is one number and one sentence, which does not name the platform."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from commodel.compare.network import Network, classes
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, ranked, tied_families
 from commodel.compare.table import is_said, selection
 from commodel.parameters import Estimate, ParameterSet
+from commodel.price.bands import SHARE
 from commodel.report import charts
 from commodel.report.front import Behind, Front, Tile
 from commodel.report.matrix import digits
@@ -216,8 +218,9 @@ def oddities(
         lines += [f"Slower than their like: {some(slow, 4)}."] if slow else []
     lines += list(odd)[:1]
     if best is not None and finite(inside := best["inside_share"]):
-        line = f"Intervals of {best['family']} hold {percent(inside)} of what was measured"
-        lines.append(f"{line}; 95 % would be right.")
+        line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
+        chance = 2 * math.sqrt(SHARE * (1 - SHARE) / best["points"])  # how far off such a share is by chance
+        lines.append(f"{line}, as they should." if abs(inside - SHARE) <= chance else f"{line}; 95 % would be right.")
     discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
     if discarded > 0.1 * (discarded + kept):
         lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")
