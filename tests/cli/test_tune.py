@@ -94,6 +94,18 @@ def test_rules_that_change_nothing_are_found_out(tmp_path):
     assert {algorithm for job, algorithm in chosen(found).items() if job[0] == "alltoall"} == {LIBRARY}
 
 
+def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_change_nothing(tmp_path, monkeypatch):
+    for name in ("first", "again"):
+        (tmp_path / name).mkdir()
+    known, usual = arms(), cost
+    checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured
+    pair = {(arm.job[0], arm.algorithm, arm.job[3]) for arm in (known.arms[number] for number in checked)}
+    monkeypatch.setattr(f"{__name__}.cost", lambda *way: 1e-4 if way in pair else usual(*way))
+    found = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
+    assert len(found.belief.measured) > len(checked)
+    assert not found.ignored
+
+
 def test_a_budget_ends_it_and_what_was_timed_is_not_timed_again(tmp_path):
     first, second = machine(tmp_path), machine(tmp_path)
     search(first, arms(), 0.0, lambda text: None)

@@ -90,7 +90,6 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
     checks = [[pair[end] for pair in pairs.values()] for end in (0, 1)] if pairs else []
     for number, points in enumerate(checks):
         took += _measure(place, f"check-{number}", arms, points, measured)
-    ignored = [name for name, pair in pairs.items() if _alike(arms, pair, measured)]
     belief, number = _belief(arms, measured), 0
     failed: set[int] = set()  # points of which no sample was valid
     while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
@@ -105,6 +104,7 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
         took += _measure(place, f"round-{number}", arms, points, measured)
         failed |= set(points) - set(measured)
         belief, number = _belief(arms, measured), number + 1
+    ignored = [name for name in pairs if _alike(arms, name, measured)]
     return Search(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
 
 
@@ -144,9 +144,16 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
-def _alike(arms: Arms, pair: tuple[int, int], measured: Mapping[int, tuple[float, float]]) -> bool:
-    times = [measured[arm][0] for arm in pair if arm in measured]
-    return len(times) == len(pair) and max(times) < TOLD_APART * min(times)
+def _alike(arms: Arms, operation: str, measured: Mapping[int, tuple[float, float]]) -> bool:
+    """Whether algorithms of an operation were measured for one job, and in no job two of them took different times. One
+    pair alone may be as fast as each other by chance, whatever their prices."""
+    times: dict[Job, list[float]] = {}
+    for number, (seconds, _) in measured.items():
+        arm = arms.arms[number]
+        if arm.job[0] == operation and arm.algorithm != LIBRARY:
+            times.setdefault(arm.job, []).append(seconds)
+    several = [own for own in times.values() if len(own) > 1]
+    return bool(several) and all(max(own) < TOLD_APART * min(own) for own in several)
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
