@@ -5,10 +5,8 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.models.families import read_set
-from commodel.models.pricing.critical import answered
-from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
-from commodel.price.model import Model
+from commodel.price.waits import waits
 from commodel.units import format_seconds, parse_bytes
 
 
@@ -22,18 +20,14 @@ class Answering:
 def answering(spec: str, operation: str, size: str, params: Path) -> Answering:
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
-    pattern, model = schedule(point), Model.of_set(parameters)
-    price = float(model.cost(pattern)[0])
-    seconds, work = answered(len(pattern.src), lambda: model.cost(pattern))
-    if not seconds.any():
+    if (told := waits(point, parameters)) is None:
         lacking = "is not replayed message by message, and does not tell which its price waits for"
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, words = [], {}
-    for src, dst, own in zip(pattern.src.tolist(), pattern.dst.tolist(), seconds.tolist(), strict=True):
-        if own:
-            share = f"{100 * own / price:.0f} %"
-            rows.append({"from": src, "to": dst, "seconds": format_seconds(own), "share": share})
-            words[max(src, dst)] = f"{src} to {dst}: {format_seconds(own)}, {share}"
-    rest = f", {format_seconds(work)} of work" if work else ""
-    what = f"{operation} over {spec}, {size}: {format_seconds(price)} by {parameters.family}"
+    for src, dst, own in told.messages:
+        share = f"{100 * own / told.price:.0f} %"
+        rows.append({"from": src, "to": dst, "seconds": format_seconds(own), "share": share})
+        words[max(src, dst)] = f"{src} to {dst}: {format_seconds(own)}, {share}"
+    rest = f", {format_seconds(told.work)} of work" if told.work else ""
+    what = f"{operation} over {spec}, {size}: {format_seconds(told.price)} by {parameters.family}"
     return Answering(rows, words, f"{what}; it waits for the {len(rows)} messages that stand out{rest}")

@@ -8,6 +8,7 @@ import pandas as pd
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
 from commodel.compare.table import is_said
+from commodel.compare.trees import PricedTree
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.report.frames import prepare
@@ -25,6 +26,7 @@ from commodel.report.sections import (
     parameters,
     prices,
     summary,
+    trees,
     verdicts,
 )
 from commodel.report.sections.front import fronts
@@ -53,11 +55,13 @@ def build(
     rebuilt: Sequence[Section] = (),
     partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
     speeds: Mapping[str, Speeds] = MappingProxyType({}),
+    tree_prices: Sequence[PricedTree] = (),
     samples: Section | None = None,
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
     what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
-    `partitions` from `compare.kernels`, `speeds` are files by name; every other argument is a stage's output."""
+    `partitions` from `compare.kernels`, `tree_prices` from `compare.trees`, `speeds` are files by name; every other
+    argument is a stage's output."""
     # Arrow's texts cost a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
         frame = prepare(comparison)
@@ -88,6 +92,7 @@ def build(
             *pictures,
             answers,
             *of_kernels,
+            *trees.sections(tree_prices, simulated),
             prices.section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,

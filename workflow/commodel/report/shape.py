@@ -86,7 +86,7 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: str = "dots"  # dots, line, both, dashed, bars
+    style: str = "dots"  # dots, line, both, dashed, bars; walk: a line through its points as they are given
     colour: int = 0
     labels: tuple[str, ...] = ()
     low: tuple[float, ...] = ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from commodel.compare.drift import drift
 from commodel.compare.kernels import partitions
 from commodel.compare.network import networks, places
+from commodel.compare.trees import fastest_trees
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
 from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
@@ -91,6 +92,7 @@ def _report(
     crowds = crowding.sentences(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
+    tree_prices = fastest_trees(plan, comparison, sets)
     drifted = drift(plan, comparison, sets, calibrations(results))
     given = [comparison]
     del comparison, evidence
@@ -112,6 +114,7 @@ def _report(
         drift=drifted,
         partitions=(made, [*unread, *unreadable]),
         speeds=speeds,
+        tree_prices=tree_prices,
         rebuilt=rebuilt,
         samples=samples_sheet.section(plan, results, raw) if samples else None,
     )

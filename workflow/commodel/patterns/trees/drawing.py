@@ -1,6 +1,6 @@
 """A tree as a picture: self-contained SVG, leaves evenly spread, every parent centred over its children."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 
 import numpy as np
@@ -66,3 +66,21 @@ def positions(tree: Tree) -> np.ndarray:
         if children[node]:
             x[node] = (x[children[node][0]] + x[children[node][-1]]) / 2
     return x
+
+
+def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
+    """Nodes in the order of a walk along the lines from these nodes to their parents, each line there and back; a walk
+    for each part that hangs together."""
+    kept = set(ends)
+    children = [[child for child in own if child in kept] for own in children_of(tree)]
+    several = []
+    for top in (node for node in range(tree.nodes) if children[node] and node not in kept):
+        walk, left = [top], [(top, iter(children[top]))]
+        while left:
+            if (child := next(left[-1][1], None)) is not None:
+                left.append((child, iter(children[child])))
+            else:
+                left.pop()
+            walk += [left[-1][0]] if left else []
+        several.append(walk)
+    return several

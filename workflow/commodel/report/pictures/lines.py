@@ -72,6 +72,9 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
         layers.append(
             layer("interval", rows["interval"], {"type": "rule", "opacity": 0.6, "clip": True}, {"x": X} | hue | ends)
         )
+    if rows["walk"]:
+        mark = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
+        layers.append(layer("walk", rows["walk"], mark, {"x": X, "y": Y, "order": {"value": None}} | hue))
     for style, dash in (("line", {}), ("dashed", {"strokeDash": [6, 4]})):
         if first or rows[style]:
             mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
@@ -94,7 +97,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
 
 CROWDED, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
 BETWEEN = 0.25  # of the room of a place: between its bars and the next one's
-STYLES = ("interval", "line", "dashed", "dots")
+STYLES = ("interval", "walk", "line", "dashed", "dots")
 
 
 def drawn_as(series: Series) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ LINE = 14.0  # points
 ABOUT = {
     "Summary": "the answers in sentences, scores of all families, and what the words mean",
     "Comparison": "every price beside its measurement, and a link to the file of its samples",
+    "Trees": "the fastest ones, and which messages their prices wait for",
+    "Kernels": "partitions, speeds of processes, and each iteration measured and priced",
     "Errors": "how far each family is off, by operation, algorithm, message size and fan-in",
     "Selection": "which alternative is the fastest, job by job, and what choosing by each family costs",
     "Picks": "what each family would choose instead",
