@@ -238,9 +238,9 @@ def test_who_posts_and_takes_several_does_not_wait_for_the_first_to_come():
     """Neighbours of a stencil, as LogP has them: with eight messages of 1 µs each at either end it is processors that
     count; with two it is what an empty message takes, and what the second adds."""
     numbers = table(3.0, 10.0, 0.0, 0.0) | {"p_1": 1.0}
-    found = parameters({"shared": "port"}, **numbers)
+    ports = parameters({"shared": "port"}, **numbers)
     for others, wanted in ((1, 10.0), (2, 11.0), (8, 17.0), (10, 20.0)):
         rank = np.arange(12)
         src, away = np.repeat(rank, others), np.tile(np.arange(1, others + 1), 12)
         pattern = Schedule.of(12, 0, src, (src + away) % 12, 8)
-        assert costs(family("taulop"), pattern, found, drawn=False)[0] == pytest.approx(wanted)
+        assert costs(family("taulop"), pattern, ports, drawn=False)[0] == pytest.approx(wanted)

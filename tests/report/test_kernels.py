@@ -41,8 +41,8 @@ def plan_of(*points):
 
 
 def table(section, name):
-    found = next(one for one in section.tables if one.name == name)
-    return [dict(zip((column.key for column in found.columns), row, strict=True)) for row in found.rows]
+    named = next(table for table in section.tables if table.name == name)
+    return [dict(zip((column.key for column in named.columns), row, strict=True)) for row in named.rows]
 
 
 def frame_of(rows):

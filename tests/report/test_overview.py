@@ -102,12 +102,12 @@ def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparis
     held = comparison[comparison["held_out"] & (comparison["platform"] == PLATFORM) & comparison["mu"].notna()]
     held = held[(held["operation"] == "reduce") & (held["fan_in"] == 4)]
     best = held.groupby("family")["mu"].mean().idxmin()
-    found = []
+    marked = []
     for sheet, cells in after(pages, 1):
         for cell in cells if sheet.title == "Errors" else ():
             if [sheet.cell(cell.row, column).value for column in (3, 4)] == ["reduce", 4] and cell.font.bold:
-                found.append(head_of(sheet, cell)[cell.column - 1])
-    assert found == [best]
+                marked.append(head_of(sheet, cell)[cell.column - 1])
+    assert marked == [best]
 
 
 def test_latency_and_its_interval_by_one_click(pages):

@@ -50,7 +50,7 @@ def _sentences(outcome: Outcome) -> list[str]:
         f"Trial and proof took {outcome.proven:.0f} s more.",
     ]
     lines += [
-        f"Rules for {name} change nothing: two algorithms that should differ took as long as each other. "
+        f"Rules for {name} change nothing: for no job did two of its algorithms take different times. "
         "Does something come before them, such as han, hcoll or ucc?"
         for name in searched.ignored
     ]
@@ -61,13 +61,13 @@ def _sentences(outcome: Outcome) -> list[str]:
     operations = dict.fromkeys(row.job[0] for row in rows)
     means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
     overall = geometric_mean(row.gain.times for row in rows)
-    each = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
+    gains = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
     worst = min(rows, key=lambda row: row.gain.times)
     slow = slowed(rows)
     interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
     return [
         *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {each}.",
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {gains}.",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"

@@ -46,9 +46,9 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
     from commodel.cli._answering import answering
     from commodel.cli._output import show
 
-    found = answering(spec, operation, size, params)
+    waits = answering(spec, operation, size, params)
     if style == "svg":
-        click.echo(svg(tree(spec), found.words, found.about))
+        click.echo(svg(tree(spec), waits.words, waits.about))
     else:
-        show(found.rows, "table")
-        click.echo(f"\n{found.about}")
+        show(waits.rows, "table")
+        click.echo(f"\n{waits.about}")

@@ -65,8 +65,8 @@ class DataSheet(Part):
         seconds of each byte of all that leaves a group. A mistake is a complaint about one of the links."""
         wanted = [NODE, *levels.groups]
         if set(self.links) != set(wanted):
-            found = ", ".join(self.links) or "none"
-            raise refused(f"found links of {found}, wanted one of each of {', '.join(wanted)}", "links")
+            linked = ", ".join(self.links) or "none"
+            raise refused(f"found links of {linked}, wanted one of each of {', '.join(wanted)}", "links")
         alone = {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
         shared, latency, slowest, below = {}, 0.0, 0.0, 0.0
         for number, (level, beyond) in enumerate(zip(wanted, levels.names[1:], strict=True)):
