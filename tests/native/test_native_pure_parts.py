@@ -6,7 +6,7 @@ from pathlib import Path
 from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent
-PARTS = ("schedule", "room")
+PARTS = ("schedule", "deal", "room")
 NATIVE = HERE.parents[1] / "workflow" / "native"
 
 

@@ -18,9 +18,9 @@ typedef struct {
   int peer_step, peer_wait; /* of a message: when its other end posts it and waits for it */
   int tag;                  /* of a message: its number among those of its two ranks in its direction */
   int bytes;                /* not of compute */
-  int row;              /* row of the file, from 0; names the message */
+  int row;                  /* row of the file, from 0; names the message */
   int kind;
-  int run, runs;  /* what the message holds, or what must be right in the end: a part of the array of runs */
+  int run, runs;            /* what the message holds, or what must be right in the end: a part of the array of runs */
   double seconds; /* compute */
 } Op;
 
@@ -30,9 +30,11 @@ typedef struct {
   int count, nruns, ranks;
 } Schedule;
 
+/* ---- schedule.c ---- */
 Schedule read_schedule(const char *path); /* dies by user_error */
 void free_schedule(Schedule *schedule);
 
+/* ---- deal.c ---- */
 /* What one rank does: its ops in file order, first those that are played, then RESULTs. */
 typedef struct {
   Op *ops;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDING 1e-12 /* as in Python */
+#include "lines.h"
 
 const int commodel_prices_form = 1; /* of the structures below: Python loads no library of another one */
 
@@ -29,26 +29,6 @@ typedef struct {
 } Costs;
 
 typedef struct {
-    double time;
-    int64_t turn, number; /* a message that begins, or a line whose next message is through */
-} Event;
-
-typedef struct {
-    Event *events;
-    int64_t count, room;
-} Heap;
-
-typedef struct {
-    double until;
-    int64_t message;
-} User;
-
-typedef struct {
-    double served, since;
-    int64_t count, room, place; /* its users are from `room` on; where it is among those due */
-} Line;
-
-typedef struct {
     double through, half, begun;
     int32_t still; /* lines that it is on */
     uint8_t met, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
@@ -62,116 +42,14 @@ typedef struct {
     int64_t *place, *lacking, *leaving;
     int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
     uint8_t *entered;
-    Line *lines;
-    User *users;
-    Heap coming, due; /* messages that begin; lines with somebody on them, each once */
+    Network network;
+    Heap coming; /* messages that begin */
     int64_t turn;
 } Play;
 
-static int before(const Event *one, const Event *two)
-{
-    return one->time < two->time || (one->time == two->time && one->turn < two->turn);
-}
-
 static int expect(Play *play, double time, int64_t message)
 {
-    Heap *coming = &play->coming;
-    if (coming->count == coming->room) {
-        int64_t room = 2 * coming->room + 1024;
-        Event *more = realloc(coming->events, (size_t)room * sizeof *more);
-        if (more == NULL)
-            return -1;
-        coming->events = more;
-        coming->room = room;
-    }
-    Event event = {time, ++play->turn, message};
-    int64_t at = coming->count++;
-    for (; at > 0 && before(&event, &coming->events[(at - 1) / 2]); at = (at - 1) / 2)
-        coming->events[at] = coming->events[(at - 1) / 2];
-    coming->events[at] = event;
-    return 0;
-}
-
-static Event pop(Heap *coming)
-{
-    Event *events = coming->events;
-    Event first = events[0], last = events[--coming->count];
-    int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < coming->count; at = child) {
-        if (child + 1 < coming->count && before(&events[child + 1], &events[child]))
-            child++;
-        if (!before(&events[child], &last))
-            break;
-        events[at] = events[child];
-    }
-    events[at] = last;
-    return first;
-}
-
-static void put(Play *play, int64_t at, Event event)
-{
-    play->due.events[at] = event;
-    play->lines[event.number].place = at;
-}
-
-/* Puts a line where it belongs, from where there is room for it. */
-static void settle(Play *play, int64_t at, Event event)
-{
-    Event *events = play->due.events;
-    for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
-        put(play, at, events[(at - 1) / 2]);
-    for (int64_t child; (child = 2 * at + 1) < play->due.count; at = child) {
-        if (child + 1 < play->due.count && before(&events[child + 1], &events[child]))
-            child++;
-        if (!before(&events[child], &event))
-            break;
-        put(play, at, events[child]);
-    }
-    put(play, at, event);
-}
-
-static int sooner(const User *one, const User *two)
-{
-    return one->until < two->until || (one->until == two->until && one->message < two->message);
-}
-
-static void next_of(Play *play, int64_t number, double time)
-{
-    Line *line = &play->lines[number];
-    line->since = time;
-    double due = time + (play->users[line->room].until - line->served) * (double)line->count;
-    settle(play, line->place, (Event){due, ++play->turn, number});
-}
-
-static void join(Play *play, int64_t number, int64_t message, double seconds, double time)
-{
-    Line *line = &play->lines[number];
-    User *users = play->users + line->room;
-    if (line->count == 0)
-        line->place = play->due.count++;
-    line->served = line->count ? line->served + (time - line->since) / (double)line->count : 0.0;
-    User user = {line->served + seconds, message};
-    int64_t at = line->count++;
-    for (; at > 0 && sooner(&user, &users[(at - 1) / 2]); at = (at - 1) / 2)
-        users[at] = users[(at - 1) / 2];
-    users[at] = user;
-    next_of(play, number, time);
-}
-
-static User leave(Play *play, Line *line)
-{
-    User *users = play->users + line->room;
-    User first = users[0], last = users[--line->count];
-    int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < line->count; at = child) {
-        if (child + 1 < line->count && sooner(&users[child + 1], &users[child]))
-            child++;
-        if (!sooner(&users[child], &last))
-            break;
-        users[at] = users[child];
-    }
-    users[at] = last;
-    return first;
+    return push(&play->coming, (Event){time, ++play->turn, message});
 }
 
 static int meet(Play *play, int64_t number, double time)
@@ -288,7 +166,7 @@ static int begin(Play *play, int64_t number, double time)
         return arrive(play, number, time + play->costs->alone[number]);
     for (int64_t at = program->passed.first[number]; at < program->passed.first[number + 1]; at++)
         if (play->costs->seconds[at] != 0.0)
-            join(play, program->passed.rows[at], number, play->costs->seconds[at], time);
+            join(&play->network, program->passed.rows[at], number, play->costs->seconds[at], time, ++play->turn);
     return 0;
 }
 
@@ -301,23 +179,12 @@ static int on_line(Play *play, int64_t number, double time)
     return arrive(play, number, time < alone ? alone : time);
 }
 
-/* Who is through on the line that is due next. */
-static int through(Play *play)
+static int pass_on(Play *play)
 {
-    Event event = play->due.events[0];
-    Line *line = &play->lines[event.number];
-    int64_t count = 0;
-    line->served = play->users[line->room].until;
-    double until = line->served * (1 + ROUNDING);
-    do
-        play->leaving[count++] = leave(play, line).message;
-    while (line->count > 0 && play->users[line->room].until <= until);
-    if (line->count > 0)
-        next_of(play, event.number, event.time);
-    else if (--play->due.count > 0)
-        settle(play, 0, play->due.events[play->due.count]);
+    double time = play->network.due.events[0].time;
+    int64_t count = serve(&play->network, play->leaving, ++play->turn);
     for (int64_t at = 0; at < count; at++)
-        if (on_line(play, play->leaving[at], event.time))
+        if (on_line(play, play->leaving[at], time))
             return -1;
     return 0;
 }
@@ -327,14 +194,14 @@ static int run(Play *play)
     for (int64_t rank = 0; rank < play->program->ranks; rank++)
         if (go_on(play, rank))
             return -1;
-    while (play->coming.count > 0 || play->due.count > 0) {
+    while (play->coming.count > 0 || play->network.due.count > 0) {
         int begins = play->coming.count > 0 &&
-                     (play->due.count == 0 || before(&play->coming.events[0], &play->due.events[0]));
+                     (play->network.due.count == 0 || before(&play->coming.events[0], &play->network.due.events[0]));
         if (begins) {
             Event event = pop(&play->coming);
             if (begin(play, event.number, event.time))
                 return -1;
-        } else if (through(play)) {
+        } else if (pass_on(play)) {
             return -1;
         }
     }
@@ -354,13 +221,13 @@ static void prepare(Play *play)
         for (int64_t at = program->passed.first[message]; at < program->passed.first[message + 1]; at++)
             if (play->costs->seconds[at] != 0.0) {
                 play->messages[message].still++;
-                play->lines[program->passed.rows[at]].room++;
+                play->network.lines[program->passed.rows[at]].room++;
             }
     }
     int64_t room = 0;
     for (int64_t line = 0; line < program->lines; line++) {
-        int64_t most = play->lines[line].room;
-        play->lines[line].room = room;
+        int64_t most = play->network.lines[line].room;
+        play->network.lines[line].room = room;
         room += most;
     }
 }
@@ -376,18 +243,20 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     play.messages = calloc(messages, sizeof *play.messages);
     play.arrivals = malloc(messages * sizeof *play.arrivals);
     play.entered = calloc(ranks, 1);
-    play.lines = calloc(lines, sizeof *play.lines);
-    play.users = malloc(passed * sizeof *play.users);
-    play.due.events = malloc(lines * sizeof *play.due.events);
+    Network *network = &play.network;
+    network->lines = calloc(lines, sizeof *network->lines);
+    network->users = malloc(passed * sizeof *network->users);
+    network->due.events = malloc(lines * sizeof *network->due.events);
     int failed = -1;
-    if (counts && play.messages && play.arrivals && play.entered && play.lines && play.users && play.due.events) {
+    if (counts && play.messages && play.arrivals && play.entered && network->lines && network->users &&
+        network->due.events) {
         play.place = counts, play.lacking = counts + ranks, play.leaving = counts + 2 * ranks;
         play.next = play.leaving + messages, play.head = play.next + waiting, play.tail = play.head + waiting;
         memset(done, 0, (size_t)program->ranks * sizeof *done);
         prepare(&play);
         failed = run(&play);
     }
-    free(counts), free(play.messages), free(play.arrivals), free(play.entered), free(play.lines), free(play.users);
-    free(play.due.events), free(play.coming.events);
+    free(counts), free(play.messages), free(play.arrivals), free(play.entered);
+    free(network->lines), free(network->users), free(network->due.events), free(play.coming.events);
     return failed;
 }

@@ -1,0 +1,60 @@
+/* What happens next: a heap of events, the earliest first, and of those of one time the one that was put in first.
+ * In a header, as every message passes here several times: compilers then see through the calls. */
+
+#ifndef COMMODEL_EVENTS_H
+#define COMMODEL_EVENTS_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef struct {
+    double time;
+    int64_t turn, number; /* what `number` counts is its heap's */
+} Event;
+
+typedef struct {
+    Event *events;
+    int64_t count, room;
+} Heap;
+
+static inline int before(const Event *one, const Event *two)
+{
+    return one->time < two->time || (one->time == two->time && one->turn < two->turn);
+}
+
+/* 0, or -1: no memory. */
+static inline int push(Heap *heap, Event event)
+{
+    if (heap->count == heap->room) {
+        int64_t room = 2 * heap->room + 1024;
+        Event *more = realloc(heap->events, (size_t)room * sizeof *more);
+        if (more == NULL)
+            return -1;
+        heap->events = more;
+        heap->room = room;
+    }
+    Event *events = heap->events;
+    int64_t at = heap->count++;
+    for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
+        events[at] = events[(at - 1) / 2];
+    events[at] = event;
+    return 0;
+}
+
+static inline Event pop(Heap *heap)
+{
+    Event *events = heap->events;
+    Event first = events[0], last = events[--heap->count];
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < heap->count; at = child) {
+        if (child + 1 < heap->count && before(&events[child + 1], &events[child]))
+            child++;
+        if (!before(&events[child], &last))
+            break;
+        events[at] = events[child];
+    }
+    events[at] = last;
+    return first;
+}
+
+#endif
