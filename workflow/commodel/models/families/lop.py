@@ -34,9 +34,9 @@ from commodel.models.fitting.curves import curve
 from commodel.models.fitting.pipelines import Pipeline, fit_pipeline
 from commodel.models.fitting.sharednodes import sharing
 from commodel.models.pricing import repeating
+from commodel.models.pricing.clocks import add_work
 from commodel.models.pricing.leaps import State
 from commodel.models.pricing.repeating import Course, courses
-from commodel.models.pricing.replay import add_work
 from commodel.models.pricing.supersteps import most_rows
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.steps import Groups
