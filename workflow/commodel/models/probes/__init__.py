@@ -15,8 +15,11 @@ from commodel.records import Case
 from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
+BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
+RUNG = 4  # times the vector before it
 ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
 EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
+LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
 
 Settings = Mapping[str, Any]
@@ -33,6 +36,7 @@ class Site:
     overlay: bool = False  # an overlay network carries messages there
     fewer_cores: Mapping[str, int] = field(default_factory=dict)  # of the nodes of types that have fewer
     levels: Hierarchy = field(default_factory=Hierarchy)  # which of its nodes are near each other
+    vectors: Mapping[str, int] = field(default_factory=dict)  # bytes of the longest that points there reduce, and copy
 
     @property
     def ranks(self) -> int:
@@ -156,6 +160,16 @@ class Probe:
             if site.overlay and self.on_overlay(settings) is None:
                 continue
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
+
+
+def up_to_vectors(site: Site, kind: str, sizes: list[int]) -> list[int]:
+    """Sizes for what ranks do alone: those of messages that say something, and so many more that they reach the
+    longest vector that points combine, or copy."""
+    further, length = [], min(site.vectors.get(kind, 0), BEYOND_CACHES)
+    while length > max(*sizes, PACKET):
+        further.append(length)
+        length //= RUNG
+    return sorted({*(size for size in sizes if size >= 64), *further})
 
 
 def round_trip(out: int, back: int) -> Schedule:
