@@ -7,6 +7,7 @@ from functools import cache
 from commodel.errors import UserError
 from commodel.patterns.build import builder, some_of, unplaced
 from commodel.patterns.operations import operation
+from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import KINDS
 from commodel.patterns.written import is_written
 from commodel.records import Point
@@ -63,7 +64,7 @@ def _length(point: Point, kind: str) -> int:
             pattern, times = builder(part)(some), point.bytes / max(some, 1)
         except UserError:  # even then
             return int(_at_most(point))
-        if pattern.width * times <= MOST_ROWS:
+        if isinstance(pattern, Long) or pattern.messages * times <= MOST_ROWS:
             pattern, times = builder(part)(point.bytes), 1.0
         lengths.append(min(times * float(pattern.longest_work(kind).max()), _at_most(point)))
     return int(max(lengths))

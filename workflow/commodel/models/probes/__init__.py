@@ -162,10 +162,10 @@ class Probe:
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
 
 
-def up_to_vectors(site: Site, kind: str, sizes: list[int]) -> list[int]:
+def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     """Sizes for what ranks do alone: those of messages that say something, and so many more that they reach the
-    longest vector that points combine, or copy."""
-    further, length = [], min(site.vectors.get(kind, 0), BEYOND_CACHES)
+    longest vector that points work on so."""
+    further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), BEYOND_CACHES)
     while length > max(*sizes, PACKET):
         further.append(length)
         length //= RUNG

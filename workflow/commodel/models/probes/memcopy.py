@@ -15,7 +15,7 @@ MAPPED = 32 << 20  # bytes from which on glibc never keeps what is freed
 def plan(site: Site, sizes: list[int]) -> Plan:
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
     cases = [(path, size) for path in PATHS for size in messages]
-    cases += [(AGAIN, size) for size in up_to_vectors(site, "copy", sizes) if size not in messages]
+    cases += [(AGAIN, size) for size in up_to_vectors(site, sizes, "copy") if size not in messages]
     longest = min(max(*site.vectors.values(), *messages), BEYOND_CACHES)
     if longest >= MAPPED and not site.simulated:
         cases += [(ANEW, size) for size in sorted({MAPPED, longest})]
