@@ -27,10 +27,9 @@ WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
-    own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
+    own = _placed(model.entry, parameters, pattern) if pattern.messages else ""
+    own = own or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     texts = [own] * pattern.sizes if isinstance(own, str) else own
-    if pattern.messages and not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
-        texts = [text or placed for text in texts]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
