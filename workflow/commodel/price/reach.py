@@ -12,6 +12,7 @@ import numpy as np
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
+from commodel.models.pricing.pairs import rank_types
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
@@ -57,6 +58,8 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
     if any(parameter.of == "class" for parameter in entry.parameters):
         return ""
+    if own and (other := _other_type(entry, parameters, pattern)):
+        return PriceStatus.UNPLACED.because(other)
     far = [distance for distance in apart if distance and levels.names[distance] not in own]
     alike = [name for name in levels.names[1:] if name in probed - own]
     if not far or len(alike) == 1:
@@ -65,6 +68,15 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
         return ""
     blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
     return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
+
+
+def _other_type(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+    """Whether ranks sit on nodes of another type than those that values by distance class are of."""
+    types = parameters.settings.get("types")
+    if not types or entry.by_type or not (found := rank_types(pattern.node, types)).any():
+        return ""
+    names = list(types)
+    return f"ranks on {names[found.max()]} nodes are priced as on {names[0]} ones"
 
 
 def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:

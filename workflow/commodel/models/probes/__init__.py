@@ -105,14 +105,15 @@ def across(site: Site, each: int = 1) -> list[Place]:
     return [Place(2 * each, f"cyclic:{each}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
-def farther(site: Site, count: int) -> list[tuple[int, ...]]:
-    """On a network of several levels, where nodes are of one type: of every distance class that the first two nodes do
-    not show, a node in the middle of the machine and so many others that far from it."""
-    if site.types or not site.levels.groups or site.nodes < 2:
+def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
+    """On a network of several levels, of every distance class that the first two nodes do not show, a node in the
+    middle of the machine and so many others that far from it. Where nodes are of several types, only among one's."""
+    if not site.levels.groups or site.nodes < 2 or (site.types and not type):
         return []
-    nodes, shown, several = np.arange(site.nodes), int(site.levels.distance(0, 1)), []
+    nodes = np.array(site.members()[type] if type else range(site.nodes))
+    shown, several = int(site.levels.distance(0, 1)), []
     for apart in range(1, len(site.levels.names)):
-        for node in np.argsort(abs(nodes - site.nodes // 2), kind="stable") if apart != shown else ():
+        for node in nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if apart != shown else ():
             others = nodes[site.levels.distance(node, nodes) == apart]
             if len(others) >= count:
                 first = (len(others) - count + 1) // 2
@@ -122,10 +123,13 @@ def farther(site: Site, count: int) -> list[tuple[int, ...]]:
 
 
 def elsewhere(site: Site) -> list[Place]:
-    """Two ranks of every distance class that the first two nodes do not show, within a node among them."""
-    places = [Place(2, "block:1", nodes, str(Pair(site.type_of(0), site.type_of(0)))) for nodes in farther(site, 1)]
-    inside = together(site, 2) if site.levels.groups and site.nodes > 1 and not site.types else []
-    return [*inside, *places]
+    """Two ranks of every distance class that the first two nodes do not show, within a node among them; on nodes of the
+    first one's type."""
+    first = site.type_of(0)
+    far = farther(site, 1, first if site.types else "")
+    places = [Place(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
+    inside = together(site, 2) if site.levels.groups and site.nodes > 1 else []
+    return [*(place for place in inside if place.where == (0,)), *places]
 
 
 @dataclass(frozen=True)
