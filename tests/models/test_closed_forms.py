@@ -10,6 +10,8 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
 from tests.patterns.catalogue import point
 
+HOCKNEY = {"alpha.a": 5.0, "beta.a": 0.1}
+
 
 def price(name: str, pattern: Schedule, forms=None, **numbers: float) -> float:
     """The cost under a family with these values."""
@@ -183,8 +185,19 @@ def test_loggp_flat_broadcast_and_gather(gap, size):
 
 @pytest.mark.parametrize("ranks", [2, 8, 32])
 def test_hockney_binomial_broadcast_is_log2_p_messages(ranks):
-    values = {"alpha.a": 5.0, "beta.a": 0.1}
-    assert price("hockney", bcast("binomial", ranks, 100), **values) == pytest.approx(np.log2(ranks) * (5 + 10))
+    assert price("hockney", bcast("binomial", ranks, 100), **HOCKNEY) == pytest.approx(np.log2(ranks) * (5 + 10))
+
+
+@pytest.mark.parametrize("ranks", [2, 9])
+def test_hockney_linear_broadcast_is_a_message_after_the_other(ranks):
+    assert price("hockney", bcast("linear", ranks, 100), **HOCKNEY) == pytest.approx((ranks - 1) * (5 + 10))
+
+
+@pytest.mark.parametrize(("ranks", "parts"), [(2, 5), (6, 1), (6, 7)])
+def test_hockney_pipeline_of_the_linear_cost_model(ranks, parts):
+    """(p − 2 + n)·(α + β·m/n)"""
+    pattern = bcast("chain:100", ranks, 100 * parts)
+    assert price("hockney", pattern, **HOCKNEY) == pytest.approx((ranks - 2 + parts) * (5 + 10))
 
 
 def test_lmo_flat_broadcast():

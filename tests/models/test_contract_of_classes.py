@@ -157,15 +157,21 @@ def test_a_set_with_classes_is_what_is_read_back(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "what"),
+    ("name", "wrong", "what"),
     [
-        ({"classes": ["nowhere"]}, "wanted a list of node, leaf, group, beyond"),
-        ({"classes": 3}, "wanted a list of distance classes"),
-        ({"types": {"fat": 24}}, "beside types of nodes"),
+        ("loggp", {"classes": ["nowhere"]}, "wanted a list of node, leaf, group, beyond"),
+        ("loggp", {"classes": 3}, "wanted a list of distance classes"),
+        ("loggp", {"types": 3}, "setting types: found '3', wanted how many nodes there are of each"),
+        (
+            "loggp",
+            {"types": {"fat": "many"}},
+            "setting types: found a mapping, wanted how many nodes there are of each",
+        ),
+        ("hloggp", {"types": {"fat": 24}}, "beside types of nodes"),
     ],
 )
-def test_classes_that_cannot_be_are_refused_in_one_line(wrong, what):
-    model = Model.of_set(parameters("loggp"))
+def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):
+    model = Model.of_set(parameters(name))
     with pytest.raises(UserError, match=what):
         Model.of(model.entry, Values(model.values.numbers, {}, model.values.settings | wrong))
 

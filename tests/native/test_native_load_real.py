@@ -13,7 +13,7 @@ CASES = {
     "post": "id,how,n,bytes\na,isend,1,8\nb,list,1,0\nc,put,1,100000\nd,irecv,1,100000",
     "hrelation": "id,procs,h,bytes\na,2,0,8\nb,2,1,0\nc,2,3,100000",
     "overlap": "id,what,messages,bytes\na,control,0,8\nb,control,10,8\nc,user,10,0\nd,user,3,100000",
-    "memcopy": "id,path,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0",
+    "memcopy": "id,path,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0\nd,anew,100\ne,anew,0",
     "flood": "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,1,20,65507\nc,room,1,1,8",
     "fan": "\n".join(
         ["id,direction,how,n,bytes,answer"]
@@ -92,3 +92,9 @@ def test_copies_grow_with_their_bytes_and_caches_help(real):
         assert times[0] < times[1] < times[2]
     for size in sizes[:2]:  # the biggest may not fit into a small cache
         assert result.median(f"mtm{size}") > 0.8 * result.median(f"ctc{size}")
+
+
+def test_pages_of_a_buffer_that_is_allocated_for_a_copy_cost_time(real):
+    result = real(1, "memcopy", f"id,path,bytes\nagain,ctc,{40 << 20}\nanew,anew,{40 << 20}", "--max-seconds", 0.3)
+    assert result.code == 0, result.err
+    assert result.median("anew") > result.median("again")

@@ -111,8 +111,8 @@ def test_superstep(simulated):
 
 
 def test_copies_cost_nothing(simulated):
-    result = simulated(1, "memcopy", "id,path,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000")
-    assert [result.median(case) for case in "abc"] == [0, 0, 0]
+    result = simulated(1, "memcopy", "id,path,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000\nd,anew,8000")
+    assert [result.median(case) for case in "abcd"] == [0, 0, 0, 0]
 
 
 def test_overlap(simulated):

@@ -29,7 +29,7 @@ BROKEN_CASES = {
     "stream too wide": ("stream", "id,senders,each,bytes\na,2,1,8", "cases.csv:2", "at least 3 ranks"),
     "superstep of one": ("hrelation", "id,procs,h,bytes\na,1,1,8", "cases.csv:2", "column procs: found '1'"),
     "superstep too wide": ("hrelation", "id,procs,h,bytes\na,3,0,8", "cases.csv:2", "at least 3 ranks"),
-    "copy": ("memcopy", "id,path,bytes\na,mtc,8", "cases.csv:2", "ctc, ctm or mtm"),
+    "copy": ("memcopy", "id,path,bytes\na,mtc,8", "cases.csv:2", "ctc, ctm, mtm or anew"),
     "copy too big": ("memcopy", "id,path,bytes\na,ctc,600000000", "cases.csv:2", "at most 536870912"),
     "overlap": ("overlap", "id,what,messages,bytes\na,both,1,8", "cases.csv:2", "control or user"),
     "flood of what": (

@@ -74,6 +74,7 @@ class ParameterSet:
     simulated: bool = False
     left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
     bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a price is an extrapolation
+    vectors: Mapping[str, Count] = field(default_factory=dict)  # bytes of the longest that probes reduced, and copied
     errors: Mapping[str, Errors] = field(default_factory=dict)  # by class of operations; none: nothing was measured
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value

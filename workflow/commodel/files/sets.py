@@ -33,6 +33,7 @@ def parameters_text(parameters: ParameterSet) -> str:
         "simulated": parameters.simulated,
         "source": parameters.source,
         "bytes_range": list(parameters.bytes_range) if parameters.bytes_range else None,
+        "vectors": dict(parameters.vectors),
         "forms": dict(parameters.forms),
         "settings": dict(parameters.settings),
         "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},

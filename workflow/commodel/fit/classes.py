@@ -1,7 +1,8 @@
 """Values by distance class: a family is fitted once to what its probes say of each class.
 
 What the first nodes of the machine say holds wherever nothing else is said. A probe may have been run in further
-classes, too; what a fit to those says otherwise is a value of that class.
+classes, too; what a fit to those says otherwise is a value of that class. Where nodes are of several types, these are
+nodes of the first: a family whose values go by type has none by class, as not every pair of types was probed in each.
 """
 
 from collections.abc import Mapping
@@ -26,13 +27,13 @@ Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which cl
 def views(entry: Family, evidence: Observed) -> dict[str, Observed]:
     """What was measured where a platform without levels measures, too, and beside it what was in every class in which
     all the probes of a family were run that tell classes apart."""
-    if not evidence.levels or evidence.types:
+    if not evidence.levels:
         return {FIRST: evidence}
     levels = Hierarchy.of(evidence.levels)
     labels = {name: _labels(levels, name, evidence) for name in evidence.probes}
     needed = [labels[name] for name in entry.probes if probe(name).classes and evidence.probes.get(name)]
     classes = [FIRST]
-    if entry.by_class and needed:
+    if entry.by_class and needed and not (evidence.types and entry.by_type):
         possible = [name for name in levels.names if not PART.fullmatch(name)]
         possible = [name for name in possible if name != NODE or entry.by_class == EVERYWHERE]
         classes += [name for name in possible if all(name in of_probe for of_probe in needed)]
@@ -50,8 +51,9 @@ def _view(evidence: Observed, labels: Labels, name: str) -> Observed:
 def _labels(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
     """Rank 0 sends to all others, or to those of them that are on another node."""
     classes, first, labels = probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
+    by_type = bool(evidence.types) and name not in ROUND_TRIPS  # these are run once for each type, or pair of types
     for case in evidence.probes[name]:
-        if not classes:
+        if not classes or by_type:
             labels.append(None)
             continue
         where = str(case.settings["where"])

@@ -13,13 +13,13 @@ from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.keys import parse
 from commodel.models.families import Family, family, unit
+from commodel.models.fitting.memory import longest
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
-from commodel.models.probes import probe
+from commodel.models.probes import LOCAL, probe
 from commodel.parameters import ParameterSet
 from commodel.records import Plan, PlannedPlatform
 
 TINY = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
-LOCAL = {"work", "memcopy"}  # probes that send nothing
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
 
@@ -77,7 +77,9 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     """What the probes say of a family's parameters; on a network of several levels, of each distance class."""
     several = views(entry, evidence)
     first = several.pop(FIRST)
-    parameters = replace(as_parameters(entry, entry.fit(first)), left_out=left_out(entry, first))
+    parameters = as_parameters(entry, entry.fit(first))
+    vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
+    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors)
     if not evidence.levels:
         return parameters
     classes = {}

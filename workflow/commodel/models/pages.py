@@ -163,7 +163,7 @@ def _reach(entry: Family) -> Iterator[str]:
             " fastest class that was probed."
         )
     if entry.doubts:
-        yield "A price that rests on values beyond what was measured says so in its status."
+        yield "Where a price is shaky its status says why, also for reasons of this family's own."
 
 
 def pages() -> dict[str, str]:

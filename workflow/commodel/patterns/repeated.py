@@ -110,6 +110,11 @@ class Long(Schedule):
     def largest(self) -> np.ndarray:
         return self.extremes()[1][0]
 
+    def longest_work(self, kind: str) -> np.ndarray:
+        combined = [part.sizes.max() for part in self.parts if isinstance(part, Rounds) and part.combines]
+        others = [part.longest_work(kind) for part in self.parts if not isinstance(part, Rounds)]
+        return np.max([0.0, *(combined if kind == "reduce" else ()), *others], keepdims=True)
+
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         several = [part.sizes if isinstance(part, Rounds) else part.bytes for part in self.parts if part.messages]
         return np.array([min(sizes.min() for sizes in several)]), np.array([max(sizes.max() for sizes in several)])

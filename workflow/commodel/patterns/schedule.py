@@ -138,6 +138,10 @@ class Schedule:
         """The largest message, at each size of a stack."""
         return self.bytes.max(axis=-1, initial=0)
 
+    def longest_work(self, kind: str) -> np.ndarray:
+        """The most bytes that a rank combines, or copies, in one go, at each size of a stack."""
+        return self.work.bytes[..., self.work.kind == KINDS.index(kind)].max(axis=-1, initial=0).reshape(-1)
+
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest message at each size of a stack."""
         return self.bytes.min(axis=(1, 2)), self.bytes.max(axis=(1, 2))

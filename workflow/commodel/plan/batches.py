@@ -4,10 +4,11 @@ budget are split."""
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from commodel.models.probes import Site, probe
+from commodel.models.probes import LOCAL, Site, probe
 from commodel.patterns.layouts import nodes_of_case
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Experiment
+from commodel.plan.vectors import longest
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Measure, Point, digest
@@ -23,8 +24,11 @@ def batches(
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
-    site = Site(platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy)
     sizes = list(experiment.probe_bytes)
+    alone = not (platform.simulated or platform.overlay) and LOCAL.intersection(probes)
+    vectors = longest(points, max(sizes)) if alone else {}
+    room = platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy
+    site = Site(*room, vectors)
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
         nodes = max(nodes_of_case(case) for case in cases)

@@ -2,8 +2,9 @@
 probed.
 
 Beyond the probed range the logarithm of a price is taken to go astray like a random walk: with every doubling of the
-message above it or halving below it, or doubling of the ranks where a family counts them, it errs once more by what it
-errs at probe cases that its fit has not seen. Messages of up to SHORT bytes count as one size.
+message above it (or of what is combined or copied at once) or halving below it, or doubling of the ranks where a family
+counts them, it errs once more by what it errs at probe cases that its fit has not seen. Messages of up to SHORT bytes
+count as one size.
 """
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
+from commodel.models.pricing.pairs import rank_types
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
@@ -21,19 +23,21 @@ from commodel.units import format_bytes
 SURE = 1.96  # standard deviations
 SHORT = 64
 OK = PriceStatus.OK.value
+WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
-    own = (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
+    own = _placed(model.entry, parameters, pattern) if pattern.messages else ""
+    own = own or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     texts = [own] * pattern.sizes if isinstance(own, str) else own
-    if pattern.messages and not all(texts) and (placed := _placed(model.entry, parameters, pattern)):
-        texts = [text or placed for text in texts]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
     ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
-    return [text or _reach(model.entry, parameters, pattern.ranks, *end) for text, end in zip(texts, ends, strict=True)]
+    reached = (_reach(model.entry, parameters, pattern.ranks, *end) for end in ends)
+    several = zip(texts, reached, _too_long(parameters, pattern), strict=True)
+    return [text or (longer if found == OK and longer else found) for text, found, longer in several]
 
 
 def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
@@ -54,6 +58,8 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
     if any(parameter.of == "class" for parameter in entry.parameters):
         return ""
+    if own and (other := _other_type(entry, parameters, pattern)):
+        return PriceStatus.UNPLACED.because(other)
     far = [distance for distance in apart if distance and levels.names[distance] not in own]
     alike = [name for name in levels.names[1:] if name in probed - own]
     if not far or len(alike) == 1:
@@ -62,6 +68,15 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
         return ""
     blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
     return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
+
+
+def _other_type(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+    """Whether ranks sit on nodes of another type than those that values by distance class are of."""
+    types = parameters.settings.get("types")
+    if not types or entry.by_type or not (found := rank_types(pattern.node, types)).any():
+        return ""
+    names = list(types)
+    return f"ranks on {names[found.max()]} nodes are priced as on {names[0]} ones"
 
 
 def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
@@ -95,6 +110,24 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
     return OK
 
 
+def _vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str, int, Array]]:
+    """What ranks do with vectors, of how many bytes they did it at most when it was measured, and of how many they do
+    it at each size of a stack. Where copies have no cost of their own, that of reductions is theirs."""
+    reduced = parameters.vectors.get("reduce")
+    known = {"reduce": reduced, "copy": parameters.vectors.get("copy", reduced)}
+    return [(kind, most, pattern.longest_work(kind)) for kind, most in known.items() if most]
+
+
+def _too_long(parameters: ParameterSet, pattern: Schedule) -> list[str]:
+    """At each size of a stack whether vectors are longer than those that were measured."""
+    texts = [""] * pattern.sizes
+    for kind, most, lengths in _vectors(parameters, pattern):
+        for number in np.flatnonzero(lengths > most):
+            long = f"{format_bytes(int(lengths[number]))} {WORKED_ON[kind]} at once"
+            texts[number] = PriceStatus.EXTRAPOLATED.because(f"{long}, measured up to {format_bytes(most)}")
+    return texts
+
+
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
     """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
     apart = np.full(pattern.sizes, _spread(parameters, pattern) if pattern.messages else 1.0)
@@ -102,7 +135,10 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
         return apart
     low, high = (max(end, SHORT) for end in parameters.bytes_range)
     smallest, largest = (np.maximum(sizes, SHORT) for sizes in pattern.extremes())
-    doublings = np.maximum(np.log2(largest / high), 0) + np.maximum(np.log2(low / smallest), 0)
+    above = np.maximum(np.log2(largest / high), 0)
+    for _, most, lengths in _vectors(parameters, pattern):
+        above = np.maximum(above, np.log2(np.maximum(lengths, most) / most))
+    doublings = above + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
     return apart * np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))

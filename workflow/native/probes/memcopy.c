@@ -3,6 +3,8 @@
  *   ctc  from cache to cache: always the same two buffers
  *   ctm  from cache to memory: always the same source, another place that is in no cache every time
  *   mtm  from memory to memory: two such places every time
+ *   anew always the same source, into a buffer that is allocated for the copy and freed after it, as libraries do
+ *        within a call; where malloc maps memory for it (glibc from 32 MiB on at the latest), every page is a fault
  *
  * T = bytes / bandwidth + start-up. Places lie in a region larger than the last-level cache and are visited in an order
  * in which neighbours are far apart in time. Above the size of the cache all three are the same. One sample repeats the
@@ -19,7 +21,7 @@
 
 enum { PATH_COLUMN, BYTES_COLUMN, LINE = 64 };
 static const Column columns[] = {
-    {"path", "", "ctc, ctm or mtm", WORD},
+    {"path", "", "ctc, ctm, mtm or anew", WORD},
     {"bytes", "B", "bytes copied", BYTES},
 };
 static const size_t least_region = (size_t)64 << 20, most_region = (size_t)1 << 30;
@@ -30,6 +32,7 @@ typedef struct {
 } Walk;
 typedef struct {
   int rank, repeats;
+  bool anew;
   size_t bytes;
   Walk from, to;
 } State;
@@ -37,7 +40,8 @@ typedef struct {
 static void check(const Case *c, int ranks)
 {
   const Field *path = &c->fields[PATH_COLUMN], *bytes = &c->fields[BYTES_COLUMN];
-  if (strcmp(path->text, "ctc") != 0 && strcmp(path->text, "ctm") != 0 && strcmp(path->text, "mtm") != 0)
+  if (strcmp(path->text, "ctc") != 0 && strcmp(path->text, "ctm") != 0 && strcmp(path->text, "mtm") != 0 &&
+      strcmp(path->text, "anew") != 0)
     case_error(c, "path", path->text, columns[PATH_COLUMN].meaning);
   if ((size_t)bytes->count > most_region / 2)
     case_error(c, "bytes", bytes->text, "at most 536870912 bytes, half of the largest region that is walked through");
@@ -76,10 +80,22 @@ static char *next_place(Walk *w)
   return w->region + w->at * w->stride;
 }
 
+static void copy_anew(const char *from, size_t bytes)
+{
+  void *to = malloc(bytes > 0 ? bytes : 1);
+  if (to == NULL) DIE("no memory for %zu bytes", bytes);
+  copy_bytes(to, from, bytes);
+  free(to);
+}
+
 static void pass(void *state)
 {
   State *s = state;
   if (s->rank != 0) return;
+  if (s->anew) {
+    for (int i = 0; i < s->repeats; i++) copy_anew(s->from.region, s->bytes);
+    return;
+  }
   for (int i = 0; i < s->repeats; i++) copy_bytes(next_place(&s->to), next_place(&s->from), s->bytes);
 }
 
@@ -91,8 +107,9 @@ static void *prepare(const Case *c, Run *run)
   s->repeats = 1;
   s->bytes = (size_t)c->fields[BYTES_COLUMN].count;
   if (s->rank != 0) return s;
+  s->anew = strcmp(path, "anew") == 0;
   s->from = make_walk(s->bytes, path[0] == 'm');
-  s->to = make_walk(s->bytes, path[2] == 'm');
+  if (!s->anew) s->to = make_walk(s->bytes, path[2] == 'm');
   calibrate_repeats(&s->repeats, pass, s);
   run->repeats = s->repeats;
   return s;

@@ -32,11 +32,12 @@ static void *prepare(const Case *c, Run *run)
   State *s = allocate(1, sizeof *s);
   s->rank = run->rank;
   s->repeats = 1;
+  if (s->rank != 0) return s;
   s->count = (size_t)c->fields[BYTES_COLUMN].count / sizeof(double);
   s->sum = (double *)(void *)allocate_buffer(s->count, sizeof(double));
   s->addend = (double *)(void *)allocate_buffer(s->count, sizeof(double));
   for (size_t i = 0; i < s->count; i++) s->sum[i] = s->addend[i] = 1;
-  if (s->rank == 0) calibrate_repeats(&s->repeats, pass, s);
+  calibrate_repeats(&s->repeats, pass, s);
   run->repeats = s->repeats;
   return s;
 }

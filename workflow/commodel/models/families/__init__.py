@@ -83,6 +83,11 @@ class Family:
         return (self.on_overlay or self.probes) if overlay else self.probes
 
     @cached_property
+    def by_type(self) -> bool:
+        """Whether its values go by the types of nodes."""
+        return any(parameter.of in ("type", "pair") for parameter in self.parameters)
+
+    @cached_property
     def by_name(self) -> dict[str, Parameter]:
         return {parameter.name: parameter for parameter in self.parameters}
 
@@ -125,13 +130,17 @@ def complete(entry: Family, values: Values) -> Values:
 
 
 def _check_classes(entry: Family, values: Values) -> None:
-    """Values by distance class need levels that have these classes, and nodes of one type."""
+    """Values by distance class need levels that have these classes, and a family whose values go by no types there."""
     found, known = values.settings.get("classes", ()), ()
     if not found:
         return
-    if not entry.by_class or values.settings.get("types"):
+    if not entry.by_class or (entry.by_type and values.settings.get("types")):
         why = "beside types of nodes" if entry.by_class else "of which it knows nothing"
         raise UserError(f"family {entry.name}, setting classes: found distance classes {why}, wanted none")
+    types = values.settings.get("types", {})
+    if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
+        wanted = f"found {shown(types)}, wanted how many nodes there are of each"
+        raise UserError(f"family {entry.name}, setting types: {wanted}")
     if isinstance(found, list | tuple):
         known = Hierarchy.of(values.settings.get("levels", {})).names
     if not known or any(name not in known for name in found):

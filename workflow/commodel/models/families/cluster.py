@@ -20,6 +20,7 @@ from commodel.errors import UserError
 from commodel.keys import key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
+from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.packets import background, buffer, gap, taking, waiting
 from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import round_trips
@@ -72,8 +73,8 @@ def fit(observed: Observed) -> Fitted:
     else:
         values["B_L"] = held
     waits = None if reason else waiting(observed, len(values["U_r"]))
-    for name, path in COPIES.items():
-        copies = observed.cases("memcopy", path=path)
+    several = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
+    for (name, path), copies in zip(COPIES.items(), several, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:

@@ -4,6 +4,12 @@
 
 α is half a ping-pong of an empty message, so it holds the overheads of both ends; others quote the whole round trip.
 Where the protocol changes with the size, α and β change: the sizes at which they do are found in the data.
+
+Hockney's paper times one message. When the next may begin it does not say; the linear-cost model in which collectives
+are priced since has a port that carries one message at a time either way (n parts along p − 1 hops take
+(p − 2 + n)·(α + β·m/n)), and so it is here. What of α is the network's, and not the ends', a real port does not wait
+for: streams of messages are priced too dear, the more the farther they go. With values by distance class, where α has
+grown by what switches add, prices of which that is a tenth or more say so.
 """
 
 from collections.abc import Mapping
@@ -18,6 +24,9 @@ from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.functions import evaluate
 from commodel.models.pricing.replay import Costs
 from commodel.models.probes import EVERYWHERE
+
+BLIND, MUCH = "blind to overlap", 0.1  # of a price
+TINY = 1e-300
 
 
 def fit(observed: Observed) -> Fitted:
@@ -48,12 +57,24 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def price(schedule: Schedule, values: Values, held: bool = True) -> Array:
+    """`held`: a port is busy with a message for its latency, too, and not only for its bytes."""
+
     def costs(part: Schedule, values: Values) -> Costs:
-        message = values.at("alpha", part.bytes) + values.at("beta", part.bytes) * part.bytes
-        return Costs(wire=message, gap_out=message, gap_in=message)
+        bytes = values.at("beta", part.bytes) * part.bytes
+        message = values.at("alpha", part.bytes) + bytes
+        return Costs(wire=message, gap_out=message if held else bytes, gap_in=message if held else bytes)
 
     return replayed(schedule, values, costs)
+
+
+def doubts(schedule: Schedule, values: Values) -> str | list[str]:
+    """Where latencies are those of far classes, at each size how much of the price is ports that wait for them."""
+    if not values.classes:
+        return ""
+    whole, rest = (np.ravel(schedule.cost(price(schedule, values, held))) for held in (True, False))
+    waiting = (1 - rest / np.maximum(whole, TINY)).tolist()
+    return [f"{BLIND}: up to {share:.0%} of it is ports that wait for α" if share >= MUCH else "" for share in waiting]
 
 
 FAMILY = Family(
@@ -74,5 +95,6 @@ FAMILY = Family(
     by_class=EVERYWHERE,
     from_points={"alpha.a": 1e-5, "beta.a": 1e-9},
     by_size=("alpha", "beta"),
+    doubts=doubts,
     ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",
 )

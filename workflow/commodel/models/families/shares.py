@@ -26,9 +26,10 @@ from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.observed import Cases
-from commodel.models.fitting.regression import piecewise, sampled
+from commodel.models.fitting.memory import local_times
+from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import NEVER, round_trips
+from commodel.models.pricing.distances import by_distance
 from commodel.models.pricing.functions import evaluate
 from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
@@ -42,7 +43,6 @@ from commodel.units import format_bytes
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
 SHARED, IN_TURN = "shared", "turn"
-CACHED = "ctc"  # of the probe memcopy: the same two buffers again and again, as a rank's are, in memory where too large
 DIFFERS = 1.2  # times as long, at least, where one order can be told from the other
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
@@ -71,11 +71,9 @@ def fit(observed: Observed) -> Fitted:
         curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
     shared, half_duplex = capacities(observed, lines)
     values |= shared
-    values |= by_size("gamma", observed.cases("work"))
-    forms["gamma"] = "table"
-    if observed.probes.get("memcopy"):
-        values |= by_size("copy", observed.cases("memcopy", path=CACHED))
-        forms["copy"] = "table"
+    alone, tables = local_times(observed)
+    values |= alone
+    forms |= tables
     missing = {}
     S = largest_eager(observed, lines)
     S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
@@ -92,12 +90,6 @@ def fit(observed: Observed) -> Fitted:
         settings["order"] = order
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
-
-
-def by_size(name: str, cases: Cases) -> dict[str, Array]:
-    """A time for every size that was measured."""
-    order = np.argsort(cases["bytes"])
-    return sampled(name, cases["bytes"][order], cases.seconds[:, order])
 
 
 def _order(observed: Observed, values: Mapping[str, Array], forms: Mapping[str, str], settings: dict) -> str:
@@ -195,26 +187,6 @@ def work_of(schedule: Schedule, values: Values) -> Array:
     return work.seconds + np.where(work.bytes > 0, takes, 0.0)
 
 
-def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
-    apart = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
-    return by_class(values, name, levels, apart, schedule.bytes)
-
-
-def by_class(values: Values, name: str, levels: Hierarchy, apart: np.ndarray, bytes: np.ndarray) -> Array:
-    """L or G of every message: (draws, rows), or (sizes, draws, rows)."""
-    lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
-    column = np.zeros((*lead[:-1], len(apart)))
-    for distance in np.unique(apart).tolist():
-        function = key(name, levels.names[distance])
-        if function not in values.functions:
-            function = name
-        if function not in values.functions:
-            raise UserError(f"not probed: ranks in {levels.crossed(distance)}")
-        rows = np.flatnonzero(apart == distance)
-        column[..., rows] = values.at(function, bytes[..., rows])
-    return column
-
-
 def doubts(schedule: Schedule, values: Values) -> str:
     """Where a class of messages has no values of its own."""
     levels = Hierarchy.of(values.settings.get("levels", {}))
@@ -249,6 +221,9 @@ FAMILY = Family(
         Parameter("c_inside", "s/B", "time per byte of all messages within a node", of="level", optional=True),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
         Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),
+        Parameter(
+            "anew", "s", "copy of m bytes into a buffer allocated for it; in no price", "m", optional=True, paced=False
+        ),
     ),
     probes=("prtt", "distance", "capacity", "work", "memcopy"),
     fit=fit,

@@ -15,8 +15,11 @@ from commodel.records import Case
 from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
+BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
+RUNG = 4  # times the vector before it
 ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
 EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
+LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
 
 Settings = Mapping[str, Any]
@@ -33,6 +36,7 @@ class Site:
     overlay: bool = False  # an overlay network carries messages there
     fewer_cores: Mapping[str, int] = field(default_factory=dict)  # of the nodes of types that have fewer
     levels: Hierarchy = field(default_factory=Hierarchy)  # which of its nodes are near each other
+    vectors: Mapping[str, int] = field(default_factory=dict)  # bytes of the longest that points there reduce, and copy
 
     @property
     def ranks(self) -> int:
@@ -101,14 +105,15 @@ def across(site: Site, each: int = 1) -> list[Place]:
     return [Place(2 * each, f"cyclic:{each}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
-def farther(site: Site, count: int) -> list[tuple[int, ...]]:
-    """On a network of several levels, where nodes are of one type: of every distance class that the first two nodes do
-    not show, a node in the middle of the machine and so many others that far from it."""
-    if site.types or not site.levels.groups or site.nodes < 2:
+def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
+    """On a network of several levels, of every distance class that the first two nodes do not show, a node in the
+    middle of the machine and so many others that far from it. Where nodes are of several types, only among one's."""
+    if not site.levels.groups or site.nodes < 2 or (site.types and not type):
         return []
-    nodes, shown, several = np.arange(site.nodes), int(site.levels.distance(0, 1)), []
+    nodes = np.array(site.members()[type] if type else range(site.nodes))
+    shown, several = int(site.levels.distance(0, 1)), []
     for apart in range(1, len(site.levels.names)):
-        for node in np.argsort(abs(nodes - site.nodes // 2), kind="stable") if apart != shown else ():
+        for node in nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if apart != shown else ():
             others = nodes[site.levels.distance(node, nodes) == apart]
             if len(others) >= count:
                 first = (len(others) - count + 1) // 2
@@ -118,10 +123,13 @@ def farther(site: Site, count: int) -> list[tuple[int, ...]]:
 
 
 def elsewhere(site: Site) -> list[Place]:
-    """Two ranks of every distance class that the first two nodes do not show, within a node among them."""
-    places = [Place(2, "block:1", nodes, str(Pair(site.type_of(0), site.type_of(0)))) for nodes in farther(site, 1)]
-    inside = together(site, 2) if site.levels.groups and site.nodes > 1 and not site.types else []
-    return [*inside, *places]
+    """Two ranks of every distance class that the first two nodes do not show, within a node among them; on nodes of the
+    first one's type."""
+    first = site.type_of(0)
+    far = farther(site, 1, first if site.types else "")
+    places = [Place(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
+    inside = together(site, 2) if site.levels.groups and site.nodes > 1 else []
+    return [*(place for place in inside if place.where == (0,)), *places]
 
 
 @dataclass(frozen=True)
@@ -156,6 +164,16 @@ class Probe:
             if site.overlay and self.on_overlay(settings) is None:
                 continue
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
+
+
+def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
+    """Sizes for what ranks do alone: those of messages that say something, and so many more that they reach the
+    longest vector that points work on so."""
+    further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), BEYOND_CACHES)
+    while length > max(*sizes, PACKET):
+        further.append(length)
+        length //= RUNG
+    return sorted({*(size for size in sizes if size >= 64), *further})
 
 
 def round_trip(out: int, back: int) -> Schedule:
