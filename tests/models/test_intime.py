@@ -13,6 +13,7 @@ from commodel.models.pricing.intime import Traffic, in_python, in_time
 from commodel.models.pricing.programs import Program
 from commodel.patterns.levels import rank_local
 from commodel.patterns.schedule import Schedule
+from commodel.patterns.work import Work
 from commodel.platforms.build import build
 from tests.once import made_once
 from tests.patterns import slow_shares
@@ -34,7 +35,8 @@ WHOLE, BROKEN = st.integers(0, 9), st.floats(0, 9)
 
 @st.composite
 def traffics(draw, times=WHOLE):
-    """A schedule, which of its messages ask, what passes which of three lines, and what all costs."""
+    """A schedule, which of its messages ask, which of these hold their senders up, what passes which of three lines,
+    and what all costs."""
     try:
         pattern = built(*draw(programs()))
     except UserError:
@@ -47,26 +49,33 @@ def traffics(draw, times=WHOLE):
     lines = np.concatenate([column(st.integers(0, 3)), column(st.integers(0, 3))])  # 3: none
     message, some = np.tile(np.arange(several), 2), lines < 3
     some[several:] &= lines[several:] != lines[:several]
-    asks, wire, alone = column(st.booleans()), column(times).astype(float), column(times).astype(float)
+    asks, waits = column(st.booleans()), column(st.booleans())
+    wire, alone = column(times).astype(float), column(times).astype(float)
     uses = np.concatenate([column(times), column(times)]).astype(float)[some]
     work = pattern.work_seconds(0.0)
-    return pattern, asks, (message[some], lines[some]), Traffic(draw(times), draw(times), wire, alone, uses, work)
+    return (
+        pattern,
+        asks,
+        asks & waits,
+        (message[some], lines[some]),
+        Traffic(draw(times), draw(times), wire, alone, uses, work),
+    )
 
 
-def played(pattern, asks, uses, traffic, play, in_turn=False):
-    program = Program.of(pattern, asks, uses, in_turn)
+def played(pattern, asks, waits, uses, traffic, play, in_turn=False):
+    program = Program.of(pattern, asks, uses, in_turn, waits)
     return play(program, traffic, traffic.uses[program.passing], program.work(traffic.work))
 
 
 @settings(max_examples=50)
 @given(traffics())
 def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
-    pattern, asks, (message, line), costs = traffic
+    pattern, asks, waits, (message, line), costs = traffic
     passed = defaultdict(dict)
     for number, other, seconds in zip(message.tolist(), line.tolist(), costs.uses.tolist(), strict=True):
         passed[number][other] = seconds
     columns = costs.send, costs.receive, costs.wire, costs.alone, costs.work
-    slow = slow_shares.finish_times(pattern, asks, passed, *columns)
+    slow = slow_shares.finish_times(pattern, asks, waits, passed, *columns)
     fast = played(*traffic, in_python)
     if slow is None:
         assert fast is None
@@ -98,17 +107,25 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not(libra
     columns = (np.full(len(asks), seconds) for seconds in (L, lasts, lasts))
     traffic = Traffic(o_s, o_r, *columns, np.zeros(0))
     play = compiled.in_time if compiles else in_python
-    in_turn, sharing = (played(pattern, asks, uses, traffic, play, turn)[-1] for turn in (True, False))
+    in_turn, sharing = (played(pattern, asks, asks, uses, traffic, play, turn)[-1] for turn in (True, False))
     assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
     assert sharing > 1.3 * in_turn
 
 
 def test_who_asks_waits_until_the_message_is_through():
-    """Its receiver computes for 7 first; then it lasts 3 for both, and 2 more on the wire."""
+    """Sent at 1, it lasts 3 for both, and 2 more on the wire."""
     pattern = rank_local(2, [0], [1], 8, 0, 0, 1, 1)
     program = Program.of(pattern, np.array([True]), (np.array([0]), np.array([0])))
     late = Traffic(1.0, 1.0, np.array([2.0]), np.array([3.0]), np.array([3.0]), np.zeros(0))
     np.testing.assert_allclose(in_time(program, late), [4.0, 7.0])
+
+
+def test_who_is_not_held_up_goes_on_while_the_message_waits_for_its_receiver():
+    """As above, but the sender is done when it has sent."""
+    pattern = rank_local(2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0])))
+    program = Program.of(pattern, np.array([True]), (np.array([0]), np.array([0])), waits=np.array([False]))
+    costs = Traffic(1.0, 1.0, np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([7.0]))
+    np.testing.assert_allclose(in_time(program, costs), [1.0, 7.0 + 3.0 + 2.0 + 1.0])
 
 
 def test_ranks_that_wait_for_each_other_are_an_error(library):
@@ -117,7 +134,7 @@ def test_ranks_that_wait_for_each_other_are_an_error(library):
     none, asks = np.zeros(0, dtype=int), np.ones(2, dtype=bool)
     traffic = Traffic(1.0, 1.0, *np.ones((2, 2)), np.zeros(0), np.zeros(0))
     for play in (in_python, compiled.in_time):
-        assert played(pattern, asks, (none, none), traffic, play) is None
+        assert played(pattern, asks, asks, (none, none), traffic, play) is None
     with pytest.raises(UserError, match="ranks wait for each other"):
         in_time(Program.of(pattern, asks, (none, none)), traffic)
     np.testing.assert_allclose(in_time(Program.of(pattern, ~asks, (none, none)), traffic), [4.0, 4.0])

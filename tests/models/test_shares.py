@@ -163,6 +163,24 @@ def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
     assert fitted.settings["order"] == "shared"
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_fit_finds_whether_short_messages_leave_before_their_receivers_take_them(taken):
+    """On a ring a message of a slow link then waits for the one before it: each round takes as long as that link."""
+
+    def capacity(case):
+        later = one_way("leaf", case["bytes"]) - O_S - O_R if taken and case["how"] == "start" else 0.0
+        return truth("shares").times["capacity"](case) + later
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert fitted.settings["short"] == ("taken" if taken else "sent")
+    priced = model()
+    habits = replace(priced.values, settings={**priced.values.settings, "short": fitted.settings["short"]})
+    ring = build.schedule(point("allgather", "ring", ranks=24, bytes=8))
+    rounds = Model(priced.entry, habits).cost(ring) / one_way("beyond", 8)
+    assert rounds == pytest.approx(23, rel=0.15) if taken else rounds < 12
+
+
 @pytest.mark.parametrize("copies", [True, False])
 def test_copies_and_reductions_take_what_each_takes(copies):
     """Of a set without copies, as older ones are, a copy takes as long as a reduction."""

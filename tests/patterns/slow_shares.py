@@ -4,8 +4,8 @@ say which messages they wait for."""
 from math import inf
 
 
-def finish_times(pattern, asks, passed, send, receive, wire, alone, work):
-    """`passed`: of each message the lines, and for how many seconds it needs each."""
+def finish_times(pattern, asks, waits, passed, send, receive, wire, alone, work):
+    """`passed`: of each message the lines, and for how many seconds it needs each; `waits`: whose senders wait."""
     messages = range(len(pattern.src))
     left, opened, begun, through, done = {}, {}, {}, {}, [0.0] * pattern.ranks
     rest = {message: dict(passed[message]) for message in messages}
@@ -21,7 +21,7 @@ def finish_times(pattern, asks, passed, send, receive, wire, alone, work):
                     clock += send
                     left[message] = clock
             taken = [m for m in messages if (pattern.dst[m], pattern.dst_wait[m]) == (rank, step)]
-            given = [m for m in messages if asks[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
+            given = [m for m in messages if waits[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
             yield {*taken, *given}
             for arrival in sorted(through[message] + wire[message] for message in taken):
                 clock = max(clock, arrival) + receive
@@ -31,12 +31,12 @@ def finish_times(pattern, asks, passed, send, receive, wire, alone, work):
         done[rank] = clock
 
     ranks = {rank: rank_program(rank) for rank in range(pattern.ranks)}
-    waits = {rank: next(program, None) for rank, program in ranks.items()}
+    awaits = {rank: next(program, None) for rank, program in ranks.items()}
     now = 0.0
     while True:
-        while ready := [rank for rank, awaited in waits.items() if awaited is not None and awaited <= through.keys()]:
+        while ready := [rank for rank, awaited in awaits.items() if awaited is not None and awaited <= through.keys()]:
             for rank in ready:
-                waits[rank] = next(ranks[rank], None)
+                awaits[rank] = next(ranks[rank], None)
         start = {}
         for message in left.keys() - begun.keys():
             if not asks[message]:
@@ -48,7 +48,7 @@ def finish_times(pattern, asks, passed, send, receive, wire, alone, work):
         lasting = [seconds * users.count(line) for message in going for line, seconds in rest[message].items()]
         coming = min([*start.values(), now + min(lasting, default=inf)], default=inf)
         if coming == inf:
-            return None if any(awaited is not None for awaited in waits.values()) else done
+            return None if any(awaited is not None for awaited in awaits.values()) else done
         for message in going:
             for line in rest[message]:
                 rest[message][line] -= (coming - now) / users.count(line)

@@ -2,12 +2,13 @@
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site
+from commodel.models.probes.capacity import COMPUTES
 from tests.models.synthetic import Truth, loggp_times
 
 O_S, O_R = 1e-6, 1.5e-6
 L = {"node": 5e-7, "leaf": 5e-6, "beyond": 2e-5}
 G = {"node": 1e-10, "leaf": 1e-9, "beyond": 1.2e-9}
-C_INSIDE, C_PORT, C_OUT, C_PAIR, C_ALL = 8e-11, 1e-9, 6e-10, 8e-10, 4e-10
+C_INSIDE, C_PORT, C_OUT, C_PAIR, C_ALL, C_LEAF = 8e-11, 1e-9, 6e-10, 8e-10, 4e-10, 4e-10
 
 
 def one_way(apart, size, per_byte=0.0):
@@ -20,6 +21,10 @@ def capacity(case):
         return O_S
     if case["how"] == "order":  # one after the other; by the time all are sent the answer to the first is there
         return max(flows * O_S, one_way("leaf", case["bytes"]) + one_way("leaf", 0) - O_R) + O_R
+    if case["how"] == "start":  # it has come meanwhile
+        return COMPUTES + O_R
+    if case["level"] == "node" and case["how"] == "all":
+        return one_way("leaf", case["bytes"], flows * C_LEAF)
     if case["level"] == "node":
         inside = case["how"] == "inside"
         return one_way("node" if inside else "leaf", case["bytes"], flows * (C_INSIDE if inside else C_PORT))
@@ -45,6 +50,7 @@ TRUTH = Truth(
         "c_out.leaf": C_OUT,
         "c_pair.leaf": C_PAIR,
         "c_all.leaf": C_ALL,
+        "c_all.node": C_LEAF,
         "gamma.65536": 1e-10 * 65536,
         "copy.65536": 6e-11 * 65536,
     },

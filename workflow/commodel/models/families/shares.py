@@ -11,12 +11,14 @@ is on a line at the same time is told by the clock, message by message, whicheve
 sends many parts in a row, all of them share its line, and the first is through not long before the last. Where the
 probe `order` saw that a rank's messages to another go one after the other (setting `order`), they do. Only rounds that
 repeat more than a million messages are gone through round by round, which may price them 10 % too dear. Above S bytes
-a message leaves when its receiver is ready, and its sender waits until it is through.
+a message leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave at once; where
+the probe `start` saw that they, too, wait for their receivers (setting `short`), they do, but their senders do not.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,7 +44,8 @@ from commodel.patterns.schedule import KINDS
 from commodel.units import format_bytes
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
-SHARED, IN_TURN = "shared", "turn"
+SHARED, IN_TURN, SENT, TAKEN = "shared", "turn", "sent", "taken"
+SETTINGS = {"order": (SHARED, IN_TURN), "short": (SENT, TAKEN)}
 DIFFERS = 1.2  # times as long, at least, where one order can be told from the other
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
@@ -86,30 +89,33 @@ def fit(observed: Observed) -> Fitted:
         if not any(parse(name).parameter == f"c_{kind}" for name in values):
             missing[f"c_{kind}"] = "no probe was slowed down by it"
     settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
-    if order := _order(observed, values, forms, settings):
-        settings["order"] = order
+    known = {name: draws[:1, None] for name, draws in values.items()}
+    for how, name in (("start", "short"), ("order", "order")):
+        if way := _habit(observed, how, name, Values(known, forms, settings)):
+            settings[name] = way
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
 
 
-def _order(observed: Observed, values: Mapping[str, Array], forms: Mapping[str, str], settings: dict) -> str:
-    """How a rank's messages to another get on, by the answer to the first of many; empty where it cannot be told."""
-    priced, measured = {SHARED: [], IN_TURN: []}, []
-    known = {name: draws[:1, None] for name, draws in values.items()}
+def _habit(observed: Observed, how: str, name: str, known: Values) -> str:
+    """Which of its two ways a setting has, by the probe cases made to tell; empty where they cannot."""
+    measured, priced = [], {way: [] for way in SETTINGS[name]}
     for case in observed.probes.get("capacity", ()):
-        if case.settings["how"] != "order" or not len(case.seconds):
+        if case.settings["how"] != how or not len(case.seconds):
             continue
-        measured.append(np.median(case.seconds))
         played = pattern(case.settings).placed(np.array(str(case.settings["where"]).split("+"), dtype=int))
-        for order, prices in priced.items():
+        computes = played.work.seconds.sum()
+        measured.append(np.median(case.seconds) - computes)
+        for way, prices in priced.items():
             try:
-                finish = price(played, Values(known, forms, {**settings, "order": order}))
+                finish = price(played, replace(known, settings={**known.settings, name: way}))
             except UserError:  # of their distance nothing else was measured
                 return ""
-            prices.append(played.cost(finish)[0])
-    if not measured or max(np.divide(priced[SHARED], priced[IN_TURN])) < DIFFERS:
+            prices.append(played.cost(finish)[0] - computes)
+    one, other = (np.array(prices) for prices in priced.values())
+    if not measured or not (np.maximum(one, other) > DIFFERS * np.minimum(one, other)).any():
         return ""
-    return min(priced, key=lambda order: np.abs(np.log(np.divide(priced[order], measured))).sum())
+    return min(priced, key=lambda way: np.abs(np.subtract(priced[way], measured)).sum())
 
 
 def protocol_change(size: Array, overheads: Array) -> float:
@@ -163,10 +169,11 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
     finish, programs = np.empty((*values.lead, schedule.ranks)), {}
     for draw in range(values.lead[0]):
-        asks = schedule.bytes > S[draw]
-        if (known := asks.tobytes()) not in programs:
+        waits = schedule.bytes > S[draw]
+        if (known := waits.tobytes()) not in programs:
             in_turn = values.settings.get("order") == IN_TURN
-            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn)
+            asks = waits | (values.settings.get("short") == TAKEN)
+            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
         columns = (column[draw] for column in (wire, alone, uses, work))
         finish[draw] = in_time(programs[known], Traffic(o_s[draw], o_r[draw], *columns))
     return finish
@@ -229,8 +236,11 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
-    settings={"order": (SHARED, IN_TURN)},
-    decides={"order": "Whether a rank's messages to another share their lines, or go one after the other"},
+    settings=SETTINGS,
+    decides={
+        "order": "Whether a rank's messages to another share their lines, or go one after the other",
+        "short": "Whether messages of up to S bytes leave when they are sent, or when their receiver takes them",
+    },
     doubts=doubts,
     ignores="which of several links between two groups a message takes; that overheads grow with the message",
 )

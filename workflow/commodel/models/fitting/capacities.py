@@ -44,11 +44,12 @@ def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], li
             values[key("c_out", level)] = out
         if pair is not None and (out is None or pair[0] > CLEARLY * out[0]):
             values[key("c_pair", level)] = pair
-        known = max((column[0] for column in (out, pair) if column is not None), default=0.0)
-        if (together := _together(cases, lines, level, beyond, known)) is not None:
-            values[key("c_all", level)] = together
         if _one_line(cases, level):
             half.append(level)
+        ways = 2 if level in half else 1  # as much comes into each group as leaves it
+        known = ways * max((column[0] for column in (out, pair) if column is not None), default=0.0)
+        if (together := _together(cases, lines, level, beyond, known)) is not None:
+            values[key("c_all", level)] = together
     return values, half
 
 

@@ -53,7 +53,7 @@ class Program:
     posted: Runs
     opened: Runs  # posted by their receivers, of those that ask
     taken: Runs
-    finished: Runs  # waited for by their senders, of those that ask
+    finished: Runs  # waited for by their senders
     asks: np.ndarray
     passed: Runs  # the lines of each message
     passing: np.ndarray  # which of the given uses each of them is
@@ -63,15 +63,20 @@ class Program:
 
     @classmethod
     def of(
-        cls, schedule: Schedule, asks: np.ndarray, uses: tuple[np.ndarray, ArrayLike], in_turn: bool = False
+        cls,
+        schedule: Schedule,
+        asks: np.ndarray,
+        uses: tuple[np.ndarray, ArrayLike],
+        in_turn: bool = False,
+        waits: np.ndarray | None = None,
     ) -> "Program":
-        """`asks`: which messages wait for their receivers, and their senders until they are through; `uses`: messages,
-        and the number of a line that each passes."""
+        """`asks`: which messages wait for their receivers; `waits`: for which of these their senders wait until they
+        are through (None: for all); `uses`: messages, and the number of a line that each passes."""
         span, work = schedule.last_step + 1, schedule.work
         every = np.arange(len(schedule.src))
-        some = np.flatnonzero(asks)
+        some, held = np.flatnonzero(asks), np.flatnonzero(asks if waits is None else asks & waits)
         ends = [(schedule.src, schedule.step, every), (schedule.dst, schedule.dst_step, some)]
-        ends += [(schedule.dst, schedule.dst_wait, every), (schedule.src, schedule.src_wait, some)]
+        ends += [(schedule.dst, schedule.dst_wait, every), (schedule.src, schedule.src_wait, held)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
         places, numbers = distinct(keys, schedule.ranks * span)
         runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]

@@ -1,12 +1,14 @@
 """Messages of so many nodes at once across the boundary of a group: what a network's levels hold, and how they share.
 
 A boundary is crossed from a group to another one (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`), and what is
-behind it by ranks of a node that send to each other (`inside`). `ways` 2: as many come back at the same time.
+or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`) or of every
+node to the next one (`all`), and what is behind it by ranks of a node that send to each other (`inside`). `ways` 2: as
+many come back at the same time.
 
-Two more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
-from a third one first; whoever does not wait for that sends early. `order`: a rank sends another so many messages, and
-gets an answer to the first; whether it comes soon says if they go one after the other.
+Three more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
+from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a short message, which
+computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
+another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
 """
 
 from collections.abc import Iterator
@@ -16,12 +18,15 @@ import numpy as np
 from commodel.hierarchy import NODE
 from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, up_to
 from commodel.patterns.levels import rank_local
+from commodel.patterns.work import Work
 
 MOST = 64  # flows
 LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
 HEADER = 128  # bytes: limits are powers of two, some less the header of a message
 SHORT, MANY = 4096, 32  # bytes, messages in a row
+COMPUTES = 2e-3  # seconds, before a rank takes a message of so many bytes:
+MEANWHILE = 256
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
 
 
@@ -42,6 +47,12 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if 2 in ports:
         about = {"level": NODE, "how": "eager", "procs": 3, "flows": 1, "step": 1, "ways": 1}
         yield from ((Place(3, "block:1", ports[2]), {**about, "bytes": limit}) for limit in _limits(size))
+    if 1 in ports:
+        about = {"level": NODE, "how": "start", "procs": 2, "flows": 1, "step": 1, "ways": 1}
+        yield Place(2, "block:1", ports[1]), {**about, "bytes": min(size, MEANWHILE)}
+    for flows, step, where in _all(site, 1):
+        if flows > 2:
+            yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
     if 1 in ports and size >= SHORT:
         about = {"level": NODE, "how": "order", "procs": 2, "flows": MANY, "step": 1, "ways": 1, "bytes": SHORT}
         yield Place(2, "block:1", ports[1]), about
@@ -100,8 +111,10 @@ def _out(site: Site, apart: int) -> Iterator[Crossing]:
 
 
 def _all(site: Site, apart: int) -> Iterator[Crossing]:
-    """As many nodes of each group of the first larger one, each to a node of the next group."""
+    """As many nodes of each group of the first larger one, each to a node of the next group; of single nodes at most
+    MOST."""
     for groups in _siblings(site, apart)[:1]:
+        groups = groups[:MOST] if apart == 1 else groups
         alike = min(map(len, groups))
         yield alike * len(groups), alike, tuple(int(node) for group in groups for node in group[:alike])
 
@@ -110,6 +123,9 @@ def pattern(case: Settings) -> Schedule:
     flows, ranks = np.arange(case["flows"]), case["procs"]
     if case["how"] == "eager":
         return rank_local(3, [2, 0], [1, 1], [LONG, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
+    if case["how"] == "start":
+        work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTES]))
+        return rank_local(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
         sent, rest = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
         src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
