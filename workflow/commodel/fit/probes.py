@@ -9,6 +9,7 @@ import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.fit.classes import FIRST, apart, views, with_classes
+from commodel.fit.evenness import unevenness
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.keys import parse
@@ -81,7 +82,8 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors)
     if not evidence.levels:
-        return parameters
+        uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
+        return replace(parameters, settings={**parameters.settings, **uneven})
     classes = {}
     for name, view in several.items():
         with suppress(UserError):  # what lacks is said of its messages

@@ -14,6 +14,7 @@ from commodel.files.results import Results
 from commodel.files.text import read_text
 from commodel.models.families import family, family_names
 from commodel.models.probes import probe
+from commodel.models.probes.evenness import FEWEST
 from commodel.patterns.identity import identified
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.batches import batches
@@ -31,6 +32,7 @@ from commodel.records import Measure, Plan, PlannedPlatform, Point
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 PICTURE = ("nodepairs",)  # probes that the picture of a network of several levels is drawn from
+EVENNESS = ("evenness",)  # probes that tell whether a network has several levels, where nobody says so
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -63,8 +65,11 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     points = identified(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
-    pictured = any(platform.levels and not platform.overlay for platform in platforms.values())
-    probes = _probes(experiment, families, needed, PICTURE if pictured else ())
+    networks = [platform for platform in platforms.values() if not platform.overlay]
+    further = PICTURE if any(platform.levels for platform in networks) else ()
+    if any(not platform.levels and platform.nodes >= FEWEST for platform in networks):
+        further += EVENNESS
+    probes = _probes(experiment, families, needed, further)
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
         experiment=path.stem,

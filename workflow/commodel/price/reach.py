@@ -50,6 +50,9 @@ def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, li
 
 def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether a network of several levels was probed as far and as near as messages go, and the family sees it."""
+    if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
+        far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
+        return PriceStatus.UNPLACED.because(f"{far}, and the platform's file names no levels")
     if "probed" not in parameters.settings:
         return ""
     levels, apart = _classes(parameters, pattern)
@@ -68,6 +71,12 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
         return ""
     blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
     return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
+
+
+def _between_nodes(pattern: Schedule) -> bool:
+    if isinstance(pattern, Long):
+        return len(np.unique(pattern.node)) > 1
+    return bool((pattern.node[pattern.src] != pattern.node[pattern.dst]).any())
 
 
 def _other_type(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:

@@ -1,0 +1,38 @@
+"""Round trips between a few pairs of nodes all over the machine, where its file names no levels: whether all nodes are
+as far from each other as those that the other probes ran on.
+
+Nodes 1, 2, 4, … places from each other, and half the machine: of nodes that hang on switches in their order, the last
+of these are on different ones, whatever a switch holds.
+"""
+
+from commodel.models.probes import PLAYER, Place, Plan, Probe, Site
+from commodel.models.probes.nodepairs import SMALL, TRIPS, pattern
+
+FEWEST = 4  # nodes
+STARTS = 3  # pairs of each distance
+
+
+def plan(site: Site, sizes: list[int]) -> Plan:
+    nodes = [node for node in range(site.nodes) if site.type_of(node) == site.type_of(0)]
+    count = len(nodes)
+    if site.levels.groups or count < FEWEST:
+        return
+    place = Place(site.nodes, "block:1")
+    begins = [(2 * part + 1) * count // (2 * STARTS) for part in range(STARTS)]
+    steps = sorted({1 << power for power in range((count // 2).bit_length())} | {count // 2})
+    for step in steps:
+        for one, two in sorted({tuple(sorted((begin, (begin + step) % count))) for begin in begins}):
+            about = {"one": nodes[one], "two": nodes[two], "nodes": site.nodes, "step": step}
+            for size, trips in dict.fromkeys(((SMALL, TRIPS), (max(sizes), 1))):
+                yield place, {**about, "trips": trips, "bytes": size}
+
+
+PROBE = Probe(
+    "evenness",
+    "round trips all over the machine",
+    ("one", "two", "nodes", "step", "trips", "bytes"),
+    plan,
+    program=PLAYER,
+    optional=True,
+    pattern=pattern,
+)
