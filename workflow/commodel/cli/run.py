@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import table
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,12 +37,10 @@ def run(
 
     What cannot be measured is reported as not measured, and the exit code is 1.
     """
-    from commodel.cli._scores import scores
+    from commodel.cli._scores import outcome
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
-    from commodel.files.columns import COMPARISON
     from commodel.files.results import Results
-    from commodel.files.tables import read_table
     from commodel.plan.config import find
     from commodel.plan.make import make_plan, write_plan
     from commodel.plan.view import totals
@@ -64,7 +61,7 @@ def run(
         again = [f"cases given up before, to be tried again: {forget_failures(campaign)}"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)
-    click.echo("\n" + table(scores(read_table(campaign.results.table("comparison"), COMPARISON))) + "\n")
+    click.echo("\n" + outcome(campaign.results) + "\n")
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)
