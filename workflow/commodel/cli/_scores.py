@@ -16,7 +16,8 @@ def outcome(results: Results) -> str:
     from commodel.report import odd_conditions  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    return "\n".join([table(scores(comparison)), *("\n" + line for line in odd_conditions(results, comparison))])
+    odd = odd_conditions(results, comparison)
+    return "\n".join([table(scores(comparison)), *([""] if odd else []), *odd])
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:
