@@ -64,6 +64,12 @@ def commands() -> list[Command]:
     return every
 
 
+def files(page: str) -> list[str]:
+    """The whole YAML files that a page shows: with their title."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [block for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "title: " in block]
+
+
 def of(program: str) -> list[Command]:
     return [command for command in commands() if command.words[0] == program]
 

@@ -2,6 +2,7 @@
 What takes longer is left to `make test-slow`; what is not run at all stands in NOT_RUN, with the reason."""
 
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import chdir
@@ -11,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.plan.config import find
+from commodel.plan.config import find, load_platform
 from commodel.plan.make import make_plan
 from tests.docs_project import complete, make_project
-from tests.documented import ROOT, Command, of
+from tests.documented import ROOT, Command, files, of
 from tests.once import made_once
 from tests.workflow.conftest import Project
 
@@ -80,6 +81,18 @@ def test_commands_of_a_page_work(page, project):
 @pytest.mark.parametrize("page", sorted({command.page for command in RUN if is_dear(command)}))
 def test_all_commands_of_a_page_work(page, complete_project):
     run_page(page, complete_project, dear=True)
+
+
+def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
+    folder = shutil.copytree(ROOT / "params", tmp_path / "params")
+    for number, text in enumerate(files("docs/platforms.md")):
+        (folder / f"platforms/shown-{number}.yaml").write_text(text, encoding="utf-8")
+        load_platform(folder / f"platforms/shown-{number}.yaml")
+        if "mycluster" in text:
+            (folder / "platforms/mycluster.yaml").write_text(text, encoding="utf-8")
+    (experiment,) = files("docs/matrix.md")
+    (folder / "experiments/shown.yaml").write_text(experiment, encoding="utf-8")
+    assert make_plan("shown", tmp_path).batches
 
 
 def test_what_is_not_run_stands_in_the_docs():
