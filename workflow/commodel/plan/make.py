@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from commodel import __version__
-from commodel.errors import UserError
+from commodel.errors import UserError, suggest
 from commodel.files.atomic import MAX_FILE, write_text
 from commodel.files.kept import keep
 from commodel.files.paths import SafePath
@@ -51,7 +51,8 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
         if wanted not in platforms and only in (None, wanted):
             platforms[wanted] = _platform(experiment, block, root)
     if only and not platforms:
-        raise UserError(f"no block of {path} runs on platform '{only}'")
+        known = {experiment.block_platform(block) for block in experiment.matrix}
+        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, known)}")
     points = list(islice(_points(experiment, platforms), MAX_POINTS + 1))
     if len(points) > MAX_POINTS:
         raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted no more to be measured")
