@@ -21,10 +21,11 @@ from commodel.plan.config import find, load_experiment, load_platform, planned_p
 from commodel.plan.experiments import Block, Experiment
 from commodel.plan.keeping import files_of, received, root_of
 from commodel.plan.matrix import check_size, combinations, place_of
-from commodel.platforms.build import programs
+from commodel.platforms.build import COMPILERS, programs
 from commodel.platforms.launchers import Launcher, launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
+from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import workshop
 from commodel.price.papers import paper
 from commodel.records import Measure, Plan, PlannedPlatform, Point
@@ -217,3 +218,11 @@ def programs_of(plan: Plan, batch: str) -> str:
     """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
     return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
+
+
+def missing_compiler(plan: Plan, batch: str) -> str:
+    """What the programs of a batch are still to be compiled with and is not here; empty where nothing is missing."""
+    if Path(programs_of(plan, batch)).exists():
+        return ""
+    compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]
+    return "" if find_tool(compiler) else compiler
