@@ -16,10 +16,10 @@ from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 
 PLATFORM = """
-title: four cores a node, one switch (simulated)
+title: eight nodes of eight cores, one switch (simulated)
 launcher: simgrid
-nodes: 16
-cores: 4
+nodes: 8
+cores: 8
 simgrid:
   file: mycluster.xml
   config:
@@ -35,7 +35,7 @@ simgrid:
 NETWORK = """<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <cluster id="mine" prefix="node-" suffix="" radical="0-15" speed="1Gf" core="4" bw="10GBps" lat="5us"/>
+  <cluster id="mine" prefix="node-" suffix="" radical="0-7" speed="1Gf" core="8" bw="10GBps" lat="5us"/>
 </platform>
 """
 EXPERIMENT = """
