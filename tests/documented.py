@@ -20,6 +20,10 @@ class Command:
     text: str  # on one line
 
     @property
+    def page(self) -> str:
+        return self.place.rpartition(":")[0]
+
+    @property
     def words(self) -> list[str]:
         """Of its first program: a shell's comment, pipe or redirection ends it."""
         lexer = shlex.shlex(self.text, posix=True, punctuation_chars="|>&;")
@@ -58,6 +62,16 @@ def commands() -> list[Command]:
                     every.append(Command(f"{page.relative_to(ROOT)}:{number}", part))
             begun = ""
     return every
+
+
+def files(page: str) -> list[str]:
+    """The whole YAML files that a page shows: with their title."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [block for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "title: " in block]
+
+
+def of(program: str) -> list[Command]:
+    return [command for command in commands() if command.words[0] == program]
 
 
 def inline() -> list[Command]:

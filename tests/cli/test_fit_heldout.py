@@ -62,6 +62,7 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     said = run("--points", table, *families, "--hold-out", WHERE, "--out", sets)
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["family", "hockney"]
+    assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
     chosen = lines[lines.index("Choices among what was held out, beside the fastest:") + 2 :]
     assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 3]
     assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]

@@ -13,15 +13,12 @@ from commodel.files.sets import read_parameters
 from commodel.registry import discover
 from tests.cli.running import output as run
 from tests.interchange.samples import SAMPLES
+from tests.interchange.taulop_tables import IB, TABLES
 from tests.patterns.goal_files import BINARY, TEXT
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 METROPOLIS = DATA / "taulop-metropolis"
 MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
-
-SHM = "#m\t2\n#tau\t2\n#m\to(m)\tL(m, 1)\tL(m, 2)\n1\t1e-6\t1e-7\t2e-7\n101\t1e-6\t3e-7\t4e-7\n"
-IB = "#m\to(m)\tL(m, 1)\tL(m, 2)\n1\t2e-6\t1e-6\t1.5e-6\n101\t2e-6\t3e-6\t5e-6\n"
-GAMMA = "#size\tMAX_I\tSUM_I\n4\t1e-7\t2e-7\n104\t1e-7\t12e-7\n"
 
 
 def price(file, *arguments):
@@ -31,7 +28,7 @@ def price(file, *arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, text in {"SHM": SHM, "IB": IB, "gamma": GAMMA}.items():
+    for name, text in TABLES.items():
         (tmp_path / f"{name}.txt").write_text(text)
     return tmp_path
 

@@ -80,3 +80,12 @@ def test_plain_snakemake_plans_there(own):
     assert done.returncode == 0, done.stderr
     assert re.search(r"^report +1$", done.stdout + done.stderr, re.MULTILINE), "what it would run"
     assert (own / "results/sample/plan.json").exists()
+
+
+def test_what_only_the_installation_has_can_be_copied_as_the_message_says(own, monkeypatch):
+    monkeypatch.chdir(own)
+    for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
+        said = run("plan", "paper-tan", code=2).stderr
+        copy = said.partition(f"unknown {kind} '{name}'; commodel comes with one: ")[2]
+        subprocess.run(["sh", "-c", copy], check=True)
+    assert "points and" in run("plan", "paper-tan").stdout

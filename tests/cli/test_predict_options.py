@@ -26,9 +26,13 @@ from tests.cli.predicting import CAB, predict, run, sets
             "alpha.a: {value: 1e-6, unit: s}\n  beta.a: {value: 1e-9, unit: s}",
             "beta.a: found the unit 's', wanted a value in s/B",
         ),
+        (
+            "alpha.a: {value: 1e-6, unit: s}\n  bta: {value: 1e-9, unit: s/B}",
+            "set.yaml:4: parameters.bta: family hockney has no such parameter; did you mean 'beta'?",
+        ),
     ],
 )
-def test_a_value_in_a_file_has_the_unit_of_its_family(values, said, tmp_path):
+def test_a_value_in_a_file_has_a_name_and_a_unit_of_its_family(values, said, tmp_path):
     file = tmp_path / "set.yaml"
     file.write_text(f"family: hockney\nparameters:\n  {values}\n")
     arguments = ["predict", "--family", "hockney", "--params", str(file), "--operation", "barrier", "--ranks", "4"]

@@ -1,5 +1,6 @@
 """commodel run before Snakemake begins: what is refused, and who holds the folder meanwhile."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.errors import UserError
+from commodel.platforms.tools import ROOT
 from commodel.results.holding import held
 
 FOLLOW = "commodel.cli.snakemake.following.follow"
@@ -86,3 +88,18 @@ def test_an_experiment_may_lie_anywhere(project):
     result = CliRunner().invoke(main, ["plan", "elsewhere/mine.yaml", "--write"])
     assert result.exit_code == 0, result.output
     assert Path("results/mine/inputs/experiments/mine.yaml").read_text() == EXPERIMENT.replace("PLATFORM", "local")
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_a_missing_compiler_is_named_and_so_is_what_runs_without(project, monkeypatch, more):
+    monkeypatch.setattr("commodel.plan.make.find_tool", lambda program: None if program == "mpicc" else program)
+    monkeypatch.setattr("commodel.plan.make.workshop", Path.cwd)
+    monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
+    for name in ("fast-ethernet-32.yaml", "fast-ethernet-32.xml"):
+        shutil.copy(ROOT / "params/platforms" / name, "params/platforms")
+    other = ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}}]\n"
+    Path("params/experiments/both.yaml").write_text(EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other)
+    alone, both = (CliRunner().invoke(main, ["run", name, *more]) for name in ("on-local", "both"))
+    said = "commodel: no mpicc found, which platform 'local' needs: see commodel doctor"
+    assert (alone.exit_code, alone.stderr) == (2, f"{said}\n")
+    assert (both.exit_code, both.stderr) == (2, f"{said}; without it: commodel run both --only fast-ethernet-32\n")

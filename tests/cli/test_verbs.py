@@ -34,6 +34,14 @@ def test_doctor_names_what_is_missing_and_what_it_would_give():
     assert run("doctor", "--need", "no-such-program", code=1) == ""
 
 
+@pytest.mark.parametrize("command", ["report --in results/sample", "network sample", "status sample"])
+def test_what_reads_results_says_that_there_are_none_yet(command, monkeypatch, tmp_path):
+    run("init", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    said = "commodel: results/sample: no plan here: nothing has been run yet\n"
+    assert run(*command.split(), code=2) == said
+
+
 def schedule(text):
     return run("schedule", *text.split())
 

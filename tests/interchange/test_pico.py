@@ -1,33 +1,12 @@
 """Runs of PICO as it leaves them: a folder or its archive, metadata, allocations. Its archives come from anybody."""
 
-import tarfile
-
 import pytest
 
 from commodel.errors import UserError
 from commodel.interchange import Given, pico, read_times
 from commodel.interchange.pico.names import following_default, our_name
 from tests.cli.running import output
-
-RUN = "2025_04_10___20_36_45"
-HEAD = (
-    "timestamp,test_id,nnodes,tasks_per_node,collective_type,mpi_lib,mpi_lib_version,libbine_version,gpu_awareness,"
-    "gpu_lib,gpu_lib_version,output_level,MPI_Op,notes\n"
-)
-OMPI = "OMPI,4.1.5,1.0.0,no,null,null,summarized,MPI_SUM, UCX_MAX_RNDV_RAILS=1\r"
-CUDA = "OMPI,4.1.6,1.0.0,yes,CUDA,12.1,all,null,null"
-
-
-def line(test, nodes, per_node, collective, rest=OMPI):
-    return f"{RUN},{test},{nodes},{per_node},{collective},{rest}\n"
-
-
-def samples(*nanoseconds, columns=""):
-    return f"highest{columns}\n" + "".join(f"{time}\n" for time in nanoseconds)
-
-
-def alloc(*hosts, padding="\0" * 9):
-    return "MPI_Rank,allocation\n" + padding.join(f"{rank},{host}\n" for rank, host in enumerate(hosts))
+from tests.interchange.pico_runs import CUDA, HEAD, RUN, alloc, line, packed, samples
 
 
 @pytest.fixture
@@ -44,13 +23,6 @@ def run(tmp_path):
         return folder
 
     return written
-
-
-def packed(folder):
-    archive = folder.with_name(f"{folder.name}.tar.gz")
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(folder, arcname=folder.name)
-    return archive
 
 
 def rows(path, **given):

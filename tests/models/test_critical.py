@@ -66,7 +66,7 @@ def test_the_drawing_and_the_table_say_the_same(tmp_path):
     rows = [line.split()[:2] for line in said.splitlines() if re.match(r" *\d", line)]
     assert rows == [["0", "1"], ["1", "3"], ["3", "7"]]
     assert re.findall(r"<title>(\d+) to (\d+): 12 µs, 33 %</title>", drawn) == [tuple(row) for row in rows]
-    about = "bcast over binomial:3, 1000: 36 µs by hockney; it waits for the 3 messages that stand out"
+    about = "bcast over binomial:3, 1000 B: 36 µs by hockney, which waits for 3 of 7 messages"
     assert about in said
     assert about in drawn
     assert "wanted svg" in run(*asked, "--format", "csv", code=2).stderr

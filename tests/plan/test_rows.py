@@ -84,6 +84,11 @@ def test_mistakes_name_file_line_and_column(project, tmp_path, old, new, wanted)
     assert message(project, BLOCK).startswith(wanted)
 
 
+def test_commas_where_tabs_belong_are_seen(project, tmp_path):
+    (tmp_path / "jobs.tsv").write_text(TABLE)
+    assert message(project, BLOCK).endswith("; wanted tabs between the cells")
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [

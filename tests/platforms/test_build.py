@@ -111,6 +111,15 @@ def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
     assert note.read_text().startswith(f"{two / 'mpicc'} ")
 
 
+def test_without_a_compiler_what_is_built_can_be_used_and_nothing_else(mpi, on_path, tmp_path, monkeypatch):
+    on_path(mpi("one", "mpicc"))
+    note = compiler_note(tmp_path, "mpi")
+    monkeypatch.setattr("commodel.platforms.build.find", lambda program: None)
+    assert compiler_note(tmp_path, "mpi") == note
+    with pytest.raises(UserError, match="no mpicc found; see commodel doctor"):
+        compiler_note(tmp_path / "another", "mpi")
+
+
 @pytest.mark.parametrize("change", ["another MPI is preferred", "an upgrade in place"])
 def test_the_note_is_new_when_another_compiler_is_under_the_same_path(mpi, on_path, tmp_path, change):
     """As Debian's alternatives do it."""

@@ -1,9 +1,12 @@
-"""What the report says of memory that has left the caches, and of a machine that others were using."""
+"""What report and terminal say of memory that has left the caches, and of a machine that others were using."""
 
+import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.report import build
+from commodel.cli._scores import outcome
+from commodel.files.results import Results
+from commodel.report import build, stored
 from commodel.report.sections import conditions
 
 TRUST = "Which model to trust"
@@ -47,3 +50,15 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
     line, cold = conditions.sentences(frame, {})
     assert line.startswith(f"ether16: 3 of {len(points)} measured medians are known to a factor of 2 at best")
     assert f"({len(points) - 3} points," in cold
+
+
+def test_the_terminal_says_below_its_table_what_the_report_says(folder):
+    alone = outcome(Results.of(folder))
+    frame = pd.read_csv(folder / "comparison.csv")
+    frame.loc[frame["platform"] == "ether16", "measured_high"] *= 3
+    frame.to_csv(folder / "comparison.csv", index=False)
+    *shown, blank, said = outcome(Results.of(folder)).splitlines()
+    assert (shown, blank) == (alone.splitlines(), "")
+    assert said.startswith("ether16: ")
+    assert "are known to a factor of 2 at best: samples scatter" in said
+    assert said in sentences(stored(folder), TRUST)

@@ -31,10 +31,16 @@ class Panel:
 
     @property
     def doubts(self) -> list[str]:
-        """What anyone doubts, by candidate; empty where nobody does."""
-        by_candidate = zip(*self.doubted.values(), strict=True)
-        fine = PriceStatus.OK.value
-        return ["; ".join(dict.fromkeys(text for text in texts if text != fine)) for texts in by_candidate]
+        """What who doubts, by candidate; empty where nobody does."""
+        return [self._named(texts) for texts in zip(*self.doubted.values(), strict=True)]
+
+    def _named(self, texts: Sequence[str]) -> str:
+        """A text for each family, behind the names of those who say it."""
+        families: dict[str, list[str]] = {}
+        for name, text in zip(self.doubted, texts, strict=True):
+            families.setdefault(text, []).append(name)
+        families.pop(PriceStatus.OK.value, None)
+        return "; ".join(f"{', '.join(names)}: {text}" for text, names in families.items())
 
     def losses(self, choices: Sequence[str]) -> list[str]:
         """Which of the choices lose packets, and whose prices know nothing of that."""

@@ -7,7 +7,7 @@ from commodel.errors import UserError
 from commodel.models.families import read_set
 from commodel.patterns.points import Setting, make_point
 from commodel.price.waits import waits
-from commodel.units import format_seconds, parse_bytes
+from commodel.units import format_bytes, format_seconds, parse_bytes
 
 
 @dataclass(frozen=True)
@@ -29,5 +29,5 @@ def answering(spec: str, operation: str, size: str, params: Path) -> Answering:
         rows.append({"from": src, "to": dst, "seconds": format_seconds(own), "share": share})
         words[max(src, dst)] = f"{src} to {dst}: {format_seconds(own)}, {share}"
     rest = f", {format_seconds(told.work)} of work" if told.work else ""
-    what = f"{operation} over {spec}, {size}: {format_seconds(told.price)} by {parameters.family}"
-    return Answering(rows, words, f"{what}; it waits for the {len(rows)} messages that stand out{rest}")
+    what = f"{operation} over {spec}, {format_bytes(point.bytes)}: {format_seconds(told.price)} by {parameters.family}"
+    return Answering(rows, words, f"{what}, which waits for {len(rows)} of {point.ranks - 1} messages{rest}")

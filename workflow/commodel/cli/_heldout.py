@@ -72,7 +72,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
     operations = list(dict.fromkeys(rows["operation"]))
     return [
         {"family": row["family"], **_figures(row)}
-        | {operation: f"{by_operation.get((row['family'], operation), math.nan):.3g}" for operation in operations}
+        | {operation: _digits(by_operation.get((row["family"], operation), math.nan), 3) for operation in operations}
         for row in errors(rows, ["family"]).sort_values("mu_median").to_dict("records")
     ]
 
@@ -93,4 +93,8 @@ def _figures(row: dict) -> dict:
     """Numbers as text of three digits, counts as they are."""
     texts = {title: row[name] for name, title in FIGURES.items()}
     percent = {"bias": f"{100 * row['bias']:+.3g} %", "inside": f"{100 * row['inside_share']:.0f} %"}
-    return texts | {title: f"{texts[title]:.4g}" for title in texts if "μ" in title} | percent
+    return texts | {title: _digits(texts[title], 4) for title in texts if "μ" in title} | percent
+
+
+def _digits(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}g}"

@@ -1,10 +1,23 @@
-"""A comparison in a few rows for the terminal: how close each family came."""
+"""A comparison in a few rows for the terminal: how close each family came, and what was odd about the machines."""
 
 import math
 
 import pandas as pd
 
+from commodel.cli._output import table
 from commodel.compare.table import selection, summarize
+from commodel.files.columns import COMPARISON
+from commodel.files.results import Results
+from commodel.files.tables import read_table
+
+
+def outcome(results: Results) -> str:
+    """The table, and below it what the report calls odd about how points were measured."""
+    from commodel.report import odd_conditions  # slow to load: after the campaign
+
+    comparison = read_table(results.table("comparison"), COMPARISON)
+    odd = odd_conditions(results, comparison)
+    return "\n".join([table(scores(comparison)), *([""] if odd else []), *odd])
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:

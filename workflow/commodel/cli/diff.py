@@ -45,8 +45,9 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     else:
         shown = [_row(change) for change in several if change.verdict in CHANGED]
         click.echo(table(shown) + "\n" if shown else "nothing changed beyond its interval\n")
-        other = provenance(before, after)
-        click.echo(table([dict(zip(("platform", "what", "old", "new"), row, strict=True)) for row in other]))
+        if other := provenance(before, after):
+            columns = ("platform", "what", "old", "new")
+            click.echo(table([dict(zip(columns, row, strict=True)) for row in other]) + "\n")
         click.echo("\n".join(sentences(before, after, several)))
     if out is not None:
         from commodel.report.difference import write_difference

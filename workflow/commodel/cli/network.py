@@ -32,7 +32,8 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     chosen = [entry for entry in seen if platform in (None, entry.platform)]
     if not chosen:
         where = f" on platform '{platform}'" if platform else ""
-        raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}: `probes: [auto, nodepairs]`")
+        wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
+        raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}, {wanted}")
     if not levels and style != "table":
         show([{"platform": entry.platform} | row for entry in chosen for row in nodes_of(entry)], style)
         return

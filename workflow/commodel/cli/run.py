@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import table
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
+    from commodel.records import Batch, Plan
     from commodel.results.campaign import Campaign
 
 
@@ -38,12 +38,10 @@ def run(
 
     What cannot be measured is reported as not measured, and the exit code is 1.
     """
-    from commodel.cli._scores import scores
+    from commodel.cli._scores import outcome
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
-    from commodel.files.columns import COMPARISON
     from commodel.files.results import Results
-    from commodel.files.tables import read_table
     from commodel.plan.config import find
     from commodel.plan.make import make_plan, write_plan
     from commodel.plan.view import totals
@@ -55,16 +53,19 @@ def run(
     folder = results(experiment)
     Results(folder).check()
     if dry_run:
-        _tell(totals(make_plan(experiment, Path.cwd(), only)), quiet)
+        plan = make_plan(experiment, Path.cwd(), only)
+        _require_compilers(plan, plan.batches)
+        _tell(totals(plan), quiet)
         raise SystemExit(wait([*command_line, "--dry-run"]))
     with hold(folder, RUN) as stream:  # the workflow shares it, and holds the folder also without this process
         campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
         _require_jobs(campaign, profile)
+        _require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())
         again = [f"cases given up before, to be tried again: {forget_failures(campaign)}"] if retry else []
         _tell([*totals(campaign.plan), *again], quiet)
         code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)
-    click.echo("\n" + table(scores(read_table(campaign.results.table("comparison"), COMPARISON))) + "\n")
+    click.echo("\n" + outcome(campaign.results) + "\n")
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)
@@ -106,6 +107,18 @@ def _require_jobs(campaign: Campaign, profile: str | None) -> None:
                 f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile hands in; "
                 f"wanted: commodel run {campaign.plan.experiment} --profile slurm"
             )
+
+
+def _require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
+    """Snakemake would name a file that nothing makes."""
+    from commodel.plan.make import missing_compiler
+
+    missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
+    for platform, compiler in missing.items():
+        if compiler:
+            others = [name for name in plan.platforms if not missing.get(name)]
+            instead = f"; without it: commodel run {plan.experiment} --only {others[0]}" if others else ""
+            raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
 
 
 def _hands_in_jobs(profile: str | None) -> bool:

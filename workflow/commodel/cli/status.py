@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._output import table
-from commodel.errors import UserError
 
 if TYPE_CHECKING:
     from commodel.results.status import Status
@@ -41,8 +40,6 @@ def status(experiment: str, watch: bool, style: str) -> None:
     named = Results.of(Path("results") / experiment)
     there = named if named.plan.exists() else Results(results(experiment))
     folder = there.folder
-    if not there.plan.exists():
-        raise UserError("no plan here: nothing has been run yet", file=folder)
     reader = Reader(Campaign(load_plan(there.plan), folder))
     shown = ""
     while True:

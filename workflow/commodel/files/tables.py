@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST = 2.0**53  # of whole numbers: up to there a float has all of them
 WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
+SEPARATORS = {",": "commas", "\t": "tabs"}
 PIECE = 20_000  # rows
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
@@ -136,7 +137,8 @@ def read_rows(
         reader.fieldnames = names
         for name in wanted:
             if name not in names:
-                raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}", file=path, line=1)
+                hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else ""
+                raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}{hint}", file=path, line=1)
         for name in names if once else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)

@@ -24,7 +24,6 @@ WANTED = {  # by the type of pydantic's error, where its own words are not ours
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
     **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type"), "a mapping"),
     "too_short": "at least one value",
-    "too_long": "not so many values",
 }
 ITS_WORDS = "Input should be "
 
@@ -75,6 +74,8 @@ def _message(mistakes: list[dict]) -> str:
             return f"found {first['loc'][-1]} values, wanted more"
         case "missing":
             return f"found no key '{first['loc'][-1]}'"
+        case "too_long":
+            return f"found {first['ctx']['actual_length']:,} values, wanted at most {first['ctx']['max_length']:,}"
         case "unexpected_keyword_argument" | "extra_forbidden":
             return "found an unknown key"
         case _ if first["input"] != first["input"]:

@@ -242,7 +242,8 @@ def _misfit(
     nodes = int(used[-1]) + 1
     if per_node > setting.cores or nodes > setting.nodes:
         room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
-        return f"{layout} need {nodes} nodes of {per_node} cores; {room}"
+        wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
+        return f"{layout} need {wanted}; {room}"
     for node, ranks in zip(used, held, strict=True) if setting.fewer_cores else ():
         if ranks > (cores := defaults.cores(int(node))):
             return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"

@@ -24,6 +24,7 @@ from commodel.plan.rows import with_table
 from commodel.platforms.container import Image, image_digest
 from commodel.platforms.network import read_network
 from commodel.platforms.platform import Platform
+from commodel.sources import ROOT
 from commodel.units import shown
 
 TRUSTED = "COMMODEL_TRUSTED"  # environment: folders, between colons, that images and libraries may be taken from
@@ -130,6 +131,9 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
             f"no {kind}s in {folder}: this is no project; commodel init DIR makes one, commodel -C DIR is in one"
         )
     if name not in known:
+        ours = ROOT / "params" / f"{kind}s"
+        if name in {file.stem for file in ours.glob("*.yaml")}:
+            raise UserError(f"unknown {kind} '{name}'; commodel comes with one: cp {ours / name}.* {folder}")
         raise UserError(f"unknown {kind} '{name}'; {suggest(name, known)}")
     return known[name]
 

@@ -16,6 +16,8 @@ CONTAINER = {"image", "digest", "model", "native"}
 
 
 def load_plan(path: AnyPath) -> Plan:
+    if not path.exists():
+        raise UserError("no plan here: nothing has been run yet", file=path.parent)
     plan = read_json_record(FORM, path)
     for key, complaint in _contradictions(plan):
         raise UserError(complaint, file=path, key=key)

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from commodel import __version__
-from commodel.errors import UserError
+from commodel.errors import UserError, suggest
 from commodel.files.atomic import MAX_FILE, write_text
 from commodel.files.kept import keep
 from commodel.files.paths import SafePath
@@ -22,10 +22,11 @@ from commodel.plan.config import find, load_experiment, load_platform, planned_p
 from commodel.plan.experiments import Block, Experiment
 from commodel.plan.keeping import files_of, received, root_of
 from commodel.plan.matrix import check_size, combinations, place_of
-from commodel.platforms.build import programs
+from commodel.platforms.build import COMPILERS, programs
 from commodel.platforms.launchers import Launcher, launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
+from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import workshop
 from commodel.price.papers import paper
 from commodel.records import Measure, Plan, PlannedPlatform, Point
@@ -53,7 +54,8 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
         if wanted not in platforms and only in (None, wanted):
             platforms[wanted] = _platform(experiment, block, root)
     if only and not platforms:
-        raise UserError(f"no block of {path} runs on platform '{only}'")
+        known = {experiment.block_platform(block) for block in experiment.matrix}
+        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, known)}")
     points = list(islice(_points(experiment, platforms), MAX_POINTS + 1))
     if len(points) > MAX_POINTS:
         raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted no more to be measured")
@@ -221,3 +223,11 @@ def programs_of(plan: Plan, batch: str) -> str:
     """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
     return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
+
+
+def missing_compiler(plan: Plan, batch: str) -> str:
+    """What the programs of a batch are still to be compiled with and is not here; empty where nothing is missing."""
+    if Path(programs_of(plan, batch)).exists():
+        return ""
+    compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]
+    return "" if find_tool(compiler) else compiler

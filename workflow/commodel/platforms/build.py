@@ -35,6 +35,8 @@ def compiler_note(root: Path, toolchain: str) -> Path:
     """A file that gets younger than the programs when the compiler at hand is no longer the one that built them."""
     note = programs(root, toolchain) / "compiler"
     identity = _identity(toolchain)
+    if not (identity or note.exists()):
+        raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
     if identity and not (note.exists() and note.read_text(encoding="utf-8").strip() == identity):
         write_text(note, f"{identity}\n")
     return note

@@ -14,7 +14,6 @@ from commodel.parameters import ParameterSet
 from commodel.report.frames import prepare
 from commodel.report.sections import (
     conditions,
-    crowding,
     evidence,
     gaps,
     jobs,
@@ -73,7 +72,7 @@ def build(
         beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
         probes = gaps.probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
-        odd = [*crowding.sentences(frame, provenance or {}), *conditions.sentences(frame, provenance or {})]
+        odd = conditions.odd(frame, provenance or {})
         differing = jobs.sentences(drift) if drift is not None else []
         answers = summary.section(
             frame,

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
 from commodel.compare.drift import drift
 from commodel.compare.kernels import partitions
 from commodel.compare.network import networks, places
@@ -26,7 +28,7 @@ from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, siblings
 from commodel.report.rawlinks import results_from
-from commodel.report.sections import crowding, papers
+from commodel.report.sections import conditions, crowding, papers
 from commodel.report.sections import samples as samples_sheet
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
@@ -56,6 +58,11 @@ def stored(
         return _report(plan, results, anonymous, tools, beside, samples)
 
 
+def odd_conditions(results: Results, comparison: pd.DataFrame) -> list[str]:
+    """What the report of these results calls odd about the machines, for who looks at the terminal only."""
+    return conditions.odd(comparison, _with_ranges(_provenance(load_plan(results.plan), results)))
+
+
 def _report(
     plan: Plan, results: Results, anonymous: bool, tools: Mapping[str, str] | None, beside: Path | None, samples: bool
 ) -> Report:
@@ -83,7 +90,7 @@ def _report(
     if tools is not None:
         traces = replace(traces, tools=tools)
     seen = networks(raw, places(plan, provenance))
-    provenance = {batch: about | {"hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
+    provenance = _with_ranges(provenance)
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
@@ -141,6 +148,10 @@ def _traces(plan: Plan, results: Results) -> Traces:
     return Traces(
         digests(plan, results.folder), tried, shown, versions(("xlsxwriter", "vl-convert-python")), plan.files
     )
+
+
+def _with_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
+    return {batch: {**about, "hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
 
 
 def _provenance(plan: Plan, results: Results) -> dict[str, dict]:

@@ -18,7 +18,7 @@ from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
-from commodel.parameters import ParameterSet
+from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.sources import ROOT
@@ -113,15 +113,15 @@ def complete(entry: Family, values: Values) -> Values:
     _check_classes(entry, values)
     numbers = dict(values.numbers)
     unknown = [name for name in numbers if not entry.takes(name, values.classes)]
-    present = {parse(name).parameter for name in numbers if name not in unknown}
+    if unknown:
+        raise UserError(f"family {entry.name} has no parameter '{unknown[0]}'; {suggest(unknown[0], entry.by_name)}")
+    present = {parse(name).parameter for name in numbers}
     for parameter in entry.parameters:
         if parameter.name in present or parameter.optional:
             continue
         if parameter.default is None:
             raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
         numbers[key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
-    if unknown:
-        raise UserError(f"family {entry.name} has no parameter '{unknown[0]}'; {suggest(unknown[0], entry.by_name)}")
     for name, chosen in values.settings.items():
         allowed = (entry.settings or {}).get(name)
         if allowed and chosen not in allowed:
@@ -188,16 +188,22 @@ def read_set(path: AnyPath) -> ParameterSet:
     if set(parameters.forms.values()) - set(FORM_NAMES):
         return parameters  # `complete` says what is wrong with it
     for name, estimate in parameters.values.items():
-        wanted = unit(entry, name, parameters.forms) if parse(name).parameter in entry.by_name else estimate.unit
-        if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
-            continue
-        if estimate.unit:
-            message = f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
-        else:
-            message = f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
-        line = read_yaml(path).line(("parameters", name))
-        raise UserError(message, file=path, line=line, key=f"parameters.{name}")
+        if message := _mistake(entry, name, estimate, parameters.forms):
+            line = read_yaml(path).line(("parameters", name))
+            raise UserError(message, file=path, line=line, key=f"parameters.{one_line(name, 40)}")
     return parameters
+
+
+def _mistake(entry: Family, name: str, estimate: Estimate, forms: Mapping[str, str]) -> str:
+    """What is wrong with a value's name or unit; empty if nothing is."""
+    if parse(name).parameter not in entry.by_name:
+        return f"family {entry.name} has no such parameter; {suggest(name, entry.by_name)}"
+    wanted = unit(entry, name, forms)
+    if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
+        return ""
+    if estimate.unit:
+        return f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
+    return f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
 
 
 def published_file(name: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from commodel.report.sections import crowding
 from commodel.report.values import finite
 from commodel.report.words import count
 
@@ -12,6 +13,11 @@ KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
 UNSTEADY = 2.0  # between the ends of the interval of a median
 BUSY = 0.25  # of the processors, by others before a batch began
+
+
+def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
+    """All that the first screen calls odd about how points were measured."""
+    return [*crowding.sentences(comparison, provenance), *sentences(comparison, provenance)]
 
 
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:

@@ -1,0 +1,59 @@
+"""What families weigh in the vote: their errors where something was measured, and the score of the vote."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from tests.cli.advise.asking import JOB, run
+
+
+def test_weights_come_from_the_errors_measured(platform):
+    said = run(*JOB, "--platform", platform)
+    assert "evidence: results/study, platform made-up" in said.stderr
+    assert (
+        "loggp 90 % (off by a factor of 1.10 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)"
+        in said.stdout
+    )
+    assert "SIMULATED" in said.stdout
+
+
+def test_the_score_of_a_platform(platform):
+    (row,) = json.loads(run("--platform", platform, "--score", "--format", "json").stdout)
+    assert (row["jobs"], row["right"], row["regret_max"]) == (2, 1.0, 0.0)
+
+
+def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):
+    said = run("--operation", "bcast", "--ranks", 8, "--bytes", 8, "--platform", platform).stdout
+    assert "too little of bcast was measured here: the weights come from allreduce" in said
+
+
+def test_smaller_than_what_was_measured_is_beyond_it_too(platform):
+    said = run("--operation", "allreduce", "--ranks", 2, "--bytes", 8, "--platform", platform).stdout
+    assert "EXTRAPOLATED by 1.0 doublings: measured were 4 to 8 ranks and 8 B" in said
+
+
+def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform, tmp_path):
+    """Of waves Hockney is right here, and LogGP, which is right about one, is not."""
+    job = ("--operation", "bcast", "--ranks", "8", "--bytes", "1KiB")
+    before = json.loads(run(*job, "--platform", platform, "--format", "json").stdout)
+    path = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(path).assign(waves=1)
+    right = (rows["family"] == "hockney").to_numpy()
+    waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50", group="stream")
+    waves = waves.assign(predicted=waves["measured"] * waves["mu"])
+    pd.concat([rows, waves]).to_csv(path, index=False)
+    after = json.loads(run(*job, "--platform", platform, "--format", "json").stdout)
+    assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
+    command = ("predict", "--family", "hockney", "--params", "results/study/fitted/made-up/hockney.yaml", "--pipelined")
+    price = CliRunner().invoke(main, [*command, *job, "--algorithm", "linear", "--format", "json"])
+    (by_hockney,) = json.loads(price.stdout)
+    now, then = ({row["choice"]: row["period"] for row in rows}["linear"] for rows in (after, before))
+    assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
+    assert then != pytest.approx(by_hockney["seconds"], rel=0.01)
+    assert (
+        "weights come from streams that were measured here: hockney 100 %" in run(*job, "--platform", platform).stdout
+    )

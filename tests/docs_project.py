@@ -1,0 +1,145 @@
+"""A reader's project, in which the commands of README and docs can be run: a small simulated platform that is called
+`mycluster`, small experiments of the docs' names that ran there, and the files that readers have of their own."""
+
+import shutil
+from pathlib import Path
+
+from commodel.cli._sheets import of_platform
+from commodel.files.sets import read_parameters, write_parameters
+from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
+from commodel.price.predict import predict
+from tests.documented import ROOT
+from tests.interchange.pico_runs import HEAD, RUN, line, packed, samples
+from tests.interchange.samples import OSU
+from tests.interchange.taulop_tables import TABLES
+from tests.patterns.catalogue import point
+from tests.workflow.conftest import Project
+
+PLATFORM = """
+title: eight nodes of eight cores, one switch (simulated)
+launcher: simgrid
+nodes: 8
+cores: 8
+simgrid:
+  file: mycluster.xml
+  config:
+    smpi/os: 0:1.5e-6:0
+    smpi/ois: 0:1.5e-6:0
+    smpi/or: 0:1.5e-6:0
+    smpi/lat-factor: 0:1
+    smpi/bw-factor: 0:1
+    network/TCP-gamma: 0
+    smpi/wtime: 0
+    smpi/host-speed: 1Gf
+"""
+NETWORK = """<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="mine" prefix="node-" suffix="" radical="0-7" speed="1Gf" core="8" bw="10GBps" lat="5us"/>
+</platform>
+"""
+EXPERIMENT = """
+title: small
+platform: mycluster
+families: [hockney, loggp]
+probes: [auto, nodepairs]
+measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
+probe_bytes: [1, 1024, 64KiB]
+matrix:
+  - axes: {operation: allreduce, algorithm: [recursive-doubling, ring], ranks: [4, 8], bytes: [8, 64KiB]}
+  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: [4, 8], bytes: [8, 64KiB]}
+"""
+TREES = """
+title: small trees
+platform: tree-256
+families: [hockney]
+measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
+probe_bytes: [1, 1024]
+matrix:
+  - axes: {operation: reduce, topology: ["flat:8", "kary:2^3"], bytes: 1KiB}
+"""
+LOGGP = "family: loggp\nparameters:\n  G: {value: 1e-9, unit: s/B}\n"
+SECONDS = {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 2e-6}
+LOGGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in SECONDS.items())
+LOGP = "family: logp\nparameters:\n"
+LOGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in (("L", 1e-5), ("o", 1e-6), ("g", 1e-6)))
+SPEEDS = {f"node/{cores}": ((1.0, 1e5 * cores), (4096.0, 2e5 * cores)) for cores in (1, 2, 3)}
+SPEEDS = Speeds({"gemm": KernelSpeeds(SPEEDS, 32)}, "mycluster", simulated=True, source="declared for a test")
+PICO = "results/lumi/2025_04_07___16_22_51"
+
+
+def make_project(folder: Path) -> None:
+    """As far as quick commands need it: `mine` and `sample` have run, `cluster` and `demo` are planned."""
+    project = Project(folder)
+    shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
+    _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
+    _write(folder / "params/platforms/mycluster.xml", NETWORK)
+    for name in ("mine", "sample", "cluster", "demo"):
+        project.experiment(name, EXPERIMENT)
+    project.compare("mine")
+    _compare_again(project, "sample")
+    for name in ("cluster", "demo"):
+        project.verb("plan", name, "--write")
+    _write_files(project)
+    for name in ("results/september", "results/october", "results/november", "FOLDER"):
+        shutil.copytree(folder / "results/mine", folder / name)
+    (folder / "mycluster").mkdir()
+    (folder / "mycluster/results").symlink_to("../results")  # as if all that had run there
+
+
+def complete(project: Project) -> None:
+    """All that has to have run for the other commands."""
+    for name in ("cluster", "demo"):
+        _compare_again(project, name)
+    project.experiment("trees", TREES)
+    project.compare("trees")
+    project.verb("report", "--in", "results/cluster")
+    shutil.copy(project.folder / "reports/cluster/cluster.xlsx", project.folder / "report.xlsx")
+
+
+def _compare_again(project: Project, name: str) -> None:
+    """An experiment that differs from `mine` in its name only finds all measured."""
+    shutil.copytree(project.folder / "results/mine/raw", project.folder / "results" / name / "raw")
+    project.compare(name)
+
+
+def _write_files(project: Project) -> None:
+    """Parameter sets, tables of measured times, and what else a command names."""
+    folder = project.folder
+    _write(folder / "loggp.yaml", LOGGP)
+    _write(folder / "logp.yaml", LOGP)
+    write_parameters(folder / "shares.yaml", of_platform("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
+    shutil.copy(ROOT / "params/published/lop/infiniband-send.yaml", folder / "lop.yaml")
+    shutil.copy(ROOT / "params/published/tan/cab-mrnet.yaml", folder / "tan.yaml")
+    write_speeds(folder / "speeds.yaml", SPEEDS)
+    for name, cores in (("even", (2, 2, 2, 2)), ("uneven", (3, 1, 2, 2))):
+        rows = [f"{rank},{rank // 2},{count},cpu" for rank, count in enumerate(cores)]
+        _write(folder / f"params/layouts/mine/{name}.csv", "\n".join(["rank,node,cores,device", *rows]) + "\n")
+    _write(folder / "choices.csv", "operation,ranks,bytes,algorithm\nallreduce,8,1024,ring\n")
+    _write(folder / "hosts.txt", "".join(f"n{number}\n" for number in range(80)))
+    _write(folder / "osu_bcast.txt", OSU)
+    _write(folder / "collectives.csv", _measured(folder / "loggp.yaml"))
+    for name, text in TABLES.items():
+        _write(folder / "taulop-tables" / f"{name}.txt", text)
+    project.verb("import", "taulop", "taulop-tables", "-o", "taulop.yaml")
+    ran = folder / PICO
+    _write(ran.parent.with_name("lumi_metadata.csv"), HEAD + line(0, 4, 1, "ALLREDUCE").replace(RUN, ran.name))
+    _write(ran / "0/64_ring_over_int32.csv", samples(9000, 5000))
+    packed(ran)
+
+
+def _measured(path: Path) -> str:
+    """What collectives took in two jobs, by a machine that is LogGP; it was half as fast on friday."""
+    points = [point("bcast", "binomial", ranks=ranks, bytes=8**k) for ranks in (2, 4, 8) for k in range(1, 7)]
+    points += [point("allreduce", "ring", ranks=4, bytes=8**k) for k in range(1, 7)]
+    prices = predict(read_parameters(path), points)
+    rows = ["operation,algorithm,ranks,bytes,seconds,setting"]
+    for setting, factor in (("monday", 1), ("friday", 2)):
+        for of, price in zip(points, prices, strict=True):
+            rows.append(f"{of.operation},{of.algorithm},{of.ranks},{of.bytes},{price.seconds * factor},{setting}")
+    return "\n".join(rows) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
