@@ -14,17 +14,20 @@ STARTS = 3  # pairs of each distance
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     nodes = [node for node in range(site.nodes) if site.type_of(node) == site.type_of(0)]
-    count = len(nodes)
-    if site.levels.groups or count < FEWEST:
+    if site.levels.groups or len(nodes) < FEWEST:
         return
-    place = Place(site.nodes, "block:1")
+    for step, one, two in pairs(len(nodes)):
+        about = {"one": nodes[one], "two": nodes[two], "nodes": site.nodes, "step": step}
+        for size, trips in dict.fromkeys(((SMALL, TRIPS), (max(sizes), 1))):
+            yield Place(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
+
+
+def pairs(count: int) -> list[tuple[int, int, int]]:
+    """How far from each other, and the two nodes; the first two too, on which most probes run."""
+    steps = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
     begins = [(2 * part + 1) * count // (2 * STARTS) for part in range(STARTS)]
-    steps = sorted({1 << power for power in range((count // 2).bit_length())} | {count // 2})
-    for step in steps:
-        for one, two in sorted({tuple(sorted((begin, (begin + step) % count))) for begin in begins}):
-            about = {"one": nodes[one], "two": nodes[two], "nodes": site.nodes, "step": step}
-            for size, trips in dict.fromkeys(((SMALL, TRIPS), (max(sizes), 1))):
-                yield place, {**about, "trips": trips, "bytes": size}
+    ends = {(step, begin, (begin + step) % count) for step in steps for begin in begins} | {(1, 0, 1)}
+    return sorted({(step, min(one, two), max(one, two)) for step, one, two in ends})
 
 
 PROBE = Probe(

@@ -1,10 +1,11 @@
 """Under which conditions points were measured that no probe and no model knows of: times that scatter, memory that a
-computation may have used since, and a machine that others were using."""
+computation may have used since, a machine that others were using, and levels that a platform's file does not name."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
+from commodel.price.reach import NO_LEVELS
 from commodel.report.sections import crowding
 from commodel.report.values import finite
 from commodel.report.words import count
@@ -17,7 +18,17 @@ BUSY = 0.25  # of the processors, by others before a batch began
 
 def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """All that the first screen calls odd about how points were measured."""
-    return [*crowding.sentences(comparison, provenance), *sentences(comparison, provenance)]
+    return [*_unnamed(comparison), *crowding.sentences(comparison, provenance), *sentences(comparison, provenance)]
+
+
+def _unnamed(comparison: pd.DataFrame) -> list[str]:
+    """Platforms whose nodes are near and far, which their files do not say."""
+    doubted = comparison[comparison["status"].astype(str).str.endswith(NO_LEVELS)].drop_duplicates("platform")
+    help = "an experiment with `probes: [auto, nodepairs]` and `commodel network EXPERIMENT --levels` tell them"
+    return [
+        f"{platform}: {status.partition(': ')[2]}: {help}."
+        for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
+    ]
 
 
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
