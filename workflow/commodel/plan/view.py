@@ -8,6 +8,7 @@ import xlsxwriter
 
 from commodel.files.atomic import whole
 from commodel.files.kept import MOST
+from commodel.models.probes import probe
 from commodel.plan.duration import of_analysis
 from commodel.records import Plan
 from commodel.units import format_bytes, format_seconds
@@ -58,12 +59,14 @@ def totals(plan: Plan) -> list[str]:
         if not file.copy:
             what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
             lines.append(f"{what} (limit {format_bytes(MOST)}): keep the file to price or play it again")
-    lines += [f"probe {name}: for {', '.join(families) or 'no family'}" for name, families in plan.probes.items()]
+    for name, families in plan.probes.items():
+        lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else probe(name).title}")
     for platform in plan.platforms:
         measured = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
-        for name in (name for name in plan.probes if name not in measured):
-            needing = ", ".join(plan.probes[name])
-            lines.append(f"platform {platform} has no place for probe {name}: {needing} may lack data there")
+        for name, families in plan.probes.items():
+            if families and name not in measured:
+                needing = ", ".join(families)
+                lines.append(f"platform {platform} has no place for probe {name}: {needing} may lack data there")
     return lines
 
 
