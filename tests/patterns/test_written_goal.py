@@ -73,9 +73,9 @@ def test_chains_that_have_nothing_to_do_with_each_other_do_not_deadlock(read):
     zero = (
         "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
     )
-    one = "a: send 8b to 0 tag 3\nb: recv 8b from 0 tag 4\nb requires a\nc: send 8b to 0 tag 1\nc requires b"
+    first = "a: send 8b to 0 tag 3\nb: recv 8b from 0 tag 4\nb requires a\nc: send 8b to 0 tag 1\nc requires b"
     last = "d: recv 8b from 0 tag 2\nd requires c"
-    pattern = read(ranks(f"{zero}\nd requires c", f"{one}\n{last}"))
+    pattern = read(ranks(f"{zero}\nd requires c", f"{first}\n{last}"))
     assert len(pattern.src) == 4
     assert np.isfinite(ends(pattern)).all()
 

@@ -43,8 +43,8 @@ def test_what_is_packed_is_read(tmp_path_factory, tasks):
     for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
         np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
     rows = [
-        sorted(zip(*(getattr(one.needs, field.name) for field in fields(one.needs)), strict=True))
-        for one in (tasks, again)
+        sorted(zip(*(getattr(program.needs, field.name) for field in fields(program.needs)), strict=True))
+        for program in (tasks, again)
     ]
     assert rows[0] == rows[1]
 
