@@ -67,7 +67,10 @@ FOUND = {
     "a title of blanks": ("import osu", b"# OSU MPI " + b" " * 1_000_000 + b"\n"),
     "JSON without end": ("plan", b"[" * 100_000),
     "a plan that is a list": ("plan", b"[]"),
-    "a platform that lacks something": ("plan", edit(lambda plan: [one.clear() for one in plan["platforms"].values()])),
+    "a platform that lacks something": (
+        "plan",
+        edit(lambda plan: [entry.clear() for entry in plan["platforms"].values()]),
+    ),
     "a batch that leaves its folder": ("plan", edit(lambda plan: plan["batches"][0].update(name="../../x"))),
     "an experiment that leaves its folder": ("plan", edit(lambda plan: plan.update(experiment="../x"))),
     "ranks that are text": ("plan", edit(point(ranks="4"))),
