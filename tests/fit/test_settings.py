@@ -72,12 +72,12 @@ def test_bands_hold_what_other_settings_were_off(fitted):
     (price,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
     assert price.low <= times(1.0, 3.0, [price.point])[0] <= price.high
     assert price.interval.startswith(f"{LEAST}3 allocations")
-    (alone,) = predict(fit_in_settings(one("monday"), "hockney", ""), [price.point])
+    (alone,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [price.point])
     assert alone.high < 1.5 * alone.seconds
     assert alone.interval.startswith(f"{LEAST}1 allocation,")
 
 
-def one(name):
+def table_of(name):
     points = POINTS[2:]
     return Measured(points, times(*FACTORS.get(name, (1.0, 1.0)), points), 0, settings=[name] * len(points))
 
