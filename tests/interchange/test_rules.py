@@ -115,7 +115,7 @@ def test_numbers_of_algorithms(name, spec, rule):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "complaint"),
     [
         ("bcst,4,8,ring", "t.csv:3: operation: unknown operation 'bcst'"),
         ("bcast,1,8,binomial", "t.csv:3: ranks: found '1'"),
@@ -124,12 +124,12 @@ def test_numbers_of_algorithms(name, spec, rule):
         ("bcast,8,8,linear", "t.csv:3: found bcast at 8 ranks and 8 B twice"),
     ],
 )
-def test_a_mistake_in_the_table(tmp_path, row, said):
+def test_a_mistake_in_the_table(tmp_path, row, complaint):
     path = tmp_path / "t.csv"
     path.write_text(f"operation,ranks,bytes,algorithm\nbcast,8,8,binomial\n{row}\n")
     with pytest.raises(UserError) as error:
         read_table(path)
-    assert said in error.value.message
+    assert complaint in error.value.message
 
 
 def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):

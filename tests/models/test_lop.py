@@ -73,8 +73,8 @@ def test_a_list_as_printed_counts_its_overheads_twice():
     """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
     parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop")))
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
-    said = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
-    assert said in parameters.values["o_list.a"].note
+    remark = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    assert remark in parameters.values["o_list.a"].note
     as_printed = replace(parameters, settings={"posting": "list", "latency": "printed"})
     pattern = schedule(point("bcast", "linear", ranks=65, bytes=1))
     receiver = rtt("list", 1) / 2 - 2 * overhead("list", 1)  # of one message: all that is left

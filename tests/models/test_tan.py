@@ -55,8 +55,8 @@ def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
         point("allreduce", "recursive-doubling", ranks=8, bytes=1024),
         point("scatter", "linear", ranks=5, bytes=1024),
     ]
-    said = [price.status.partition(": ")[2] for price in predict(parameters, points)]
-    assert [text.removeprefix("a rank sends ").partition(" ")[0] for text in said] == [
+    reasons = [price.status.partition(": ")[2] for price in predict(parameters, points)]
+    assert [reason.removeprefix("a rank sends ").partition(" ")[0] for reason in reasons] == [
         *["", "", "", ""],  # up
         *["", "2", "8", "3"],  # down: a chain has one child a node
         *["", "4"],

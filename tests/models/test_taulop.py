@@ -60,8 +60,8 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert {price.status for price in predict(apart, points)} == {"ok"}
     gather = [point("gather", "linear", ranks=senders + 1, bytes=100) for senders in (4, 5)]
     both_ways = replace(parameter_set, settings={"shared": "node", "rings": "both-ways"})  # 5 into a node: a ring of 10
-    said = "extrapolated: 10 transfers at once between nodes, measured up to 8"
-    assert [price.status for price in predict(both_ways, gather)] == ["ok", said]
+    status = "extrapolated: 10 transfers at once between nodes, measured up to 8"
+    assert [price.status for price in predict(both_ways, gather)] == ["ok", status]
 
 
 def test_two_of_one_length_leave_nothing_to_send_alone():

@@ -169,12 +169,12 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "said"), MISTAKES)
-def test_a_mistake_is_one_line_that_says_where(text, line, said, tmp_path):
+@pytest.mark.parametrize(("text", "line", "complaint"), MISTAKES)
+def test_a_mistake_is_one_line_that_says_where(text, line, complaint, tmp_path):
     path = tmp_path / "bad.goal"
     path.write_text(text)
     with pytest.raises(UserError) as caught:
         goal.read(path)
-    assert said in caught.value.message
+    assert complaint in caught.value.message
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert "\n" not in str(caught.value)
