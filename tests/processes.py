@@ -15,7 +15,7 @@ def family(process: int) -> list[int]:
         children = [int(word) for task in tasks for word in (task / "children").read_text(encoding="ascii").split()]
     except (FileNotFoundError, ProcessLookupError):
         return []
-    return [process, *(one for child in children for one in family(child))]
+    return [process, *(below for child in children for below in family(child))]
 
 
 def command_name(process: int) -> str:

@@ -68,8 +68,8 @@ def test_a_node_that_the_levels_do_not_know_is_refused():
 def test_distances_are_symmetric_and_ultrametric(factors, data):
     sizes = np.cumprod(factors)
     levels = Hierarchy.written({f"l{number}": int(size) for number, size in enumerate(sizes)}, 24)
-    one, two, three = (data.draw(st.integers(0, 23)) for _ in range(3))
+    a, b, c = (data.draw(st.integers(0, 23)) for _ in range(3))
     far = levels.distance
-    assert far(one, two) == far(two, one)
-    assert (far(one, two) == 0) == (one == two)
-    assert far(one, three) <= max(far(one, two), far(two, three))
+    assert far(a, b) == far(b, a)
+    assert (far(a, b) == 0) == (a == b)
+    assert far(a, c) <= max(far(a, b), far(b, c))

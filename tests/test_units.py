@@ -235,5 +235,5 @@ def test_fractional_factor_rises_from_the_first_entry_and_stays_below_the_last(l
         entries = units.expand({"from": low, "to": high, "factor": factor})
         assert entries[0] == low
         assert entries[-1] <= high
-        assert all(one < other for one, other in itertools.pairwise(entries))
+        assert all(earlier < later for earlier, later in itertools.pairwise(entries))
         assert entries[-1] * factor > high - 1

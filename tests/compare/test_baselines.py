@@ -81,12 +81,12 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     assert measured.unpriced == 4
     parts = split(measured, "ranks == 8")
     rows = judged(fit_seen(parts, "hockney", "t"), parts.unseen)
-    told = choices(rows, parts.seen, parts.unseen).set_index("family")
-    assert told.loc[ALWAYS, "jobs"] == 2
-    assert told.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
-    assert told.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
-    assert told.loc[LIBRARY, ["jobs", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
-    assert told["baseline"].to_dict() == {name: name in BASELINES for name in told.index}
+    judgement = choices(rows, parts.seen, parts.unseen).set_index("family")
+    assert judgement.loc[ALWAYS, "jobs"] == 2
+    assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
+    assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
+    assert judgement.loc[LIBRARY, ["jobs", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
+    assert judgement["baseline"].to_dict() == {name: name in BASELINES for name in judgement.index}
 
 
 def test_baselines_stand_apart_from_families():

@@ -12,7 +12,7 @@ TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # of t
 
 
 def all_pairs(nodes):
-    return np.array([(one, two) for one in range(nodes) for two in range(one + 1, nodes)])
+    return np.array([(low, high) for low in range(nodes) for high in range(low + 1, nodes)])
 
 
 def measured(pairs, hierarchy, noise=0.02, seed=1, slow=None, times=TIMES):

@@ -67,9 +67,9 @@ def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
 
 def test_where_people_tell_settings_apart_these_are_the_jobs():
     rows = comparison(2.0)
-    told = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
-    assert set(drift(PLAN, told, [HOCKNEY, WRONG], {})["job"]) == {"(none)", "friday"}
-    simulated = told.assign(simulated=True)
+    labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
+    assert set(drift(PLAN, labelled, [HOCKNEY, WRONG], {})["job"]) == {"(none)", "friday"}
+    simulated = labelled.assign(simulated=True)
     assert len(drift(PLAN, simulated, [HOCKNEY, WRONG], {})) == 2
 
 

@@ -27,7 +27,7 @@ OTHER_SIZES = "log2(bytes) // 3 % 2 == 0"
 def exact(truth=LOGGP) -> Measured:
     """What a machine would measure that is as its family says."""
     sizes = (8, 64, 512, 4096, 32768)
-    points = [point(*way, ranks=ranks, bytes=size) for way in WAYS for ranks in (4, 8) for size in sizes]
+    points = [point(*algorithm, ranks=ranks, bytes=size) for algorithm in WAYS for ranks in (4, 8) for size in sizes]
     return Measured(points, [price.seconds for price in predict(truth, points)], 0)
 
 
@@ -39,7 +39,7 @@ def held_out(measured, where, family):
 @given(st.sampled_from(["bytes", "ranks"]), st.sampled_from(["<", ">=", "=="]), st.sampled_from([4, 8, 64, 4096]))
 def test_every_point_is_fitted_or_held_out(name, sign, limit):
     measured = exact()
-    wanted = [eval(f"{getattr(each, name)} {sign} {limit}") for each in measured.points]
+    wanted = [eval(f"{getattr(entry, name)} {sign} {limit}") for entry in measured.points]
     if all(wanted) or not any(wanted):
         with pytest.raises(UserError, match="holds out"):
             split(measured, f"{name} {sign} {limit}")
@@ -64,8 +64,8 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
 )
 def test_names_are_those_of_the_matrix(where, count):
     bcast = {"operation": "bcast", "algorithm": "binomial", "ranks": 6, "bytes": 8}
-    ways = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
-    points = [make_point(Setting.unlimited(), way) for way in ways]
+    entries = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
+    points = [make_point(Setting.unlimited(), entry) for entry in entries]
     assert len(split(Measured(points, [1.0, 2.0, 3.0], 0), where).unseen.points) == count
 
 
@@ -98,33 +98,35 @@ def test_a_wrong_family_is_wrong_about_what_it_has_not_seen():
 
 def test_the_fit_does_not_see_the_times_that_are_held_out():
     measured = exact(HOCKNEY)
-    later = [time * (10 if each.ranks > 4 else 1) for each, time in zip(measured.points, measured.seconds, strict=True)]
+    later = [
+        time * (10 if entry.ranks > 4 else 1) for entry, time in zip(measured.points, measured.seconds, strict=True)
+    ]
     parts, changed = split(measured, "ranks > 4"), split(replace(measured, seconds=later), "ranks > 4")
     assert changed.unseen.seconds == [10 * time for time in parts.unseen.seconds]
     assert fit_seen(changed, "hockney", "t.csv") == fit_seen(parts, "hockney", "t.csv")
 
 
 def test_the_set_says_what_was_held_out():
-    found = fit_seen(split(exact(), "ranks > 4"), "hockney", "t.csv")
-    said = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
-    assert found.source == said
-    assert found.provenance["held_out_where"] == "ranks > 4"
-    assert found.provenance["held_out_points"] == 20
+    parameters = fit_seen(split(exact(), "ranks > 4"), "hockney", "t.csv")
+    source = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
+    assert parameters.source == source
+    assert parameters.provenance["held_out_where"] == "ranks > 4"
+    assert parameters.provenance["held_out_points"] == 20
 
 
 def test_errors_are_those_of_the_definition():
     rows = judged(HOCKNEY, exact())
-    found = errors(rows, ["operation", "choice"])
-    assert list(zip(found["operation"], found["choice"], strict=True)) == WAYS
-    for row in found.to_dict("records"):
-        mine = rows[(rows["operation"] == row["operation"]) & (rows["choice"] == row["choice"])]
-        ratios = [p / m for p, m in zip(mine["predicted"], mine["measured"], strict=True)]
+    table = errors(rows, ["operation", "choice"])
+    assert list(zip(table["operation"], table["choice"], strict=True)) == WAYS
+    for row in table.to_dict("records"):
+        of_choice = rows[(rows["operation"] == row["operation"]) & (rows["choice"] == row["choice"])]
+        ratios = [p / m for p, m in zip(of_choice["predicted"], of_choice["measured"], strict=True)]
         mu = [max(ratio, 1 / ratio) for ratio in ratios]
         assert row["mu_mean"] == pytest.approx(np.mean(mu))
         assert row["mu_median"] == pytest.approx(np.median(mu))
         assert row["bias"] == pytest.approx(np.median(ratios) - 1)
         assert row["mu_worst"] == pytest.approx(max(mu))
-        worst = mine.iloc[int(np.argmax(mu))]
+        worst = of_choice.iloc[int(np.argmax(mu))]
         assert row["worst"].startswith(f"{worst['ranks']} ranks, ")
     (total,) = errors(rows, ["family"]).to_dict("records")
     assert total["points"] == len(rows) == 40
@@ -134,8 +136,8 @@ def test_errors_are_those_of_the_definition():
 @pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
 def test_other_sizes_of_a_real_machine(tmp_path):
     """Recursive doubling exchanges whole vectors in pairs: of all algorithms the one that a family should get right."""
-    found = pico.times(REAL, Given())
-    rows = [time for time in found.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
+    readings = pico.times(REAL, Given())
+    rows = [time for time in readings.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
     table = tmp_path / "t.csv"
     columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")
     lines = [",".join(str(getattr(time, name)) for name in columns) for time in rows]

@@ -46,9 +46,9 @@ def test_a_slow_node_has_a_name_and_a_factor():
 
 
 def test_what_the_place_says_goes_before_what_was_learned():
-    said = [0, 0, 0, 0, 1, 1, 1, 1]
-    (network,) = networks(summary(TWO, 8), {"p": {"levels": {"rack": [*said, 2]}}})
-    assert network.hierarchy.settings == {"rack": said}
+    racks = [0, 0, 0, 0, 1, 1, 1, 1]
+    (network,) = networks(summary(TWO, 8), {"p": {"levels": {"rack": [*racks, 2]}}})
+    assert network.hierarchy.settings == {"rack": racks}
     assert network.distances.hierarchy.settings == TWO.settings
 
 

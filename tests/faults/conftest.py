@@ -93,8 +93,8 @@ class Campaign:
         return {path.stem for path in (self.raw / f".pass-{number}").glob("[!.]*.csv")}
 
     def markers(self) -> dict[str, dict]:
-        found = [json.loads(path.read_text()) for path in self.raw.glob("*.unmeasured.json")]
-        return {marker["id"]: marker for marker in found}
+        markers = [json.loads(path.read_text()) for path in self.raw.glob("*.unmeasured.json")]
+        return {marker["id"]: marker for marker in markers}
 
     def state(self) -> dict:
         return json.loads((self.raw / "state.json").read_text())

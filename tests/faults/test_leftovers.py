@@ -26,13 +26,13 @@ def lasting(files):
     return files and not any(path.name.startswith("mpich_shar_tmp") and path.exists() for path in files) and files
 
 
-def end(driver, ranks, way):
+def end(driver, ranks, strike):
     """Ends the measurement, or brings a case down and lets the next ones be measured."""
-    if way in (signal.SIGINT, signal.SIGTERM):
-        driver.send_signal(way)
-    elif way == "a rank is killed":
+    if strike in (signal.SIGINT, signal.SIGTERM):
+        driver.send_signal(strike)
+    elif strike == "a rank is killed":
         os.kill(ranks[-1], signal.SIGKILL)
-    elif way == "the driver is killed":
+    elif strike == "the driver is killed":
         driver.kill()
     else:
         os.kill(ranks[-1], signal.SIGSTOP)
@@ -40,9 +40,9 @@ def end(driver, ranks, way):
 
 
 @pytest.mark.parametrize(
-    "way", [signal.SIGINT, signal.SIGTERM, "a rank is killed", "a rank hangs", "the driver is killed"]
+    "strike", [signal.SIGINT, signal.SIGTERM, "a rank is killed", "a rank hangs", "the driver is killed"]
 )
-def test_nothing_shared_outlives_a_stopped_measurement(campaign, mpi_programs, tmp_path, monkeypatch, way):
+def test_nothing_shared_outlives_a_stopped_measurement(campaign, mpi_programs, tmp_path, monkeypatch, strike):
     session = tmp_path / "session"
     session.mkdir()
     monkeypatch.setenv("TMPDIR", str(session))
@@ -50,9 +50,9 @@ def test_nothing_shared_outlives_a_stopped_measurement(campaign, mpi_programs, t
     with here.start() as driver:
         ranks = until(lambda: here.now() and here.ranks(driver), by=driver)
         shared = until(lambda: lasting(shared_by(ranks)), by=driver)
-        end(driver, ranks, way)
+        end(driver, ranks, strike)
     assert not still_there(ranks)
-    if way == "the driver is killed" and kind(library_of([str(mpi_programs / "player")])) == "Open MPI":
+    if strike == "the driver is killed" and kind(library_of([str(mpi_programs / "player")])) == "Open MPI":
         return  # its mpiexec is alone then, and removes them in four cases of five
     assert not [path for path in shared if path.exists()]
     assert not [path for path in session.rglob("*") if not path.is_dir()]

@@ -39,14 +39,14 @@ def struck(campaign, number, times=1):
     with campaign.start() as driver:
         for _ in range(times):
             strike(campaign, driver, number, hit)
-        _, told = driver.communicate(timeout=600)
-    return driver.returncode, hit, told
+        _, printed = driver.communicate(timeout=600)
+    return driver.returncode, hit, printed
 
 
 def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
     here = campaign()
-    code, (case,), told = struck(here, signal.SIGKILL)
-    assert code == 0, told
+    code, (case,), printed = struck(here, signal.SIGKILL)
+    assert code == 0, printed
     marker = here.markers()[case]
     assert marker["status"] == "crash"
     assert "signal 9" in marker["reason"].lower() or "killed" in marker["reason"].lower()
@@ -63,8 +63,8 @@ def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
 
 def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
     here = campaign(timeout="4 s")
-    code, (case,), told = struck(here, signal.SIGSTOP)
-    assert code == 0, told
+    code, (case,), printed = struck(here, signal.SIGSTOP)
+    assert code == 0, printed
     assert here.markers()[case]["status"] == "timeout"
     assert "4.3 s" in here.markers()[case]["reason"]
     assert here.samples()
@@ -73,10 +73,10 @@ def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
 
 def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_no_markers(campaign):
     here = campaign(seconds="10 s")
-    code, hit, told = struck(here, signal.SIGKILL, times=3)
+    code, hit, printed = struck(here, signal.SIGKILL, times=3)
     assert code == 2
     assert len(set(hit)) == 3
-    assert "nothing could be measured, 4 of 4 cases failed" in told
+    assert "nothing could be measured, 4 of 4 cases failed" in printed
     assert not here.markers()
     assert not here.samples()
     assert here.state()["attempts"][-1]["outcome"].startswith("error: ")
@@ -89,8 +89,8 @@ def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
         hit = []
         for _ in range(3):
             strike(here, driver, signal.SIGKILL, hit)
-        _, told = driver.communicate(timeout=600)
-    assert driver.returncode == 0, told
+        _, printed = driver.communicate(timeout=600)
+    assert driver.returncode == 0, printed
     assert here.samples()
     assert set(here.markers()) == here.ids - here.samples()
     others = [marker for case, marker in here.markers().items() if case not in hit]

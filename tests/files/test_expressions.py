@@ -172,10 +172,10 @@ def test_arithmetic_is_pythons(left, sign, right):
     except ArithmeticError:
         wanted = UserError
     try:
-        found = expressions.parse(text, NAMES)(VALUES)
+        result = expressions.parse(text, NAMES)(VALUES)
     except UserError as error:
-        found = wanted if "nested too deeply" in error.message else UserError
-    assert found == wanted
+        result = wanted if "nested too deeply" in error.message else UserError
+    assert result == wanted
 
 
 def test_about_as_fast_as_python():

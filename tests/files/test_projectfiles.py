@@ -11,7 +11,7 @@ from commodel.interchange import Given, csv, read_times
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment
 from commodel.plan.file import load_plan
-from tests.fuzz.targets import plan_text
+from tests.fuzz.readers import plan_text
 
 TREE = "node,parent\n0,\n1,0\n"
 

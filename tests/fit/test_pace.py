@@ -145,8 +145,8 @@ def sets():
     """Of every family a set from its first guesses for collectives, or from published values."""
     guesses = {name: family(name).from_points for name in family_names()}
     texts = {
-        name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (found or {}).items()]
-        for name, found in guesses.items()
+        name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
+        for name, guess in guesses.items()
     }
     return {name: given(name, text) for name, text in texts.items() if text}
 

@@ -22,7 +22,7 @@ def table(tmp_path):
 
     def written(values, factors):
         file = tmp_path / "t.csv"
-        names = [f"{operation},{way},8,{size}" for operation, way in WAYS for size in (1, 1000, 100_000)]
+        names = [f"{operation},{choice},8,{size}" for operation, choice in WAYS for size in (1, 1000, 100_000)]
 
         def write(seconds):
             rows = (f"{name},{time:.10g}\n" for name, time in zip(names, seconds, strict=True))

@@ -8,7 +8,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.sets import read_parameters
 from commodel.fit.pointtable import Measured
-from commodel.fit.settings import PACES, SETTING, fit_in_settings, told
+from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_words
 from commodel.models.byhand import given
 from commodel.price.bands import LEAST
 from commodel.price.pace import Factor, Pace, at_pace, from_json
@@ -62,7 +62,7 @@ def test_every_other_setting_has_its_factors(fitted):
         assert paces[name].latency.value == pytest.approx(latency, rel=1e-3)
         assert paces[name].per_byte.value == pytest.approx(per_byte, rel=1e-3)
         assert paces[name].points == 14
-    assert [line.partition(":")[0] for line in told(fitted)] == [
+    assert [line.partition(":")[0] for line in paces_in_words(fitted)] == [
         f"setting '{name}' against setting 'monday'" for name in FACTORS
     ]
 
@@ -72,12 +72,12 @@ def test_bands_hold_what_other_settings_were_off(fitted):
     (price,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
     assert price.low <= times(1.0, 3.0, [price.point])[0] <= price.high
     assert price.interval.startswith(f"{LEAST}3 allocations")
-    (alone,) = predict(fit_in_settings(one("monday"), "hockney", ""), [price.point])
+    (alone,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [price.point])
     assert alone.high < 1.5 * alone.seconds
     assert alone.interval.startswith(f"{LEAST}1 allocation,")
 
 
-def one(name):
+def table_of(name):
     points = POINTS[2:]
     return Measured(points, times(*FACTORS.get(name, (1.0, 1.0)), points), 0, settings=[name] * len(points))
 
@@ -99,9 +99,9 @@ def test_on_the_screen_and_in_the_file(tmp_path, table):
     path, out = tmp_path / "points.csv", tmp_path / "hockney.yaml"
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds,setting", *rows]) + "\n")
     run = partial(running.run, "fit")
-    said = run("--points", path, "--family", "hockney", "--out", out)
-    assert "hockney: setting 'sunday' against setting 'monday': latency × 1 [" in said.stderr
-    assert "not explained" not in said.stderr
+    done = run("--points", path, "--family", "hockney", "--out", out)
+    assert "hockney: setting 'sunday' against setting 'monday': latency × 1 [" in done.stderr
+    assert "not explained" not in done.stderr
     assert read_parameters(out).provenance[PACES][0]["setting"] == "friday"
     held = run("--points", path, "--family", "hockney", "--hold-out", "setting != 'monday'", "--format", "json")
     assert '"points": 5' in held.stdout
@@ -111,5 +111,5 @@ def test_on_the_screen_and_in_the_file(tmp_path, table):
 def test_of_one_setting_nothing_changes():
     plain = fit_in_settings(Measured(POINTS, times(1.0, 1.0), 0), "hockney", "")
     assert SETTING not in plain.provenance
-    assert not list(told(plain))
+    assert not list(paces_in_words(plain))
     assert np.isclose(plain.values["alpha.a"].value, 10e-6)

@@ -20,12 +20,12 @@ LOGGP = values_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns
 SIZES = (8, 32, 256)
 ALGORITHM = [point("bcast", "binomial:4", ranks=16, bytes=size) for size in SIZES]  # segments of 4 bytes
 TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # of 16 nodes
-BOTH = [each for pair in zip(ALGORITHM, TREE, strict=True) for each in pair]
+BOTH = [entry for pair in zip(ALGORITHM, TREE, strict=True) for entry in pair]
 
 
 def obvious(parameters, points):
     """Each by itself."""
-    return [predict(parameters, [each])[0].seconds for each in points]
+    return [predict(parameters, [entry])[0].seconds for entry in points]
 
 
 def test_one_is_not_priced_with_the_other_s_messages():
@@ -36,7 +36,7 @@ def test_one_is_not_priced_with_the_other_s_messages():
 @given(st.integers(2, 20), st.lists(st.integers(0, 5000), min_size=1, max_size=3), st.integers(0, 99))
 @settings(max_examples=8, deadline=None)
 def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, sizes, seed):
-    points = [*BOTH, *(each for size in sizes for each in catalogue(ranks, size))]
+    points = [*BOTH, *(entry for size in sizes for entry in catalogue(ranks, size))]
     random.Random(seed).shuffle(points)
     seen = []
     for numbers, shape in shapes(points):
@@ -51,23 +51,23 @@ def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, size
 
 
 def test_fan_in_is_that_of_each_by_itself():
-    assert fan_ins(BOTH) == {each.id: fan_in(schedule(each)) for each in BOTH}
+    assert fan_ins(BOTH) == {entry.id: fan_in(schedule(entry)) for entry in BOTH}
 
 
 def test_a_family_blind_to_size_sees_the_smallest_of_each():
     linear = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16)]
     points = [ALGORITHM[1], *TREE, *linear]  # the smallest of the tree is smaller than that of the algorithm
-    found = fit_measured(points, obvious(LOGGP, points), "logp", "here")
-    assert found.provenance["points"] == 5
+    parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
+    assert parameters.provenance["points"] == 5
     smallest = [ALGORITHM[1], TREE[0], *linear]
-    assert found.values == fit_measured(smallest, obvious(LOGGP, smallest), "logp", "here").values
+    assert parameters.values == fit_measured(smallest, obvious(LOGGP, smallest), "logp", "here").values
 
 
 def test_held_out_points_of_both_have_errors_of_their_own():
     twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
     rows = judged(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))
-    found = errors(rows, ["operation", "kind", "choice"]).set_index("kind")["mu_mean"]
-    assert found.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
+    mu = errors(rows, ["operation", "kind", "choice"]).set_index("kind")["mu_mean"]
+    assert mu.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
     thrice = judged(LOGGP, Measured(TREE, [3 * seconds for seconds in obvious(LOGGP, TREE)], 0))
     (worst,) = errors(pd.concat([rows, thrice]), ["family"])["worst"]
     assert worst.startswith("bcast topology binomial:4 16 ranks")

@@ -176,5 +176,5 @@ def experiments() -> st.SearchStrategy[str]:
 
 def sets() -> list[bytes]:
     """A fitted parameter set of every family, as a file."""
-    found = [as_parameters(family(name), family(name).fit(observed(truth(name), name))) for name in family_names()]
-    return [parameters_text(parameters).encode() for parameters in found]
+    fitted = [as_parameters(family(name), family(name).fit(observed(truth(name), name))) for name in family_names()]
+    return [parameters_text(parameters).encode() for parameters in fitted]

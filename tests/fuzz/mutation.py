@@ -25,32 +25,32 @@ MANY = st.sampled_from((2, 3, 70, 3000))
 @st.composite
 def edited(draw, samples: Sequence[bytes]) -> bytes:
     """One of some samples after a few edits: a span goes, comes again, changes places or becomes something else."""
-    found = draw(st.sampled_from(samples))
+    content = draw(st.sampled_from(samples))
     for _ in range(draw(st.integers(1, 4))):
-        start = draw(st.integers(0, len(found)))
-        stop = min(start + draw(st.sampled_from((0, 1, 2, 5, 20, 1000))), len(found))
-        span = found[start:stop]
+        start = draw(st.integers(0, len(content)))
+        stop = min(start + draw(st.sampled_from((0, 1, 2, 5, 20, 1000))), len(content))
+        span = content[start:stop]
         match draw(st.sampled_from(("piece", "word", "word", "word", "bytes", "again", "cut", "line", "move"))):
             case "piece":
                 span = draw(PIECES).encode("utf-8", "surrogatepass")
             case "word":  # what stands between two separators becomes another word
-                start, stop = word_at(found, start)
+                start, stop = word_at(content, start)
                 span = draw(PIECES).encode("utf-8", "surrogatepass")
             case "bytes":
                 span = draw(st.binary(max_size=4))
             case "again":
                 span = span[:50] * draw(MANY)
             case "cut":
-                span, stop = b"", draw(st.sampled_from((stop, len(found))))
+                span, stop = b"", draw(st.sampled_from((stop, len(content))))
             case "line":
-                start = found.rfind(b"\n", 0, start) + 1
-                stop = found.find(b"\n", start) + 1 or len(found)
-                span = found[start:stop] * draw(st.sampled_from((0, 2, 50)))
+                start = content.rfind(b"\n", 0, start) + 1
+                stop = content.find(b"\n", start) + 1 or len(content)
+                span = content[start:stop] * draw(st.sampled_from((0, 2, 50)))
             case "move":
-                found = found[:start] + found[stop:]
-                start = stop = draw(st.integers(0, len(found)))
-        found = found[:start] + span + found[stop:]
-    return found
+                content = content[:start] + content[stop:]
+                start = stop = draw(st.integers(0, len(content)))
+        content = content[:start] + span + content[stop:]
+    return content
 
 
 def word_at(text: bytes, place: int) -> tuple[int, int]:

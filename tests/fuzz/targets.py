@@ -1,50 +1,22 @@
-"""What strangers hand us, by name: how it is made up, and what is done with it. Every target is a function of an input
-and of a folder that may be written to; it returns, or raises a UserError."""
+"""What strangers hand us, by name: how it is made up, and what is done with it (`readers.py`)."""
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 
 from hypothesis import strategies as st
-from openpyxl import Workbook
-from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-from commodel import units
-from commodel.cli._jobs import jobs_of
-from commodel.cli._partition import received
-from commodel.cli._points import points
-from commodel.errors import UserError
-from commodel.files import expressions
 from commodel.files import yaml as yamltext
 from commodel.fit.pointtable import read_points
-from commodel.interchange import Given, mrnet, netgauge, read_times, rules, taulop
-from commodel.models.families import read_set
-from commodel.models.speeds import FORMS, read_speeds
-from commodel.patterns.partitions.columns import by_columns
-from commodel.patterns.partitions.constant import constant
-from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.points import Setting, full_layout, make_point
+from commodel.interchange import Given, netgauge, read_times, rules
+from commodel.patterns.points import Setting, full_layout
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import goal, goal_binary
-from commodel.plan.config import load_experiment, load_platform
-from commodel.plan.experiments import AXES
-from commodel.plan.file import load_plan
-from commodel.plan.make import make_plan
-from commodel.platforms.tools import ROOT
-from commodel.price.predict import predict
-from commodel.records import Plan
 from commodel.registry import discover
-from commodel.results.collect import collect, summarize_raw
-from commodel.results.rawfiles import checksum
-from tests.fuzz import forms, native, overlay
+from tests.fuzz import forms, native, overlay, readers
 from tests.fuzz.folders import received_folder, received_folders
 from tests.fuzz.mutation import edited, written
+from tests.fuzz.readers import Run, of_file, samples
 from tests.interchange.samples import SAMPLES
 from tests.patterns.goal_files import BINARY
-
-Run = Callable[[object, Path], object]
 
 
 @dataclass(frozen=True)
@@ -53,182 +25,11 @@ class Target:
     run: Run
 
 
-def of_file(name: str, read: Callable[[Path], object]) -> Run:
-    """A target that reads the input as a file."""
-
-    def run(content: bytes | str, folder: Path) -> object:
-        path = folder / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
-        return read(path)
-
-    return run
-
-
-def samples(pattern: str) -> list[bytes]:
-    contents = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
-    assert contents, pattern
-    return contents
-
-
-def planned(path: Path) -> Plan:
-    """As `commodel plan` does, beside platforms that are in order."""
-    load_experiment(path)
-    return make_plan(str(path), ROOT)
-
-
-def placed(path: Path) -> None:
-    platform = load_platform(path)
-    setting = Setting.of(path.stem, platform)
-    make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
-    (path.parent / "experiment.yaml").write_text(forms.EXPERIMENT)
-    folder = path.parent / "params" / "platforms"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / path.name).write_bytes(path.read_bytes())
-    (folder / "net.xml").write_bytes((path.parent / "net.xml").read_bytes())
-    make_plan(str(path.parent / "experiment.yaml"), path.parent)
-
-
-def with_network(content: bytes, folder: Path) -> None:
-    (folder / "net.xml").write_bytes(samples("params/platforms/*.xml")[0])
-    of_file("machine.yaml", placed)(content, folder)
-
-
-def network(content: bytes, folder: Path) -> None:
-    (folder / "net.xml").write_bytes(content)
-    (folder / "machine.yaml").write_text(forms.SIMULATED)
-    load_platform(folder / "machine.yaml")
-
-
 def imported(name: str) -> Target:
     entry = discover("interchange", "FORMAT")[name]
     sample = SAMPLES[name]
     given = Given(**sample.given)
     return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_times(entry, [path], given)))
-
-
-def tau_lop(content: bytes, folder: Path) -> None:
-    (folder / "IB.txt").write_text(forms.CHANNEL)
-    for name in ("SHM.txt", "gamma.txt"):
-        (folder / name).write_bytes(content)
-        taulop.read(folder)
-        (folder / name).unlink()
-
-
-def priced(path: Path) -> None:
-    """A parameter set that can be read prices, or says why not."""
-    parameters = read_set(path)
-    some = [
-        make_point(Setting.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size})
-        for size in (0, 1, 100_000)
-    ]
-    some.append(make_point(Setting.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64}))
-    predict(parameters, some)
-
-
-def balanced(path: Path) -> None:
-    """Speeds that can be read balance a matrix, however steep they are."""
-    speeds = read_speeds(path)
-    for kernel in speeds.kernels:
-        for form in FORMS:
-            curves = speeds.curves(kernel, [*speeds.kernels[kernel].kinds], form)
-            for share in (geometric, constant):
-                either(lambda share=share, curves=curves: by_columns(share(curves, 256), 16))
-
-
-def workbook(content: bytes, folder: Path) -> None:
-    """A workbook whose cells say what the lines say, numbers as such; and the lines themselves."""
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("Partition")
-    for line in content.decode("utf-8", "replace").splitlines():
-        either(sheet.append, [_cell(text) for text in line.split(",")])
-    book.save(folder / "p.xlsx")
-    for read in (lambda: received(folder / "p.xlsx"), lambda: of_file("q.xlsx", received)(content, folder)):
-        either(read)
-    of_file("p.csv", received)(content, folder)
-
-
-def _cell(text: str) -> object:
-    try:
-        return float(text) if len(text) < 20 else text
-    except ValueError:
-        return ILLEGAL_CHARACTERS_RE.sub("", text)[:100]
-
-
-@lru_cache
-def plan_text() -> bytes:
-    plan = make_plan(str(ROOT / "params" / "experiments" / "demo.yaml"), ROOT).as_json()
-    for batch in plan["batches"]:
-        batch["points"], batch["cases"] = batch["points"][:2], batch["cases"][:2]
-    return json.dumps(plan, indent=1).encode()
-
-
-def plan_file(path: Path) -> None:
-    plan = load_plan(path)
-    for batch in plan.batches:
-        _ = batch.ids, batch.minutes
-    collect(plan, path.parent / "raw", unfinished=True)
-
-
-def signed(line: bytes) -> bytes:
-    """A row that lacks its checksum gets it: else whatever is odd in it would be refused for that alone."""
-    try:
-        return line + checksum(line[:-1].decode()).encode() if line.endswith(b",") else line
-    except UnicodeDecodeError:
-        return line
-
-
-def raw_file(content: bytes, folder: Path) -> None:
-    (folder / "plan.json").write_bytes(plan_text())
-    plan = load_plan(folder / "plan.json")
-    batch = plan.batches[0]
-    place = folder / "raw" / batch.name
-    place.mkdir(parents=True, exist_ok=True)
-    lines = content.replace(b"CASE", batch.ids[0].encode()).split(b"\n")
-    (place / f"{batch.ids[0]}.csv").write_bytes(b"\n".join(map(signed, lines)))
-    observations, _ = collect(plan, folder / "raw", unfinished=True)
-    summarize_raw(observations)
-
-
-def quantity(text: str, folder: Path) -> None:
-    parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
-    for parse in parsers:
-        either(parse, text)
-    either(units.expand, text)
-    either(lambda: units.expand(text, units.parse_count))
-
-
-def either(function: Callable, *arguments: object) -> object:
-    """A mistake in one is no reason not to try the next."""
-    try:
-        return function(*arguments)
-    except UserError:
-        return None
-
-
-def expression(text: str, folder: Path) -> None:
-    condition = expressions.parse(text, AXES)
-    for ranks in (0, 2, 3.5):
-        either(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
-
-
-def spec_of_tree(spec: str, folder: Path) -> None:
-    tree.__wrapped__(spec)
-
-
-def spec_of_layout(spec: str, folder: Path) -> None:
-    for ranks in (2, 12, 1 << 16):
-        either(full_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
-        either(full_layout, Setting.unlimited(), spec, ranks)
-
-
-def options(given: tuple, folder: Path) -> None:
-    operation, algorithm, topology, ranks, sizes, layout = given
-    either(points, operation, algorithm, topology, ranks, sizes, layout)
-    either(jobs_of, (operation,), None, ranks, sizes)
-
-
-def hosts(path: Path) -> None:
-    mrnet.on_hosts(tree("flat:3"), path)
 
 
 ROWS = b"""CASE,1,0,1e-05,1e-07,1,samples,12,
@@ -242,17 +43,17 @@ TARGETS: dict[str, Target] = {
         of_file("a.yaml", yamltext.read),
     ),
     "experiment": Target(
-        edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]), of_file("e.yaml", planned)
+        edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]), of_file("e.yaml", readers.planned)
     ),
-    "experiment forms": Target(forms.experiments(), of_file("e.yaml", planned)),
-    "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), with_network),
-    "network": Target(edited(samples("params/platforms/*.xml")), network),
+    "experiment forms": Target(forms.experiments(), of_file("e.yaml", readers.planned)),
+    "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), readers.with_network),
+    "network": Target(edited(samples("params/platforms/*.xml")), readers.network),
     **{f"import {name}": imported(name) for name in SAMPLES},
     "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.parameters)),
-    "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), tau_lop),
-    "topology": Target(written(*forms.TOPOLOGIES), spec_of_tree),
+    "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.tau_lop),
+    "topology": Target(written(*forms.TOPOLOGIES), readers.spec_of_tree),
     "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: tree.__wrapped__(f"file:{path}"))),
-    "layout": Target(written(*forms.LAYOUTS), spec_of_layout),
+    "layout": Target(written(*forms.LAYOUTS), readers.spec_of_layout),
     "rank file": Target(
         edited(forms.RANKS),
         of_file("r.txt", lambda path: full_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
@@ -261,14 +62,15 @@ TARGETS: dict[str, Target] = {
         edited(samples("params/layouts/fermi/M[1-4].csv")),
         of_file("p.csv", lambda path: full_layout.__wrapped__(Setting("p", 64, 12), f"processes:{path}", 7)),
     ),
-    "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", hosts)),
+    "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.hosts)),
     "parameters": Target(
-        st.deferred(lambda: edited([*samples("params/published/*/*.yaml"), *forms.sets()])), of_file("p.yaml", priced)
+        st.deferred(lambda: edited([*samples("params/published/*/*.yaml"), *forms.sets()])),
+        of_file("p.yaml", readers.priced),
     ),
-    "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", balanced)),
-    "partition": Target(edited(samples("params/partitions/*.csv")), workbook),
-    "plan": Target(st.deferred(lambda: edited([plan_text()])), of_file("plan.json", plan_file)),
-    "raw": Target(edited([RAW]), raw_file),
+    "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", readers.balanced)),
+    "partition": Target(edited(samples("params/partitions/*.csv")), readers.workbook),
+    "plan": Target(st.deferred(lambda: edited([readers.plan_text()])), of_file("plan.json", readers.plan_file)),
+    "raw": Target(edited([RAW]), readers.raw_file),
     "goal": Target(edited(forms.GOALS), of_file("a.goal", goal.read)),
     "goal binary": Target(edited([BINARY]), of_file("a.bin", goal_binary.read)),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
@@ -280,8 +82,8 @@ TARGETS: dict[str, Target] = {
         edited([forms.PARTITION]), of_file("p.csv", lambda path: native.read("partition", path))
     ),
     "native schedule": Target(edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))),
-    "units": Target(written(*forms.QUANTITIES), quantity),
-    "expression": Target(written(*forms.EXPRESSIONS), expression),
+    "units": Target(written(*forms.QUANTITIES), readers.quantity),
+    "expression": Target(written(*forms.EXPRESSIONS), readers.expression),
     "options": Target(
         st.tuples(
             st.sampled_from(("bcast", "alltoall", "reduce", "barrier")),
@@ -291,6 +93,6 @@ TARGETS: dict[str, Target] = {
             st.one_of(st.none(), written("%", "%KiB,%", "%:%:*%", "%:%:+%")),
             st.one_of(st.none(), written(*forms.LAYOUTS)),
         ),
-        options,
+        readers.options,
     ),
 }

@@ -109,11 +109,11 @@ def play(text, L, o, g, G, O=0):
             release([*node.started, *node.done])
         elif what == "recv":
             release(node.started)
-            found = next((sent for sent in early[rank] if (sent.rank, sent.tag) == (node.peer, node.tag)), None)
-            if found is None:
+            message = next((sent for sent in early[rank] if (sent.rank, sent.tag) == (node.peer, node.tag)), None)
+            if message is None:
                 waiting[rank].append(node)
             else:
-                early[rank].remove(found)
+                early[rank].remove(message)
                 release(node.done)
         else:
             to = node.peer
@@ -123,12 +123,12 @@ def play(text, L, o, g, G, O=0):
                 continue
             cpu[to] = time + o + body * max(O, G)
             into[to] = time + g + body * G
-            found = next((wait for wait in waiting[to] if (wait.peer, wait.tag) == (rank, node.tag)), None)
-            if found is None:
+            receive = next((wait for wait in waiting[to] if (wait.peer, wait.tag) == (rank, node.tag)), None)
+            if receive is None:
                 early[to].append(node)
             else:
-                waiting[to].remove(found)
-                release(found.done)
+                waiting[to].remove(receive)
+                release(receive.done)
     assert not any(waiting), "a receive without its message"
     assert not any(early), "a message without its receive"
     return cpu

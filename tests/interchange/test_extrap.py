@@ -28,33 +28,33 @@ OBSERVED = pd.DataFrame(
 
 def read_text(written):
     """The grammar of the text format: a region has a DATA line for every point, in their order."""
-    found, points, region = {}, [], None
+    times_of, points, region = {}, [], None
     for line in filter(None, written.splitlines()):
         word, _, rest = line.partition(" ")
         if word == "POINTS":
             points = [tuple(map(int, pair.split())) for pair in re.findall(r"\(([^()]*)\)", rest)]
         elif word == "REGION":
-            region = found.setdefault(rest, [])
+            region = times_of.setdefault(rest, [])
         elif word == "DATA":
             assert re.fullmatch(r"[0-9]+(\.[0-9]+)?( [0-9]+(\.[0-9]+)?)*", rest)
             region.append([float(number) for number in rest.split()])
         else:
             assert (word, rest) in {("PARAMETER", "p bytes"), ("METRIC", "time")}
-    return {region: dict(zip(points, times, strict=True)) for region, times in found.items()}
+    return {region: dict(zip(points, seconds, strict=True)) for region, seconds in times_of.items()}
 
 
 def read_jsonl(written):
-    found = {}
+    times_of = {}
     for row in map(json.loads, written.splitlines()):
         assert row["metric"] == "time"
-        found.setdefault(row["callpath"], {})[row["params"]["p"], row["params"]["bytes"]] = row["value"]
-    return found
+        times_of.setdefault(row["callpath"], {})[row["params"]["p"], row["params"]["bytes"]] = row["value"]
+    return times_of
 
 
 def test_observations_keep_all_valid_samples():
-    found = regions(OBSERVED, FILE)
-    assert found["bcast->linear"] == {(4, 8): [1e-5, 3e-5]}
-    assert set(found) == {"bcast->linear", "bcast->binomial", "reduce->flat:3"}
+    measured = regions(OBSERVED, FILE)
+    assert measured["bcast->linear"] == {(4, 8): [1e-5, 3e-5]}
+    assert set(measured) == {"bcast->linear", "bcast->binomial", "reduce->flat:3"}
 
 
 def test_a_stream_is_a_call_path_of_its_own():
@@ -71,8 +71,8 @@ def test_a_comparison_has_a_median_a_point():
         ("p3", "bcast", "linear", "b", "block:1", 8, 8, None),
     ]
     names = ["point", "operation", "choice", "platform", "layout", "ranks", "bytes", "measured"]
-    found = regions(pd.DataFrame(rows, columns=names), FILE)
-    assert found == {"a->bcast->linear": {(4, 8): [1e-5]}, "b->bcast->linear": {(4, 8): [2e-5]}}
+    measured = regions(pd.DataFrame(rows, columns=names), FILE)
+    assert measured == {"a->bcast->linear": {(4, 8): [1e-5]}, "b->bcast->linear": {(4, 8): [2e-5]}}
 
 
 def test_an_algorithm_and_a_topology_of_one_name_have_call_paths_of_their_own():
@@ -90,15 +90,15 @@ POINTS = st.dictionaries(st.tuples(st.integers(2, 999), st.integers(0, 1 << 40))
 
 
 @given(st.dictionaries(st.sampled_from(["bcast->linear", "reduce->flat:3", "gather->ring"]), POINTS, min_size=1))
-def test_all_that_is_written_is_read(found):
+def test_all_that_is_written_is_read(written):
     together = {}
-    for group in alike(found):
+    for group in alike(written):
         for region, times in read_text(text(group)).items():
             assert times.keys() == group[region].keys()
             for point, values in times.items():
                 assert values == pytest.approx(group[region][point], rel=1e-6, abs=1e-14)
         together |= read_jsonl(jsonl(group))
-    assert together == found
+    assert together == written
 
 
 def test_call_paths_with_other_points_get_other_files(tmp_path):

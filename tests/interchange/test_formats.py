@@ -11,24 +11,17 @@ from commodel.errors import UserError
 from commodel.fit.pointtable import read_points
 from commodel.interchange import MPI_NAMES, Given, plain, read_times
 from commodel.patterns.operations import operations
-from commodel.registry import discover
+from tests.interchange.reading import FORMATS, read
 from tests.interchange.samples import SAMPLES
 
-FORMATS = discover("interchange", "FORMAT")
 READ = sorted(name for name, entry in FORMATS.items() if entry.times)
 WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules", "selection"}
 
 
-def read(name, folder, text, **given):
-    path = folder / "file.txt"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_times(FORMATS[name], [path], Given(**given))
-
-
-def times(found):
+def times(table):
     """Without where they stand."""
     names = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
-    return [tuple(getattr(time, name) for name in names) for time in found.times]
+    return [tuple(getattr(time, name) for name in names) for time in table.times]
 
 
 def test_every_format_is_read_or_written():
@@ -41,27 +34,15 @@ def test_every_format_is_read_or_written():
 @pytest.mark.parametrize("name", READ)
 def test_a_sample_is_read(name, tmp_path):
     sample = SAMPLES[name]
-    found = read(name, tmp_path, sample.text, **sample.given)
-    got = times(found)
-    assert [row[:5] + row[6:] for row in got] == [row[:5] + row[6:] for row in sample.times]
-    assert [row[5] for row in got] == pytest.approx([row[5] for row in sample.times])
+    table = read(name, tmp_path, sample.text, **sample.given)
+    rows = times(table)
+    assert [row[:5] + row[6:] for row in rows] == [row[:5] + row[6:] for row in sample.times]
+    assert [row[5] for row in rows] == pytest.approx([row[5] for row in sample.times])
     lines = sample.text.splitlines()
-    for time in found.times:
+    for time in table.times:
         line = lines[int(time.source.removeprefix("file.txt:").split()[0]) - 1]
         assert re.search(r"[0-9]", line)
-    assert found.left_out == sample.left_out
-
-
-def test_parameters_of_netgauge_are_microseconds(tmp_path):
-    """Half of the smallest round trip of 10 µs, less both overheads; the g and G of the last row."""
-    path = tmp_path / "loggp.txt"
-    path.write_text(
-        "1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan\n2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6\n"
-    )
-    found = {name: (value.value, value.unit) for name, value in FORMATS["netgauge"].parameters(path).values.items()}
-    seconds = {"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6}
-    wanted = {name: (pytest.approx(value), "s") for name, value in seconds.items()}
-    assert found == wanted | {"G": (pytest.approx(0.5e-9), "s/B")}
+    assert table.left_out == sample.left_out
 
 
 @pytest.mark.parametrize("name", READ)
@@ -101,14 +82,14 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
         place = data.draw(st.integers(0, len(text)))
         length = data.draw(st.integers(0, 30))
         text = text[:place] + data.draw(st.text(max_size=6)) + text[place + length :]
-    refused, found = "", None
+    refused, table = "", None
     try:
-        found = read(name, tmp_path_factory.mktemp("damaged"), text.encode("utf-8", "replace"), **sample.given)
+        table = read(name, tmp_path_factory.mktemp("damaged"), text.encode("utf-8", "replace"), **sample.given)
     except UserError as error:
         refused = error.message
-    assert bool(refused) != bool(found and found.times)
+    assert bool(refused) != bool(table and table.times)
     assert "\n" not in refused
-    for operation, _, _, ranks, size, seconds, _ in times(found) if found else ():
+    for operation, _, _, ranks, size, seconds, _ in times(table) if table else ():
         assert operation in operations()
         assert ranks >= 2
         assert size >= 0
@@ -118,12 +99,12 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
 @pytest.mark.parametrize("name", READ)
 def test_a_user_knows_the_algorithm(name, tmp_path):
     sample = SAMPLES[name]
-    found = read(name, tmp_path, sample.text, **{**sample.given, "algorithm": "linear"})
-    assert {time.algorithm for time in found.times} == {"linear"}
+    table = read(name, tmp_path, sample.text, **{**sample.given, "algorithm": "linear"})
+    assert {time.algorithm for time in table.times} == {"linear"}
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "complaint"),
     [
         ("osu", "# OSU MPI Broadcast Latency Test\n# Size  Avg Latency(us)\n1 2.0\n", "give --ranks"),
         ("osu", "8 1.0\n", "before a title"),
@@ -142,14 +123,14 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
         ("csv", "operation,seconds,ranks,bytes,algorithm\nbcast,1,2,3,binomal\n", "did you mean 'binomial'?"),
     ],
 )
-def test_what_is_missing_is_said(name, text, said, tmp_path):
+def test_what_is_missing_is_said(name, text, complaint, tmp_path):
     with pytest.raises(UserError) as error:
         read(name, tmp_path, text)
-    assert said in error.value.message
+    assert complaint in error.value.message
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
+    ("column", "complaint"),
     [
         ("seconds", "wanted NAME=COLUMN"),
         ("time=t", "no column is called 'time' here"),
@@ -159,10 +140,10 @@ def test_what_is_missing_is_said(name, text, said, tmp_path):
         ("seconds=ranks", "found '2' without a unit; say which, e.g. --column seconds=ranks:us"),
     ],
 )
-def test_columns_of_a_table_are_named_rightly(column, said, tmp_path):
+def test_columns_of_a_table_are_named_rightly(column, complaint, tmp_path):
     with pytest.raises(UserError) as error:
         read("csv", tmp_path, "operation,seconds,ranks,bytes\nbcast,1,2,3\n", columns=(column,))
-    assert said in error.value.message
+    assert complaint in error.value.message
 
 
 @pytest.mark.parametrize(
@@ -195,37 +176,6 @@ def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
         read_times(FORMATS[name], [tmp_path / "nowhere"], Given(**SAMPLES[name].given))
 
 
-@pytest.mark.parametrize(
-    ("version", "size"),  # from the sources of IMB: recvcounts are shares of #bytes, or #bytes each
-    [
-        ("Intel (R) MPI Benchmarks 4.1, MPI-1 part    ", 64),
-        ("Intel (R) MPI Benchmarks 2018 Update 1, MPI-1 part    ", 64),
-        ("Intel(R) MPI Benchmarks 2018, MPI-1 part", 64),
-        ("Intel(R) MPI Benchmarks 2019, MPI-1 part", 64),
-        ("Intel(R) MPI Benchmarks 2019 Update 1, MPI-1 part", 256),
-        ("Intel(R) MPI Benchmarks 2019 Update 6, MPI-1 part", 256),
-        ("Intel(R) MPI Benchmarks 2021.1, MPI-1 part", 256),
-        ("Intel(R) MPI Benchmarks 2021.11, MPI-1 part (GPU)", 256),
-    ],
-)
-def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
-    block = (
-        "# Benchmarking {}\n# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n64 9 1 3 2\n\n"
-    )
-    names = ("Reduce_scatter", "Reduce_scatter_block", "Reduce", "Allgather")
-    found = read("imb", tmp_path, f"#    {version}\n" + "".join(map(block.format, names)))
-    assert [time.bytes for time in found.times] == [size, 256, 64, 64]
-    assert [time.seconds for time in found.times] == pytest.approx([3e-6] * 4)
-
-
-def test_a_count_of_reprompi_is_what_each_rank_gets(tmp_path):
-    """From its sources: both reduce-scatters get the count for every rank; a reduction's count is the vector."""
-    names = ("Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Allgather", "Gather")
-    rows = "".join(f"MPI_{name} 0 10 1e-6\n" for name in names)
-    found = read("reprompi", tmp_path, f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}")
-    assert [time.bytes for time in found.times] == [320, 320, 80, 80, 80]
-
-
 @pytest.mark.parametrize("name", READ)
 def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
     """MPI_Bcast of 0 bytes returns at once; a ping-pong of 0 bytes, and one's own code, do not."""
@@ -240,55 +190,10 @@ def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
         "csv": "operation,seconds,ranks,bytes\nbcast,3e-8,4,0\nbcast,1e-6,4,8\n",
     }
     given = {"osu": {"ranks": 4}, "mpiblib": {"ranks": 4, "operation": "bcast"}}.get(name, {})
-    found = read(name, tmp_path, texts[name], **given)
-    assert [(time.bytes, time.seconds) for time in found.times] == [(8, pytest.approx(1e-6))]
-    assert list(found.left_out.values()) == [1]
-    assert next(iter(found.left_out)).endswith(" of 0 bytes")
-
-
-@pytest.mark.parametrize(("elements", "size"), [(64, 0), (128, 4), (255, 4), (256, 8)])
-def test_blocks_of_pico_have_whole_elements(elements, size, tmp_path):
-    """Of 128 ranks and elements of 4 bytes; bytes alone would give blocks of 2 for 64 elements."""
-    head = "collective,algorithm,nodes,ranks_per_node,elements,bytes,median_s\n"
-    rows = "bcast,linear_ompi,128,1,1,4,1e-6\n", f"allgather,ring_ompi,128,1,{elements},{4 * elements},1e-5\n"
-    found = read("pico", tmp_path, head + "".join(rows))
-    assert [time.bytes for time in found.times if time.operation == "allgather"] == [size] * bool(size)
-    assert found.left_out["allgather of 0 bytes"] == (not size)
-
-
-def test_a_collective_of_osu_has_ended_when_the_last_rank_has(tmp_path):
-    head = "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)"
-    for more, cells, wanted in (
-        ("", "", (1e-6, "mean over the ranks")),
-        ("  P50 Tail Lat(us)", "2.0", (2e-6, "median of the ranks' mean")),
-        (
-            "  Min Latency(us)  Max Latency(us)  Iterations  P50 Tail Lat(us)",
-            "0.5 3.0 9 2.0",
-            (3e-6, "mean of the slowest rank"),
-        ),
-    ):
-        found = read("osu", tmp_path, f"{head}{more}\n8 1.0 {cells}\n", ranks=4)
-        assert [(time.seconds, time.statistic) for time in found.times] == [(pytest.approx(wanted[0]), wanted[1])]
-
-
-def test_a_process_a_row_means_the_slowest(tmp_path):
-    text = "test process nrep count runtime_sec\n" + "".join(
-        f"MPI_Bcast {process} {nrep} 4 {1e-6 * (1 + process + 10 * nrep):.9f}\n"
-        for nrep in (0, 1)
-        for process in (1, 0)
-    )
-    found = read("reprompi", tmp_path, "#@nprocs=2\n" + text)
-    assert [time.seconds for time in found.times] == pytest.approx([2e-6, 12e-6])
-
-
-@given(rows=st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))
-def test_what_is_written_is_read(rows, tmp_path_factory):
-    """Sizes, and times in hundredths of a microsecond, as the tool rounds them."""
-    body = "".join(f"{size:<10}{hundredths / 100:>20.2f}\n" for size, hundredths in rows)
-    text = f"# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n{body}"
-    found = read("osu", tmp_path_factory.mktemp("osu"), text, ranks=4)
-    assert [time.bytes for time in found.times] == [size for size, _ in rows]
-    assert [time.seconds for time in found.times] == pytest.approx([h * 1e-8 for _, h in rows])
+    table = read(name, tmp_path, texts[name], **given)
+    assert [(time.bytes, time.seconds) for time in table.times] == [(8, pytest.approx(1e-6))]
+    assert list(table.left_out.values()) == [1]
+    assert next(iter(table.left_out)).endswith(" of 0 bytes")
 
 
 def test_a_library_has_no_price(tmp_path):

@@ -95,8 +95,8 @@ def test_the_reader_is_as_strict_as_txt2bin():
 def test_it_plays_at_the_price_of_loggp(ranks):
     agree(
         (
-            ((*way, size, machine), *both(point(*way, ranks=ranks, bytes=size), machine))
-            for way, size, machine in product(ALONE, (1, 64, 1000), MACHINES)
+            ((*algorithm, size, machine), *both(point(*algorithm, ranks=ranks, bytes=size), machine))
+            for algorithm, size, machine in product(ALONE, (1, 64, 1000), MACHINES)
         ),
         abs=1 + ranks,  # calc is rounded to whole ns
     )

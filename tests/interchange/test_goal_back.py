@@ -60,7 +60,7 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     event("plain" if pattern.ends is None else "steps of their own")
     again = back(pattern, folder)
     np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
-    pairs = [sorted(zip(one.src, one.dst, np.maximum(one.bytes, 1), strict=True)) for one in (pattern, again)]
+    pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
     assert pairs[0] == pairs[1]
     assert len(play(goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
 
@@ -90,7 +90,7 @@ def test_so_do_messages_that_ask_first(folder, case, seed, asking):
         )
     except UserError:
         return
-    first, again = (asked(one, columns) for one in (pattern, back(pattern, folder)))
+    first, again = (asked(form, columns) for form in (pattern, back(pattern, folder)))
     event("deadlock" if first is None else "price")
     assert (first is None) == (again is None)
     if first is not None:
@@ -127,5 +127,5 @@ def test_chains_that_nothing_orders_pass_on_what_has_come(folder, ranks, segment
     L, o, g, G = machine
     priced = ends(reader.read(path), L, o, o, g, G).max() * 1e9
     assert priced == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
-    one = L + 2 * o + 8 * G
-    assert priced == pytest.approx((ranks - 1) * one + (segments - 1) * (g + 8 * G), rel=1e-9)
+    message = L + 2 * o + 8 * G
+    assert priced == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)

@@ -48,10 +48,10 @@ def calls(library):
 
 def sends(call):
     pattern = schedule(point(call.operation, call.spec, ranks=call.ranks, bytes=call.bytes))
-    found = [[] for _ in range(call.ranks)]
+    sent = [[] for _ in range(call.ranks)]
     for source, target, size in zip(pattern.src, pattern.dst, pattern.bytes, strict=True):
-        found[source].append((int(target), int(size)))
-    return found
+        sent[source].append((int(target), int(size)))
+    return sent
 
 
 @pytest.mark.parametrize("library", RECORDED)

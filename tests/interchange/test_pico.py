@@ -4,7 +4,6 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.interchange import Given, pico, read_times
-from commodel.interchange.pico.names import following_default, our_name
 from tests.cli.running import output
 from tests.interchange.pico_runs import CUDA, HEAD, RUN, alloc, line, packed, samples
 
@@ -64,7 +63,9 @@ def test_a_folder_and_its_archive_are_read_alike(run):
             "empty file": 1,
             "file with lines that are no times": 1,
         }
-        assert any("0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in said for said in readings.remarks)
+        assert any(
+            "0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in remark for remark in readings.remarks
+        )
         assert {time.setting for time in readings.times} == {f"job={RUN} lib=OMPI-4.1.5 rails=1"}
         assert readings.times[0].source == f"{path.name} 0/64_brucks_mpich_double.csv"
 
@@ -76,7 +77,7 @@ def test_a_test_and_a_file_of_it_can_be_given_alone(run):
 
 
 @pytest.mark.parametrize(
-    ("hosts", "layout", "told"),
+    ("hosts", "layout", "words"),
     [
         ("abcd", "block:1", ""),
         ("aabbccdd", "block:2", "says 4 ranks on 4 nodes, alloc.csv 8 ranks on 4 nodes: that is taken"),
@@ -85,15 +86,14 @@ def test_a_test_and_a_file_of_it_can_be_given_alone(run):
         ("aabc", "nodes:0x2,1,2", "alloc.csv 4 ranks on 3 nodes"),
     ],
 )
-def test_an_allocation_tells_what_metadata_do_not(run, hosts, layout, told):
+def test_an_allocation_tells_what_metadata_do_not(run, hosts, layout, words):
     readings = pico.times(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), Given())
     assert {(time.ranks, time.layout) for time in readings.times} == {(len(hosts), layout)}
     block = 64 // len(hosts) * 4
     assert {time.bytes for time in readings.times if time.algorithm == "ring"} == {block, 32}
-    said = [remark for remark in readings.remarks if "ranks on" in remark]
-    assert [f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and told in remark for remark in said] == [
-        True
-    ] * bool(told)
+    remarks = [remark for remark in readings.remarks if "ranks on" in remark]
+    assert len(remarks) == bool(words)
+    assert all(f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and words in remark for remark in remarks)
 
 
 def test_each_test_has_the_allocation_of_its_ranks(run):
@@ -134,53 +134,10 @@ def test_a_summary_is_read_in_nanoseconds(tmp_path):
         rows(tmp_path / "summary.csv")
 
 
-@pytest.mark.parametrize(
-    ("collective", "called", "ranks", "elements", "ours"),
-    [
-        ("allgather", "k_bruck_over", 6, 60, "bruck"),
-        ("allgather", "k_bruck_ompi", 6, 60, "k_bruck_ompi"),
-        ("allreduce", "rabenseifner_mpich", 8, 80, "rabenseifner"),
-        ("allreduce", "rabenseifner_mpich", 6, 60, "rabenseifner_mpich"),
-        ("alltoall", "pairwise_mpich", 8, 80, "pairwise_mpich"),
-        ("alltoall", "pairwise_mpich", 6, 60, "pairwise"),
-        ("allreduce", "ring_ompi", 8, 80, "ring"),
-        ("allreduce", "ring_ompi", 8, 4, "ring_ompi"),
-        ("allreduce", "ring_over", 8, 4, "ring"),
-        ("alltoall", "linear_sync_ompi", 8, 80, "linear"),
-        ("gather", "default_craympich", 8, 80, "library"),
-    ],
-)
-def test_names_are_mapped_where_messages_are_the_same(collective, called, ranks, elements, ours):
-    assert our_name(collective, called, ranks, elements) == ours
-
-
-SIZES = [8 * 8**power for power in range(7)]
-
-
-def measured(**factors):
-    return {name: {size: factor * (1 + size) for size in SIZES} for name, factor in factors.items()}
-
-
-def test_a_library_that_does_as_it_likes_is_found_by_its_times():
-    equal = measured(default_ompi=1, ring_ompi=1.01, rabenseifner_ompi=0.98, recursive_doubling_ompi=2)
-    followers = {"ring_ompi": "default_ompi", "rabenseifner_ompi": "default_ompi"}
-    assert following_default("allreduce", equal) == followers
-    equal["ring_ompi"][SIZES[2]] *= 3  # a hiccup
-    assert following_default("allreduce", equal) == followers
-    equal["ring_ompi"][SIZES[3]] *= 3
-    assert not following_default("allreduce", equal)  # one may be what the library chooses
-    assert not following_default("gather", measured(default_ompi=1, binomial_ompi=1, binomial_over=1))
-    one = measured(default_mpich=1, recursive_doubling_mpich=1)
-    assert following_default("allreduce", one) == {"recursive_doubling_mpich": "default_mpich"}
-    few = {name: {size: times[size] for size in SIZES[:3]} for name, times in one.items()}
-    assert not following_default("allreduce", few)
-    assert not following_default("alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1))
-
-
 def test_such_rows_are_the_librarys_and_said_to_be(run, tmp_path):
     files = {
         f"0/{size}_{name}_mpich_int32.csv": samples(1000 * size)
-        for size in SIZES
+        for size in [8 * 8**power for power in range(7)]
         for name in ("default", "recursive_doubling")
     }
     said = output("import", "pico", run(TESTS, files), "-o", tmp_path / "t.csv")
@@ -190,7 +147,7 @@ def test_such_rows_are_the_librarys_and_said_to_be(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "complaint"),
     [
         ({"alloc.csv": "rank,host\n0,a\n"}, "alloc.csv: found 'rank,host', wanted MPI_Rank,allocation"),
         (
@@ -205,10 +162,10 @@ def test_such_rows_are_the_librarys_and_said_to_be(run, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_file(run, files, said):
+def test_what_cannot_be_is_refused_with_its_file(run, files, complaint):
     with pytest.raises(UserError) as refusal:
         pico.times(run([line(0, 4, 1, "ALLREDUCE")], FILES | files), Given())
-    assert said in str(refusal.value)
+    assert complaint in str(refusal.value)
 
 
 def test_metadata_are_asked_for(run, tmp_path):

@@ -10,14 +10,14 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.segments import PIPELINED
 from commodel.records import Choice
 
-KNOWN = st.sampled_from([(name, way) for name in sorted(COLLECTIVES) for way in choices(name) if has(name, way)])
+KNOWN = st.sampled_from([(name, spec) for name in sorted(COLLECTIVES) for spec in choices(name) if has(name, spec)])
 
 
 def read(text):
     """{collective: [(ranks, [(bytes, Rule)])]}: numbers in order, comments skipped."""
     words = iter(word for line in text.splitlines() for word in line.split("#")[0].split())
     number = lambda: int(next(words))  # noqa: E731
-    found = {}
+    by_collective = {}
     for _ in range(number()):
         collective = number()
         sizes = []
@@ -25,9 +25,9 @@ def read(text):
             ranks = number()
             sizes.append((ranks, [(number(), Rule(number(), number(), number())) for _ in range(number())]))
             assert sizes[-1][1][0][0] == 0, "a first rule that is not for 0 bytes"
-        found[collective] = sizes
+        by_collective[collective] = sizes
     assert next(words, None) is None
-    return found
+    return by_collective
 
 
 def look_up(table, collective, ranks, size):
@@ -39,11 +39,11 @@ def look_up(table, collective, ranks, size):
 @st.composite
 def tables(draw):
     rows = draw(st.dictionaries(st.tuples(st.integers(2, 64), st.integers(0, 1 << 20)), KNOWN, min_size=1, max_size=12))
-    found = {}
-    for (ranks, size), (name, way) in rows.items():
+    chosen = {}
+    for (ranks, size), (name, choice) in rows.items():
         size = 0 if name == "barrier" else size
-        found[name, ranks, size] = Choice(name, ranks, size, way)
-    return list(found.values())
+        chosen[name, ranks, size] = Choice(name, ranks, size, choice)
+    return list(chosen.values())
 
 
 @given(tables())
@@ -115,7 +115,7 @@ def test_numbers_of_algorithms(name, spec, rule):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "complaint"),
     [
         ("bcst,4,8,ring", "t.csv:3: operation: unknown operation 'bcst'"),
         ("bcast,1,8,binomial", "t.csv:3: ranks: found '1'"),
@@ -124,12 +124,12 @@ def test_numbers_of_algorithms(name, spec, rule):
         ("bcast,8,8,linear", "t.csv:3: found bcast at 8 ranks and 8 B twice"),
     ],
 )
-def test_a_mistake_in_the_table(tmp_path, row, said):
+def test_a_mistake_in_the_table(tmp_path, row, complaint):
     path = tmp_path / "t.csv"
     path.write_text(f"operation,ranks,bytes,algorithm\nbcast,8,8,binomial\n{row}\n")
     with pytest.raises(UserError) as error:
         read_table(path)
-    assert said in error.value.message
+    assert complaint in error.value.message
 
 
 def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):

@@ -20,7 +20,7 @@ OWN = {
     }
     for name, _ in COLLECTIVES.values()
 } | {"collective=scan": {"algorithm=SCAN": {}}}
-WAYS = [(name, way) for name in COLLECTIVES for way in choices(name) if function_of(name, way, 8)]
+WAYS = [(name, choice) for name in COLLECTIVES for choice in choices(name) if function_of(name, choice, 8)]
 
 
 def entered(tree, facts):
@@ -53,7 +53,7 @@ def chosen(tree, operation, ranks, size, **facts):
 def tables(draw):
     keys = st.tuples(st.sampled_from(WAYS), st.integers(2, 16), st.sampled_from([0, 64, 4096, 1 << 18]))
     rows = draw(st.lists(keys, min_size=1, max_size=10, unique_by=lambda row: (row[0][0], *row[1:])))
-    return [Choice(name, ranks, size, way) for (name, way), ranks, size in rows]
+    return [Choice(name, ranks, size, choice) for (name, choice), ranks, size in rows]
 
 
 @given(tables())

@@ -60,7 +60,7 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "complaint"),
     [
         (given("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of family 'logp'"),
         (
@@ -71,7 +71,7 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
         (exact("hockney", {"alpha": "table"}, **{"alpha.8": 1e-5}), "constant or piecewise"),
     ],
 )
-def test_what_cannot_be_simulated(parameters, said):
+def test_what_cannot_be_simulated(parameters, complaint):
     with pytest.raises(UserError) as error:
         network(parameters)
-    assert said in error.value.message
+    assert complaint in error.value.message

@@ -30,7 +30,7 @@ addEventListener("message", ({{data}}) => {{ document.querySelector("pre").textC
 </script>"""
 
 
-def found(page: str, folder: Path, browser: str, wide: int, address: str, dark: bool) -> dict:
+def examined(page: str, folder: Path, browser: str, wide: int, address: str, dark: bool) -> dict:
     """What axe says of it. A frame has the width of a phone, a window of Chromium's has at least 500 pixels."""
     (folder / "page.html").write_text(page, encoding="utf-8")
     (folder / "frame.html").write_text(FRAME.format(hash=html.escape(address), wide=wide), encoding="utf-8")
@@ -58,12 +58,12 @@ def main(file: str) -> int:
     serious = 0
     for name, wide, address, dark in CASES:
         with TemporaryDirectory() as folder:
-            said = found(page, Path(folder), browser, wide, address, dark)
-        print(f"{name}: {said['wide']} pixels, {said['rows']} rows, {len(said['violations'])} violations")
-        for entry in said["violations"]:
+            findings = examined(page, Path(folder), browser, wide, address, dark)
+        print(f"{name}: {findings['wide']} pixels, {findings['rows']} rows, {len(findings['violations'])} violations")
+        for entry in findings["violations"]:
             serious += entry["impact"] in SERIOUS
             print(f"  {entry['impact']}: {entry['id']}, {entry['count']} times: {entry['help']}\n    {entry['at']}")
-        for entry in said["unsure"]:
+        for entry in findings["unsure"]:
             print(f"  not sure: {entry['id']}, {entry['count']} times")
     return int(serious > 0)
 

@@ -85,15 +85,15 @@ class Network:
 
     def processes(self) -> dict[int, str]:
         """Command lines of all that runs on the hosts and the head."""
-        found = {}
+        commands = {}
         ours = {os.readlink(f"/proc/{path.read_text().strip()}/ns/net") for path in self.folder.glob("hosts/*.pid")}
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 if os.readlink(path / "ns" / "net") in ours:
-                    found[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    commands[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:  # it has ended
                 continue
-        return found
+        return commands
 
 
 @contextmanager

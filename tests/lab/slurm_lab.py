@@ -52,14 +52,14 @@ class Slurm:
 
     def processes(self, *words: str, node: str = "") -> list[int]:
         """Those of this Slurm's jobs and steps that have all these words in their command line."""
-        found = []
+        numbers = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 environment, line = ((process / name).read_text(errors="replace") for name in ("environ", "cmdline"))
                 here = not node or f"SLURMD_NODENAME={node}\0" in environment
                 if here and f"{self.folder}/" in environment and all(word in line.replace("\0", " ") for word in words):
-                    found.append(int(process.name))
-        return found
+                    numbers.append(int(process.name))
+        return numbers
 
     def lose(self, node: str) -> None:
         """The node is gone as if its power were: its slurmd, and what runs on it."""
@@ -157,16 +157,16 @@ class Project:
     def unmeasured(self, batch: Batch) -> dict[str, str]:
         """The status of the cases that were given up."""
         files = self.raw(batch).glob("*.unmeasured.json")
-        return {told["id"]: told["status"] for told in (json.loads(path.read_text()) for path in files)}
+        return {marker["id"]: marker["status"] for marker in (json.loads(path.read_text()) for path in files)}
 
     def ranks(self) -> list[int]:
         """The processes of native programs that work here."""
-        found = []
+        numbers = []
         for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if self.folder in (path / "cwd").readlink().parents and (path / "exe").readlink().parent.name == "mpi":
-                    found.append(int(path.name))
-        return sorted(found)
+                    numbers.append(int(path.name))
+        return sorted(numbers)
 
     def state(self, batch: Batch) -> dict:
         return json.loads((self.raw(batch) / "state.json").read_text())

@@ -62,7 +62,7 @@ class Project:
     def commodel(self, *arguments: object, code: int = 0) -> str:
         return self.run(sys.executable, "-m", "commodel", *arguments, code=code)
 
-    def told(self, name: str) -> list[dict]:
+    def raw_json(self, name: str) -> list[dict]:
         return [json.loads(path.read_text()) for path in self.folder.glob(f"results/mine/raw/{name}.json")]
 
 
@@ -78,8 +78,8 @@ def test_the_image_tests_itself(project, image):
 
 def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):
     assert project.run("apptainer", "--silent", "run", image, "--version") == f"commodel, version {__version__}\n"
-    said = json.loads(project.run("apptainer", "inspect", "--json", "--labels", image))
-    labels = said["data"]["attributes"]["labels"]
+    description = json.loads(project.run("apptainer", "inspect", "--json", "--labels", image))
+    labels = description["data"]["attributes"]["labels"]
     commit = project.run("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*")
     assert labels["org.opencontainers.image.version"] == __version__
     assert labels["org.opencontainers.image.revision"] == commit.strip()
@@ -100,10 +100,10 @@ def test_native_and_container_beside_each_other(project, image):
     assert set(compared.platform) == {"native", "boxed"}
     assert (project.folder / "reports/mine/mine.xlsx").exists()
     digest = "sha256:" + hashlib.sha256(image.read_bytes()).hexdigest()
-    for told in project.told("boxed-*/provenance"):
-        assert (told["container"]["digest"], told["container"]["model"]) == (digest, "hybrid")
-        assert told["container"]["commit"].startswith(told["commit"])
-    metas = [meta for meta in project.told("boxed-*/*") if "compiler" in meta]
+    for provenance in project.raw_json("boxed-*/provenance"):
+        assert (provenance["container"]["digest"], provenance["container"]["model"]) == (digest, "hybrid")
+        assert provenance["container"]["commit"].startswith(provenance["commit"])
+    metas = [meta for meta in project.raw_json("boxed-*/*") if "compiler" in meta]
     assert metas
     assert all(meta["compiler"].startswith("/opt/commodel/.venv/bin/mpicc") for meta in metas)
 
@@ -121,21 +121,22 @@ def test_processes_keep_their_cores_in_the_image(project, image):
     assert len(set(meta["cores"])) == 2
     asked = ("--layout", "processes:one.csv", "--kernel", "wave", "--sizes", "4096:4096", "--seconds", 0.1)
     assert "node/2" in project.commodel("speeds", "--platform", "boxed", *asked, "-o", "speeds.yaml")
-    told = project.commodel("plan", "more", code=2)
-    assert "more.csv:3: found 4097 cores kept on node 0, wanted at most its 2" in told
+    printed = project.commodel("plan", "more", code=2)
+    assert "more.csv:3: found 4097 cores kept on node 0, wanted at most its 2" in printed
 
 
 def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
     mpi = Path(find("mpiexec")).resolve().parents[1]
     project.write(container(image, model="bind", mpi=str(mpi)))
     project.commodel("run", "mine", "-q", "--only", "boxed")
-    assert {(told["container"]["model"], told["container"]["mpi"]) for told in project.told("boxed-*/provenance")} == {
-        ("bind", str(mpi))
-    }
+    assert {
+        (provenance["container"]["model"], provenance["container"]["mpi"])
+        for provenance in project.raw_json("boxed-*/provenance")
+    } == {("bind", str(mpi))}
 
 
 @pytest.mark.parametrize(
-    ("name", "definition", "said"),
+    ("name", "definition", "complaint"),
     [
         (
             "no-mpi",
@@ -150,20 +151,20 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
         ("other", OTHER_SOURCES, r"image other.sif holds programs of other sources .* build it again: make container"),
     ],
 )
-def test_a_wrong_image_is_explained_in_one_line(name, definition, said, project, wrong_image):
+def test_a_wrong_image_is_explained_in_one_line(name, definition, complaint, project, wrong_image):
     project.write(container(wrong_image(name, definition)))
     project.commodel("plan", "mine", "--only", "boxed", "--write")
     batch = next(path.stem for path in project.folder.glob("results/mine/batches/boxed-*.txt"))
-    told = project.commodel(
+    printed = project.commodel(
         *("measure", "-q", "--in", "results/mine/plan.json", "--batch", batch, "--out", "raw"), code=2
     )
-    assert len(told.splitlines()) == 1
-    assert re.search(f"boxed.yaml:5: container: {said}", told), told
+    assert len(printed.splitlines()) == 1
+    assert re.search(f"boxed.yaml:5: container: {complaint}", printed), printed
 
 
 def test_a_folder_that_holds_no_mpi_cannot_replace_one(project, image, tmp_path):
     (tmp_path / "empty").mkdir()
     project.write(container(image, model="bind", mpi=str(tmp_path / "empty")))
-    told = project.commodel("run", "mine", "-q", "--only", "boxed", code=1)
-    assert "nothing of" in told
-    assert "model bind needs an MPI whose library has the same name" in told
+    printed = project.commodel("run", "mine", "-q", "--only", "boxed", code=1)
+    assert "nothing of" in printed
+    assert "model bind needs an MPI whose library has the same name" in printed

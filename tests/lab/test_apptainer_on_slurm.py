@@ -39,9 +39,9 @@ def test_a_campaign_in_the_image_beside_the_native_one(project, image):
     points = compared.groupby("platform").point.nunique()
     assert points["boxed"] == points["lab"] >= 60
     for batch in project.plan.batches:
-        told = json.loads((project.raw(batch) / "provenance.json").read_text())
-        assert bool(told["container"]) == (batch.platform == "boxed")
-        assert told["slurm_job"]
+        provenance = json.loads((project.raw(batch) / "provenance.json").read_text())
+        assert bool(provenance["container"]) == (batch.platform == "boxed")
+        assert provenance["slurm_job"]
         for path in project.raw(batch).glob("player-*.json"):
             assert len(set(json.loads(path.read_text())["hosts"])) == batch.nodes
     assert {batch.nodes for batch in project.plan.batches if batch.platform == "boxed"} >= {1, 2, 4}

@@ -108,13 +108,13 @@ def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
     print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
     assert 90e6 < rate < 97e6  # of 100, headers take 4
     points = summary(lab, "transfers", "point")
-    one, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
-    print(f"one sender {one * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / one:.2f} times as long")
-    assert seven > 6.9 * one
+    alone, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
+    print(f"one sender {alone * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / alone:.2f} times as long")
+    assert seven > 6.9 * alone
 
     fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
-    told = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--format", "csv")
-    (window,) = csv.DictReader(told.splitlines())
+    table = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--format", "csv")
+    (window,) = csv.DictReader(table.splitlines())
     assert 1 <= int(window["window"]) < 7
     lab.write("experiments", "windowed", WINDOWED.format(windowed=window["algorithm"]))
     before = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
@@ -142,14 +142,14 @@ def test_every_rank_runs_where_the_plan_says(lab, mpi):
     plan = json.loads((results / "plan.json").read_text())
     layouts = {point["layout"] for batch in plan["batches"] for point in batch["points"]}
     assert len(layouts) == 3
-    found = {}
+    hosts_of = {}
     for file in results.glob("raw/*/player-6r-*.json"):
         meta = json.loads(file.read_text())
         assert ("Open MPI" if mpi == "openmpi" else "MPICH") in json.dumps(meta)
-        found[file.stem] = meta["hosts"]
-    assert found["player-6r-block2"] == ["h0", "h0", "h1", "h1", "h2", "h2"]
-    assert found["player-6r-cyclic2"] == ["h0", "h1", "h2", "h0", "h1", "h2"]
-    (random,) = (hosts for name, hosts in found.items() if "random" in name)
+        hosts_of[file.stem] = meta["hosts"]
+    assert hosts_of["player-6r-block2"] == ["h0", "h0", "h1", "h1", "h2", "h2"]
+    assert hosts_of["player-6r-cyclic2"] == ["h0", "h1", "h2", "h0", "h1", "h2"]
+    (random,) = (hosts for name, hosts in hosts_of.items() if "random" in name)
     assert sorted(random) != random
     assert {random.count(host) for host in random} == {2}
 

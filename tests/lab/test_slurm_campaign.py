@@ -55,8 +55,8 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):
     assert len(set(compared.point)) >= 60
     jobs = {}
     for batch in project.plan.batches:
-        told = json.loads((project.raw(batch) / "provenance.json").read_text())
-        jobs[told["slurm_job"]] = batch
+        provenance = json.loads((project.raw(batch) / "provenance.json").read_text())
+        jobs[provenance["slurm_job"]] = batch
         hosts = {tuple(json.loads(path.read_text())["hosts"]) for path in project.raw(batch).glob("player-*.json")}
         for seats in hosts:
             assert len(set(seats)) == batch.nodes

@@ -52,7 +52,7 @@ def limited(tmp_path_factory):
 def interrupted(project, batch, strike) -> None:
     """A batch that is struck in its middle measures in its next attempt what was missing, and nothing else."""
     job = project.submit(batch)
-    before = until(lambda: len(found := project.measured(batch)) > 3 and found)
+    before = until(lambda: len(cases := project.measured(batch)) > 3 and cases)
     strike(job)
     project.slurm.ended(job)
     before = project.measured(batch)
@@ -93,8 +93,8 @@ def test_a_batch_that_did_not_finish(project, batch):
     until(lambda: len(project.measured(batch)) > 3)
     project.slurm("scancel", job)
     project.slurm.ended(job)
-    told = ["--in", "results/mine/plan.json", "--out", "results/mine/observations.csv"]
-    code, said = project.run("commodel", "collect", "--unfinished", *told)
+    paths = ["--in", "results/mine/plan.json", "--out", "results/mine/observations.csv"]
+    code, said = project.run("commodel", "collect", "--unfinished", *paths)
     rows = {row["id"]: row for row in csv.DictReader((project.folder / "results/mine/unmeasured.csv").open())}
     assert {"unfinished"} == {row["status"] for row in rows.values()}, (code, said)
     assert set(rows) >= set(batch.ids) - set(project.measured(batch))
@@ -137,18 +137,18 @@ def test_missing_plug_in(project, batch):
     project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "nosuch"))
     job = project.submit(project.plan.batches[-1])
     assert project.slurm.ended(job) == "FAILED"
-    said = project.log(job).splitlines()[-1]
-    assert "lab.yaml:4: slurm.mpi: srun has no MPI plug-in 'nosuch'" in said
-    assert "pmi2" in said.partition("offers: ")[2]
+    complaint = project.log(job).splitlines()[-1]
+    assert "lab.yaml:4: slurm.mpi: srun has no MPI plug-in 'nosuch'" in complaint
+    assert "pmi2" in complaint.partition("offers: ")[2]
 
 
 def test_a_world_of_one(project, batch):
     project.write(SLOW.replace("RANKS", "2"), PLATFORM.replace("pmi2", "none"))
     job = project.submit(project.plan.batches[-1])
     assert project.slurm.ended(job) == "FAILED"
-    said = [line for line in project.log(job).splitlines() if line.startswith("commodel: ")]
-    assert len(said) == 1
-    assert "each of the 2 processes started believes that it is rank 0 of 1" in said[0]
+    complaints = [line for line in project.log(job).splitlines() if line.startswith("commodel: ")]
+    assert len(complaints) == 1
+    assert "each of the 2 processes started believes that it is rank 0 of 1" in complaints[0]
 
 
 def test_time_limit(limited):

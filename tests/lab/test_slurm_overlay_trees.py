@@ -75,12 +75,12 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
         others = None
         if starter:
             back_end = [*STARTERS[starter], drive, "back-end"]
-            with (tmp_path / "others").open("w") as said:
+            with (tmp_path / "others").open("w") as errors:
                 others = subprocess.Popen(
                     list(map(str, back_end)),
                     env=environment | {"OVERLAY_CONNECTION": str(file)},
                     stdin=subprocess.DEVNULL,
-                    stderr=said,
+                    stderr=errors,
                 )
             assert tool.answer()["code"] == "waiting"
         started.append(Tree(slurm, job, tool, file, others))

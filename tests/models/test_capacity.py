@@ -27,19 +27,19 @@ def test_many_to_one(L, o, g):
     later; and the receiver has them all as soon as without a limit."""
     senders, limit = 12, -(-L // g)
     pattern = schedule(point("gather", "linear", ranks=senders + 1, bytes=1))
-    found = finish(pattern, L, o, g)
+    finished = finish(pattern, L, o, g)
     stalled = [o + L + k * g for k in range(senders - limit)]
-    assert sorted(found[1:]) == pytest.approx([o] * limit + stalled)
+    assert sorted(finished[1:]) == pytest.approx([o] * limit + stalled)
     assert finish(pattern, L, o, g, "unlimited")[1:] == pytest.approx(o)
-    assert found[0] == pytest.approx(finish(pattern, L, o, g, "unlimited")[0])
+    assert finished[0] == pytest.approx(finish(pattern, L, o, g, "unlimited")[0])
 
 
 def test_who_stalls_sends_its_next_later():
     """Five send to 0, then on to a neighbour of their own. L = 10, g = 5: two at once. The third leaves at 2 + 10, the
     fifth at 2 + 20; its next message takes 2 + 10 + 2 from there."""
     pattern = Schedule.of(11, [0] * 5 + [1] * 5, [1, 2, 3, 4, 5] * 2, [0] * 5 + [6, 7, 8, 9, 10], 1)
-    found = finish(pattern, 10, 2, 5)
-    assert found[6:] == pytest.approx([5 + 2 + 12, 5 + 2 + 12, 12 + 3 + 14, 17 + 3 + 14, 22 + 3 + 14])
+    finished = finish(pattern, 10, 2, 5)
+    assert finished[6:] == pytest.approx([5 + 2 + 12, 5 + 2 + 12, 12 + 3 + 14, 17 + 3 + 14, 22 + 3 + 14])
     assert finish(pattern, 10, 2, 5, "unlimited")[6:] == pytest.approx([5 + 2 + 12] * 5)
 
 
@@ -63,7 +63,7 @@ def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
     np.testing.assert_allclose(limited, free, rtol=1e-12)
 
 
-@pytest.mark.parametrize("entry", [each for each in catalogue(7, 1000) if each.operation in ("bcast", "allgather")])
+@pytest.mark.parametrize("entry", [entry for entry in catalogue(7, 1000) if entry.operation in ("bcast", "allgather")])
 def test_where_no_two_send_to_one_at_once_nobody_stalls(entry):
     pattern = schedule(entry)
     into_one = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)[1].max()

@@ -146,8 +146,8 @@ def test_loggops_one_message(size, asking):
 def test_loggops_binomial_broadcast_above_the_threshold(ranks):
     """Every level asks anew: log2 p times what one message takes."""
     values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
-    one = price("loggops", bcast("linear", 2, 801), **values)
-    assert price("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * one)
+    message = price("loggops", bcast("linear", 2, 801), **values)
+    assert price("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * message)
 
 
 MLOGNP = {"o_mem.a": 1, "o_mem.b": 0.01, "o_net.a": 20, "o_net.b": 0.1, "l_net": 5}
@@ -175,12 +175,12 @@ def test_loggp_flat_broadcast_and_gather(gap, size):
     """n − 1 messages leave (or are taken) max(gap, overhead) apart, then one message's time."""
     L, o_s, o_r, G, n = 10.0, 1.5, 2.5, 0.01, 16
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": gap, "G": G}
-    one = o_s + L + G * (size - 1) + o_r
+    message = o_s + L + G * (size - 1) + o_r
     spacing = gap + G * (size - 1)
     out = schedule(point("bcast", "linear", ranks=n, bytes=size))
-    assert price("loggp", out, **values) == pytest.approx(one + (n - 2) * max(spacing, o_s))
+    assert price("loggp", out, **values) == pytest.approx(message + (n - 2) * max(spacing, o_s))
     into = schedule(point("gather", "linear", ranks=n, bytes=size))
-    assert price("loggp", into, **values) == pytest.approx(one + (n - 2) * max(spacing, o_r))
+    assert price("loggp", into, **values) == pytest.approx(message + (n - 2) * max(spacing, o_r))
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 32])
@@ -203,5 +203,5 @@ def test_hockney_pipeline_of_the_linear_cost_model(ranks, parts):
 def test_lmo_flat_broadcast():
     """The root's processor handles message after message; the network overlaps."""
     C, t, L, invbeta, m, n = 2.0, 0.01, 10.0, 0.02, 100, 9
-    found = price("lmo", bcast("linear", n, m), C=C, t=t, L=L, invbeta=invbeta)
-    assert found == pytest.approx((n - 1) * (C + t * m) + L + invbeta * m + C + t * m)
+    seconds = price("lmo", bcast("linear", n, m), C=C, t=t, L=L, invbeta=invbeta)
+    assert seconds == pytest.approx((n - 1) * (C + t * m) + L + invbeta * m + C + t * m)

@@ -50,8 +50,8 @@ def test_table_1(name, size, microseconds):
 
 @pytest.mark.parametrize(("size", "ranks", "microseconds"), [(1500, 16, 311.4551), (16, 16, 42.9016)])
 def test_latency_with_contention(size, ranks, microseconds):
-    found = latency(published(), np.array([size]), ranks, published().at("g_s", np.array([size])))
-    assert found[0, 0] == pytest.approx(microseconds * US, rel=1e-6)
+    seconds = latency(published(), np.array([size]), ranks, published().at("g_s", np.array([size])))
+    assert seconds[0, 0] == pytest.approx(microseconds * US, rel=1e-6)
 
 
 def simple(**values) -> ParameterSet:
@@ -173,8 +173,8 @@ def test_many_draws_and_sizes_are_priced_as_one_by_one():
     together = Model.of(family("cluster"), Values(drawn, PUBLISHED.forms)).cost(stack(patterns))
     for size, pattern in enumerate(patterns):
         for draw in range(5):
-            one = Values({name: column[draw % len(column)][None] for name, column in drawn.items()}, PUBLISHED.forms)
-            assert together[size, draw] == pytest.approx(Model.of(family("cluster"), one).cost(pattern)[0], rel=1e-12)
+            alone = Values({name: column[draw % len(column)][None] for name, column in drawn.items()}, PUBLISHED.forms)
+            assert together[size, draw] == pytest.approx(Model.of(family("cluster"), alone).cost(pattern)[0], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_many_draws_and_sizes_are_priced_as_one_by_one():
 def test_latency_counts_the_ranks_that_exchange_messages_at_once(operation, choice, ranks):
     """A message takes 2.5 times as long as its sender, which so reaches three others at once."""
     pattern = schedule(point(operation, choice, ranks=16, bytes=100))
-    found = flying(pattern, np.array([[2.5]]), np.array([[1.0]]))[0]
-    assert np.unique(found[pattern.bytes > 0].round(9)).tolist() == np.ravel(ranks).tolist()
+    at_once = flying(pattern, np.array([[2.5]]), np.array([[1.0]]))[0]
+    assert np.unique(at_once[pattern.bytes > 0].round(9)).tolist() == np.ravel(ranks).tolist()
 
 
 def test_a_step_s_ranks_are_counted_as_one_by_one():
@@ -202,25 +202,25 @@ def test_a_step_s_ranks_are_counted_as_one_by_one():
     src = rng.integers(0, 9, 60)
     pattern = Schedule.of(9, np.sort(rng.integers(0, 5, 60)), src, (src + rng.integers(1, 9, 60)) % 9, 8)
     alone, busy = rng.uniform(0, 4, (3, 60)), rng.uniform(0.5, 1.5, (3, 60))
-    found = flying(pattern, alone, busy)
+    at_once = flying(pattern, alone, busy)
     for row in range(60):
         rows = np.flatnonzero(pattern.step == pattern.step[row])
         senders, ends = set(pattern.src[rows]), set(pattern.src[rows]) | set(pattern.dst[rows])
         for draw in range(3):
             reached = 0.0
-            for each in rows:
-                own = np.count_nonzero(pattern.src[rows] == pattern.src[each])
-                reached += min(max(np.ceil(alone[draw, each] / busy[draw, each]), 1), own) / own
-            assert found[draw, row] == pytest.approx(min(len(ends), len(senders) + reached))
+            for message in rows:
+                own = np.count_nonzero(pattern.src[rows] == pattern.src[message])
+                reached += min(max(np.ceil(alone[draw, message] / busy[draw, message]), 1), own) / own
+            assert at_once[draw, row] == pytest.approx(min(len(ends), len(senders) + reached))
 
 
 def test_a_message_alone_pays_for_two_ranks_however_many_there_are():
     """A broadcast of one packet: 2, 4, 8 and 16 ranks are at it in its four rounds."""
     size, rounds = 1500, (2, 4, 8, 16)
-    found = float(
+    seconds = float(
         costs(family("cluster"), schedule(point("bcast", "binomial", ranks=16, bytes=size)), PUBLISHED, False)[0]
     )
-    each = of("O_s", size) + of("O_r", size) + 9.93e-6
+    overheads = of("O_s", size) + of("O_r", size) + 9.93e-6
     gap = published().at("g_s", np.array([size]))
-    wanted = sum(each + float(latency(published(), np.array([size]), ranks, gap)[0, 0]) for ranks in rounds)
-    assert found == pytest.approx(wanted)
+    wanted = sum(overheads + float(latency(published(), np.array([size]), ranks, gap)[0, 0]) for ranks in rounds)
+    assert seconds == pytest.approx(wanted)

@@ -142,7 +142,7 @@ def test_rounds_that_repeat_cost_what_they_do_written_out(name, data):
     if not isinstance(pattern, Long):
         return
     model = Model.of_set(parameters(name))
-    quick, plain = (model.entry.price(each, model.values) for each in (pattern, pattern.whole))
+    quick, plain = (model.entry.price(form, model.values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(*np.broadcast_arrays(quick, plain), rtol=1e-11)
 
 
@@ -151,7 +151,7 @@ def test_a_set_with_classes_is_what_is_read_back(name, tmp_path):
     write_parameters(tmp_path / "set.yaml", parameters(name))
     written = read_set(tmp_path / "set.yaml")
     entry = point("allreduce", "ring", ranks=20, bytes=5000)
-    once, again = (predict(each, [entry])[0] for each in (parameters(name), written))
+    once, again = (predict(parameter_set, [entry])[0] for parameter_set in (parameters(name), written))
     assert again.seconds == pytest.approx(once.seconds, rel=1e-12)
     assert again.status == once.status
 

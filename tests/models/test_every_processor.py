@@ -26,10 +26,10 @@ SAME = 1e-6
 def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
     """Values, intervals, and the draws that intervals of prices come from; what varies by the last bit alone may have
     none."""
-    alike = {key: DRAWS * (each.value,) for key, each in fitted.values.items()}
+    alike = {key: DRAWS * (estimate.value,) for key, estimate in fitted.values.items()}
     return {
-        key: (each.value, each.low, each.high, *fitted.draws.get(key, alike[key]))
-        for key, each in fitted.values.items()
+        key: (estimate.value, estimate.low, estimate.high, *fitted.draws.get(key, alike[key]))
+        for key, estimate in fitted.values.items()
     }
 
 
@@ -48,10 +48,10 @@ def fits() -> dict[str, dict[str, tuple[float, ...]]]:
     return {"trees": from_trees()} | {name: from_probes(name) for name in family_names()}
 
 
-def assert_same(found, wanted):
-    assert found.keys() == wanted.keys()
+def assert_same(computed, wanted):
+    assert computed.keys() == wanted.keys()
     for key, column in wanted.items():
-        np.testing.assert_allclose(found[key], column, rtol=SAME, err_msg=key)
+        np.testing.assert_allclose(computed[key], column, rtol=SAME, err_msg=key)
 
 
 def test_a_processor_without_its_vector_units_finds_the_same_sets():
@@ -92,11 +92,11 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
         shaken = as_parameters(family(name), family(name).fit(Observed(probes, evidence.seed, evidence.types)))
         whole = as_parameters(family(name), family(name).fit(evidence))
         assert shaken.forms == whole.forms
-        for key, each in whole.values.items():
+        for key, estimate in whole.values.items():
             again = shaken.values[key]
-            assert again.known == each.known, key
+            assert again.known == estimate.known, key
             ends = (again.value, again.low, again.high)
-            np.testing.assert_allclose(ends, (each.value, each.low, each.high), rtol=SAME, err_msg=key)
+            np.testing.assert_allclose(ends, (estimate.value, estimate.low, estimate.high), rtol=SAME, err_msg=key)
 
 
 def test_portable_functions_are_those_of_numpy_but_for_the_last_bits():

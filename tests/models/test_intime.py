@@ -86,10 +86,10 @@ def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
 @settings(max_examples=50)
 @given(traffics(BROKEN), st.booleans())
 def test_what_is_compiled_is_pythons_to_the_bit(library, traffic, in_turn):
-    known, mine = (played(*traffic, play, in_turn) for play in (in_python, compiled.in_time))
-    assert (known is None) == (mine is None)
-    if known is not None:
-        np.testing.assert_array_equal(known, mine)
+    plain, native = (played(*traffic, play, in_turn) for play in (in_python, compiled.in_time))
+    assert (plain is None) == (native is None)
+    if plain is not None:
+        np.testing.assert_array_equal(plain, native)
 
 
 def chain(ranks, parts):

@@ -17,8 +17,8 @@ def fit(times, noise, seed=1):
 @pytest.mark.parametrize("S", [600, 3000, 5000])
 def test_the_threshold_lies_between_the_right_two_sizes(S, noise):
     fitted = fit(loggops_times(**LOGGOPS, S=S), noise)
-    found = fitted.values["S"][0]
-    assert found <= S < 2 * found
+    threshold = fitted.values["S"][0]
+    assert threshold <= S < 2 * threshold
     assert "S" not in fitted.unknown
     for key, value in LOGGOPS.items():
         assert fitted.values[key][0] == pytest.approx(value, rel=1e-3 + 5 * noise), key

@@ -107,8 +107,8 @@ def test_binomial_scatter():
     def below(m: Machine, size: int, ranks: int) -> float:
         start, last, part = 0.0, 0.0, ranks // 2
         while part:
-            one, apart = m.of(part * size)
-            last = max(last, start + one + below(m, size, part))
+            took, apart = m.of(part * size)
+            last = max(last, start + took + below(m, size, part))
             start += apart
             part //= 2
         return last
@@ -125,8 +125,9 @@ def test_binomial_gather():
     def ready(m: Machine, size: int, ranks: int) -> float:
         begin, done, part = -1e9, 0.0, 1
         while part < ranks:
-            one, apart = m.of(part * size)  # its bytes come in before it is there: the gap is that of the later message
-            begin = max(ready(m, size, part) + one - m.o, begin + apart, done)
+            # Its bytes come in before it is there: the gap is that of the later message.
+            took, apart = m.of(part * size)
+            begin = max(ready(m, size, part) + took - m.o, begin + apart, done)
             done = begin + m.o
             part *= 2
         return done

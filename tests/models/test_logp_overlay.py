@@ -46,9 +46,9 @@ def test_the_interval_holds_the_truth_and_the_set_says_what_it_cannot_know():
 
 
 def test_what_was_left_out_are_trees():
-    found = left_out(family("logp"), measured())
-    assert found["cases"] == 24
-    assert found["error"] == pytest.approx(0, abs=1e-9)
+    summary = left_out(family("logp"), measured())
+    assert summary["cases"] == 24
+    assert summary["error"] == pytest.approx(0, abs=1e-9)
 
 
 def test_elsewhere_its_own_probes_count():

@@ -48,15 +48,15 @@ def latency(how, n):
 @pytest.mark.parametrize("n", [1, 2, 5, 31])
 @pytest.mark.parametrize("how", ["isend", "list", "put"])
 def test_one_to_n_by_the_papers_formula(how, n):
-    (found,) = costs(LOP, schedule(point("bcast", "linear", ranks=n + 1, bytes=1)), machine(how), drawn=False)
+    (seconds,) = costs(LOP, schedule(point("bcast", "linear", ranks=n + 1, bytes=1)), machine(how), drawn=False)
     posting = n * overhead(how, n) if how == "list" else overhead(how, n)
-    assert found == pytest.approx(posting + n * latency(how, n))
+    assert seconds == pytest.approx(posting + n * latency(how, n))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 31])
 def test_n_to_one_costs_what_the_receiver_needs(n):
-    (found,) = costs(LOP, schedule(point("gather", "linear", ranks=n + 1, bytes=1)), machine("isend"), drawn=False)
-    assert found == pytest.approx(overhead("isend", 1) + n * latency("isend", n))
+    (seconds,) = costs(LOP, schedule(point("gather", "linear", ranks=n + 1, bytes=1)), machine("isend"), drawn=False)
+    assert seconds == pytest.approx(overhead("isend", 1) + n * latency("isend", n))
 
 
 @pytest.mark.parametrize("p", [1, 2, 8, 64])
@@ -73,8 +73,8 @@ def test_a_list_as_printed_counts_its_overheads_twice():
     """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
     parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop")))
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
-    said = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
-    assert said in parameters.values["o_list.a"].note
+    remark = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    assert remark in parameters.values["o_list.a"].note
     as_printed = replace(parameters, settings={"posting": "list", "latency": "printed"})
     pattern = schedule(point("bcast", "linear", ranks=65, bytes=1))
     receiver = rtt("list", 1) / 2 - 2 * overhead("list", 1)  # of one message: all that is left
@@ -85,14 +85,14 @@ def test_a_list_as_printed_counts_its_overheads_twice():
 
 def test_the_sender_is_free_when_all_is_posted():
     pattern = Schedule.of(5, 0, 0, np.arange(1, 5), 1, root=0)
-    (found,) = costs(LOP, pattern, machine("isend"), drawn=False)
-    assert found == pytest.approx(4 * overhead("isend", 4))
+    (seconds,) = costs(LOP, pattern, machine("isend"), drawn=False)
+    assert seconds == pytest.approx(4 * overhead("isend", 4))
 
 
 def test_dissemination_is_rounds_of_one_to_one():
     pattern = schedule(point("barrier", "dissemination", ranks=16, bytes=0))
-    (found,) = costs(LOP, pattern, machine("put"), drawn=False)
-    assert found == pytest.approx(4 * rtt("put", 1) / 2)
+    (seconds,) = costs(LOP, pattern, machine("put"), drawn=False)
+    assert seconds == pytest.approx(4 * rtt("put", 1) / 2)
 
 
 @pytest.mark.parametrize("how", ["isend", "list", "put"])
@@ -101,14 +101,14 @@ def test_the_price_of_a_round_trip_is_the_one_measured(how):
     assert parameters.settings["posting"] == "isend"
     parameters = replace(parameters, settings={"posting": how})
     for n in (1, 2, 3, 8, 31, 64):
-        (found,) = costs(LOP, there_and_back(n), parameters, drawn=False)
-        assert found == pytest.approx(round_trip({"how": how, "n": n}), rel=1e-6)
+        (seconds,) = costs(LOP, there_and_back(n), parameters, drawn=False)
+        assert seconds == pytest.approx(round_trip({"how": how, "n": n}), rel=1e-6)
 
 
 def test_the_smallest_round_trip_has_a_function_of_its_own():
     parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.05)))
     smallest = replace(parameters, settings={"posting": "isend", "statistic": "min"})
-    (low,), (usual,) = (costs(LOP, there_and_back(8), each, drawn=False) for each in (smallest, parameters))
+    (low,), (usual,) = (costs(LOP, there_and_back(8), values, drawn=False) for values in (smallest, parameters))
     assert 0.8 * usual < low < usual
 
 
@@ -150,8 +150,8 @@ def test_few_partners_get_a_simpler_form_and_say_so():
         parameters = as_parameters(LOP, LOP.fit(observed(small, "lop", noise=0.02)))
         assert parameters.forms["rtt"] == form
         assert f"{form}, not saturating" in parameters.values["rtt.a"].note
-        (found,) = costs(LOP, there_and_back(2), parameters, drawn=False)
-        assert np.isfinite(found)
+        (seconds,) = costs(LOP, there_and_back(2), parameters, drawn=False)
+        assert np.isfinite(seconds)
 
 
 def test_what_cannot_be_determined_is_marked():
@@ -165,10 +165,10 @@ def test_the_published_curve_is_found_again_whatever_its_free_direction():
     x = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64], dtype=float)
     published = {"a": 4.4642, "b": 16.7937, "c": 0.0058, "d": 4.4751, "e": -0.0642, "f": 12.9209}
     y = evaluate("saturating", "rtt", {f"rtt.{key}": value for key, value in published.items()}, x)[None]
-    found = fit_pipeline("rtt", x, y, 1 / y[0] ** 2)
-    np.testing.assert_allclose(found.at(x), y, rtol=1e-6)
-    assert found.values["rtt.e"][0] == pytest.approx(published["e"], rel=1e-3)
-    assert found.values["rtt.b"][0] == pytest.approx(published["b"], rel=1e-3)
+    curve = fit_pipeline("rtt", x, y, 1 / y[0] ** 2)
+    np.testing.assert_allclose(curve.at(x), y, rtol=1e-6)
+    assert curve.values["rtt.e"][0] == pytest.approx(published["e"], rel=1e-3)
+    assert curve.values["rtt.b"][0] == pytest.approx(published["b"], rel=1e-3)
 
 
 @pytest.mark.parametrize(("machines", "least"), [(20, 16), pytest.param(60, 52, marks=pytest.mark.slow)])

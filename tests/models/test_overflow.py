@@ -15,7 +15,7 @@ from commodel.patterns.algorithms import gather_windowed
 from commodel.patterns.schedule import Schedule
 
 
-def found(dst, leaves, busy, packets, service, buffer):
+def overflow_of_one_row(dst, leaves, busy, packets, service, buffer):
     columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (leaves, busy, packets))
     return overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
 
@@ -53,43 +53,43 @@ def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace
     dst, leaves, busy, packets = zip(*rows, strict=True)
     service = pace * min(long / n for long, n in zip(busy, packets, strict=True))
     wanted = one_by_one(dst, leaves, busy, packets, service, buffer)
-    lost = found(dst, leaves, busy, packets, service, buffer).lost[0]
+    lost = overflow_of_one_row(dst, leaves, busy, packets, service, buffer).lost[0]
     for to in set(dst):
-        mine = np.array(dst) == to
-        assert lost[mine].sum() == pytest.approx(wanted[mine].sum(), abs=4.0 + 3 * len(dst))
+        sent_there = np.array(dst) == to
+        assert lost[sent_there].sum() == pytest.approx(wanted[sent_there].sum(), abs=4.0 + 3 * len(dst))
     assert lost.sum() <= sum(packets)
 
 
 @given(messages, st.integers(1, 300), st.floats(0.5, 6))
 def test_who_is_not_looked_at_loses_nothing(rows, buffer, service):
     dst, leaves, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    lost = found(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
+    lost = overflow_of_one_row(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
     kept = may_overflow(dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]]))
     assert np.all(np.delete(lost, kept) <= 0.5 + 1e-9)
 
 
 @pytest.mark.parametrize("senders", [1, 2, 4, 15])
-@pytest.mark.parametrize("each", [10, 400, 3000])
-def test_equation_4(senders, each):
+@pytest.mark.parametrize("packets", [10, 400, 3000])
+def test_equation_4(senders, packets):
     g_s, g_r, buffer = 122.4, 123.2, 1935
-    one = found(np.zeros(senders, int), 0.0, each * g_s, each, g_r, buffer)
-    share = transfer_ratio(senders, senders * each, g_s, g_r, buffer)
-    assert one.through[0] == pytest.approx(share, abs=0.6 / (senders * each))
-    np.testing.assert_allclose(one.lost[0], each * (1 - share), atol=0.6)
-    assert np.all(one.again == (one.through < 1))
+    outcome = overflow_of_one_row(np.zeros(senders, int), 0.0, packets * g_s, packets, g_r, buffer)
+    share = transfer_ratio(senders, senders * packets, g_s, g_r, buffer)
+    assert outcome.through[0] == pytest.approx(share, abs=0.6 / (senders * packets))
+    np.testing.assert_allclose(outcome.lost[0], packets * (1 - share), atol=0.6)
+    assert np.all(outcome.again == (outcome.through < 1))
 
 
 @pytest.mark.parametrize("turns", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
 def test_one_sender_at_a_time_overflows_nothing(turns):
     """However slow the receiver is, and however much the senders have in all."""
-    one = found(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
-    assert one.lost.sum() == 0
-    assert one.through[0] == 1
+    outcome = overflow_of_one_row(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
+    assert outcome.lost.sum() == 0
+    assert outcome.through[0] == 1
 
 
 def test_a_pause_empties_the_buffer():
     """Two bursts that fit one by one lose nothing, however much they are together."""
-    at_once, apart = (found([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0))
+    at_once, apart = (overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0))
     assert at_once.lost.sum() > 50
     assert apart.lost.sum() == 0
     assert apart.through[0] == 1
@@ -104,12 +104,17 @@ def test_rows_and_receivers_do_not_disturb_each_other():
     for row in range(7):
         worst = []
         for to in range(5):
-            mine = dst == to
-            alone = found(
-                dst[mine], leaves[row, mine], busy[row, mine], packets[row, mine], service[row, 0], buffer[row, 0]
+            sent_there = dst == to
+            alone = overflow_of_one_row(
+                dst[sent_there],
+                leaves[row, sent_there],
+                busy[row, sent_there],
+                packets[row, sent_there],
+                service[row, 0],
+                buffer[row, 0],
             )
-            np.testing.assert_allclose(together.lost[row, mine], alone.lost[0], rtol=1e-9, atol=1e-6)
-            np.testing.assert_array_equal(together.again[row, mine], alone.again[0])
+            np.testing.assert_allclose(together.lost[row, sent_there], alone.lost[0], rtol=1e-9, atol=1e-6)
+            np.testing.assert_array_equal(together.again[row, sent_there], alone.again[0])
             worst.append(alone.through[0])
         assert together.through[row] == pytest.approx(min(worst))
 
@@ -147,8 +152,8 @@ def test_departures_are_those_of_the_price(seed):
     send, wire, receive, gap = (rng.uniform(0, 5, rows) for _ in range(4))
     prices = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
     some = np.flatnonzero(rng.random(rows) < 0.7)
-    told = departures(schedule, prices, np.zeros(0), some)
-    np.testing.assert_allclose(told, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
+    quick = departures(schedule, prices, np.zeros(0), some)
+    np.testing.assert_allclose(quick, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
 
 
 def test_a_token_starts_the_next_sender():

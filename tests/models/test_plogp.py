@@ -40,14 +40,16 @@ def test_what_prices_take_for_samples_that_fall_is_drawn_and_not_told_apart():
         return MACHINE.times["prtt"](case) if not case["late"] else o_s(case["bytes"]) + o_r(case["bytes"])
 
     machine = replace(MACHINE, times=MACHINE.times | {"prtt": prtt})
-    found = as_parameters(family("plogp"), family("plogp").fit(observed(machine, "plogp")))
-    drawn = next(curve for curve in found.curves if curve.title == "receive overhead")
+    parameters = as_parameters(family("plogp"), family("plogp").fit(observed(machine, "plogp")))
+    drawn = next(curve for curve in parameters.curves if curve.title == "receive overhead")
     np.testing.assert_allclose(drawn.measured, [o_r(size) for size in drawn.x], rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(drawn.fitted, [found.values[f"o_r.{size:.0f}"].value for size in drawn.x], rtol=1e-9)
+    np.testing.assert_allclose(
+        drawn.fitted, [parameters.values[f"o_r.{size:.0f}"].value for size in drawn.x], rtol=1e-9
+    )
     assert drawn.r2 < 0.9
     for size, measured in ((256, "4 µs"), (1024, "0 s")):
-        sample = found.values[f"o_r.{size}"]
+        sample = parameters.values[f"o_r.{size}"]
         assert sample.value == pytest.approx(2e-6)
         assert not sample.known
         assert sample.note.endswith(f"measured {measured}, levelled to 2 µs")
-    assert all(found.values[f"{name}.{size}"].known for name, size in (("o_r", 1), ("o_r", 4096), ("g", 256)))
+    assert all(parameters.values[f"{name}.{size}"].known for name, size in (("o_r", 1), ("o_r", 4096), ("g", 256)))

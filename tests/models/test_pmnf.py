@@ -22,7 +22,7 @@ def grid(time, noise=0.0, seed=1):
         for ranks in (2, 4, 8, 16, 32, 64)
         for size in (1, 64, 4096, 65536)
     ]
-    seconds = np.array([time(each.ranks, each.bytes) for each in chosen])
+    seconds = np.array([time(entry.ranks, entry.bytes) for entry in chosen])
     return chosen, seconds * np.exp(noise * np.random.default_rng(seed).standard_normal(len(chosen)))
 
 
@@ -38,17 +38,17 @@ def grid(time, noise=0.0, seed=1):
 )
 @pytest.mark.parametrize("noise", [0, 0.01])
 def test_the_law_is_found_again(law, terms, noise):
-    found = fit_measured(*grid(law, noise), "pmnf", "t.csv").values
-    exponents = [tuple(found[f"{letter}{number}"].value for letter in "ijk") for number in (1, 2)]
-    coefficients = [found[f"c{number}"].value for number in (1, 2)]
-    assert [each for each, share in zip(exponents, coefficients, strict=True) if share > 0] == terms
+    values = fit_measured(*grid(law, noise), "pmnf", "t.csv").values
+    exponents = [tuple(values[f"{letter}{number}"].value for letter in "ijk") for number in (1, 2)]
+    coefficients = [values[f"c{number}"].value for number in (1, 2)]
+    assert [term for term, share in zip(exponents, coefficients, strict=True) if share > 0] == terms
 
 
 def test_no_coefficient_is_below_0_even_where_times_fall():
     chosen, seconds = grid(lambda p, m: 1e-5 / p + 1e-10 * m, noise=0.02)
-    found = fit_measured(chosen, seconds, "pmnf", "t.csv")
+    parameters = fit_measured(chosen, seconds, "pmnf", "t.csv")
     for key in ("c0", "c1", "c2"):
-        assert min(found.draws.get(key, [found.values[key].value])) >= 0
+        assert min(parameters.draws.get(key, [parameters.values[key].value])) >= 0
 
 
 def test_only_ranks_and_the_largest_message_are_seen():
@@ -62,15 +62,15 @@ def test_only_ranks_and_the_largest_message_are_seen():
 
 
 def test_what_the_probes_cannot_tell_apart_is_said():
-    found = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
-    assert (found.values["i1"].value, found.values["k1"].value) == (1, 0)
-    assert (found.values["i2"].value, found.values["k2"].value) == (0, 1)
-    assert "cannot tell" in found.values["c1"].note
+    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    assert (parameters.values["i1"].value, parameters.values["k1"].value) == (1, 0)
+    assert (parameters.values["i2"].value, parameters.values["k2"].value) == (0, 1)
+    assert "cannot tell" in parameters.values["c1"].note
 
 
 def test_exponents_are_the_same_in_all_draws():
-    found = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
-    assert not found.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
+    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
+    assert not parameters.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
 
 
 def test_two_observations_are_too_few():

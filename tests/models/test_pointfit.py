@@ -46,33 +46,33 @@ def fitted(name, truth, chosen, **how):
 
 
 def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it():
-    found = fitted("loggp", LOGGP, points(BURSTS)).values
+    values = fitted("loggp", LOGGP, points(BURSTS)).values
     for key in ("L", "G", "g", "gamma"):
-        assert found[key].low <= LOGGP.values[key].value <= found[key].high, key
-    assert found["g"].known
-    assert found["G"].known
-    assert found["g"].value == pytest.approx(4e-6, rel=0.05)
+        assert values[key].low <= LOGGP.values[key].value <= values[key].high, key
+    assert values["g"].known
+    assert values["G"].known
+    assert values["g"].value == pytest.approx(4e-6, rel=0.05)
     for key in ("o_s", "o_r"):
-        assert not found[key].known, key
-        assert found[key].note
-        assert found[key].low <= LOGGP.values[key].value <= found[key].high
+        assert not values[key].known, key
+        assert values[key].note
+        assert values[key].low <= LOGGP.values[key].value <= values[key].high
 
 
 def test_loggp_from_trees_alone_does_not_know_the_gap():
     """A gap that is nearly hidden: in a tree a rank sends again only after a whole message."""
     hidden = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
     chosen = points([("bcast", "binomial")])
-    found = fitted("loggp", hidden, chosen).values
-    assert found["G"].low <= 8e-9 <= found["G"].high
+    values = fitted("loggp", hidden, chosen).values
+    assert values["G"].low <= 8e-9 <= values["G"].high
     # Any of the three may be next to nothing, or all of their sum.
     for name in ("L", "o_s", "o_r"):
-        assert not found[name].known
-        assert found[name].low < 1e-6, name
-        assert found[name].high > 13e-6, name
-    assert not found["g"].known
+        assert not values[name].known
+        assert values[name].low < 1e-6, name
+        assert values[name].high > 13e-6, name
+    assert not values["g"].known
     # Which of the equally good values stand for the others is a rule, not where a search began.
     elsewhere = fit_points(family("loggp"), chosen, measured(hidden, chosen), seed=2).values
-    for name, estimate in found.items():
+    for name, estimate in values.items():
         assert elsewhere[name][0] == pytest.approx(estimate.value, rel=0.01), name
 
 
@@ -98,12 +98,12 @@ def test_large_tables_take_a_shorter_way_to_the_same(monkeypatch):
 
 def test_hockney_is_found_again():
     truth = machine("hockney", alpha="12us", beta="3ns")
-    found = fitted("hockney", truth, points([("bcast", "binomial"), ("bcast", "linear")])).values
+    values = fitted("hockney", truth, points([("bcast", "binomial"), ("bcast", "linear")])).values
     for key, value in (("alpha.a", 12e-6), ("beta.a", 3e-9)):
-        assert found[key].known
-        assert found[key].low <= value <= found[key].high
-        assert found[key].value == pytest.approx(value, rel=0.03)
-    assert set(found) == {"alpha.a", "beta.a"}  # one piece is enough
+        assert values[key].known
+        assert values[key].low <= value <= values[key].high
+        assert values[key].value == pytest.approx(value, rel=0.03)
+    assert set(values) == {"alpha.a", "beta.a"}  # one piece is enough
 
 
 def test_values_that_change_with_the_protocol_are_found_by_size():
@@ -115,15 +115,15 @@ def test_values_that_change_with_the_protocol_are_found_by_size():
     )
     sizes = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20)
     chosen = points([("bcast", "binomial"), ("bcast", "linear")], sizes=sizes, counts=(4, 8))
-    found = fitted("hockney", truth, chosen)
-    assert found.forms == {"alpha": "piecewise", "beta": "piecewise"}
-    assert set(found.values) == {*values, *edges}
+    parameters = fitted("hockney", truth, chosen)
+    assert parameters.forms == {"alpha": "piecewise", "beta": "piecewise"}
+    assert set(parameters.values) == {*values, *edges}
     for key, value in edges.items():
-        assert found.values[key].value == value
-        assert found.values[key].note.startswith("found in the points")
+        assert parameters.values[key].value == value
+        assert parameters.values[key].note.startswith("found in the points")
     for key, value in values.items():
-        assert found.values[key].low <= value <= found.values[key].high
-        assert found.values[key].value == pytest.approx(value, rel=0.03)
+        assert parameters.values[key].low <= value <= parameters.values[key].high
+        assert parameters.values[key].value == pytest.approx(value, rel=0.03)
 
 
 def test_times_that_nothing_explains_move_no_value_and_are_named():
@@ -132,13 +132,13 @@ def test_times_that_nothing_explains_move_no_value_and_are_named():
     chosen = points(BURSTS)
     times, strange = measured(truth, chosen), np.random.default_rng(1).choice(len(chosen), len(chosen) // 10, False)
     times[strange] *= np.resize([7, 0.2], len(strange))
-    found = fit_measured(chosen, times, "hockney", "t.csv")
+    parameters = fit_measured(chosen, times, "hockney", "t.csv")
     for key, value in truth.values.items():
-        assert found.values[key].low <= value.value <= found.values[key].high
-        assert found.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
+        assert parameters.values[key].low <= value.value <= parameters.values[key].high
+        assert parameters.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
     lines = {point: [number] for number, point in enumerate(chosen)}
-    told = remarks(found, Measured(chosen, list(times), 0, lines=lines), "t.csv")
-    assert sorted(int(line.split(":")[1]) for line in told) == sorted(strange)
+    outliers = remarks(parameters, Measured(chosen, list(times), 0, lines=lines), "t.csv")
+    assert sorted(int(line.split(":")[1]) for line in outliers) == sorted(strange)
 
 
 @pytest.mark.parametrize(("machines", "least"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])
@@ -147,28 +147,28 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(machines, least):
     chosen = points([("bcast", "binomial"), ("gather", "linear")])
     inside = dict.fromkeys(truth.values, 0)
     for seed in range(machines):
-        found = fitted("hockney", truth, chosen, seed=seed).values
+        values = fitted("hockney", truth, chosen, seed=seed).values
         for key, value in truth.values.items():
-            inside[key] += found[key].low <= value.value <= found[key].high
+            inside[key] += values[key].low <= value.value <= values[key].high
     assert all(count >= least for count in inside.values()), inside
 
 
 def test_values_that_only_matter_together_are_marked():
     truth = machine("tan", L="98us", **{"o.a": "49us", "o.b": "1us"})
     chosen = [point("reduce", topology=spec) for spec in ("flat:8", "flat:32", "kary:2^4", "chain:9", "kary:3^3")]
-    found = fitted("tan", truth, chosen)
-    assert found.forms == {"o": "linear"}
-    assert not found.values["o.a"].known
-    together = found.values["L"].value + found.values["o.a"].value
+    parameters = fitted("tan", truth, chosen)
+    assert parameters.forms == {"o": "linear"}
+    assert not parameters.values["o.a"].known
+    together = parameters.values["L"].value + parameters.values["o.a"].value
     assert together == pytest.approx(147e-6, rel=0.2)
 
 
 def test_a_family_blind_to_size_looks_at_the_smallest_size():
     chosen = points([("bcast", "linear"), ("bcast", "binomial"), ("gather", "linear")])
-    found = fit_measured(chosen, measured(LOGGP, chosen), "logp", "t.csv")
-    assert found.source == "fitted from 9 points of t.csv; these points are not held out"
-    assert found.provenance["held_out"] is False
-    assert found.bytes_range == (8, 8)
+    parameters = fit_measured(chosen, measured(LOGGP, chosen), "logp", "t.csv")
+    assert parameters.source == "fitted from 9 points of t.csv; these points are not held out"
+    assert parameters.provenance["held_out"] is False
+    assert parameters.bytes_range == (8, 8)
 
 
 def test_without_noise_the_prices_are_the_times():

@@ -10,8 +10,8 @@ from commodel.models.fitting.regression import CHANCE, by_chance, sampled, with_
 
 
 def levelled(draws):
-    found = sampled("o", range(1, draws.shape[1] + 1), draws)
-    return np.stack([found[f"o.{size}"] for size in range(1, draws.shape[1] + 1)], axis=-1)
+    samples = sampled("o", range(1, draws.shape[1] + 1), draws)
+    return np.stack([samples[f"o.{size}"] for size in range(1, draws.shape[1] + 1)], axis=-1)
 
 
 def pooled(y, weights):
@@ -30,9 +30,9 @@ def test_samples_are_levelled_as_their_noise_says(samples, seed):
     centre, spread = np.array(samples).T
     noise = np.random.default_rng(seed).standard_normal((50, len(centre)))
     draws = centre + spread * np.concatenate([np.zeros((1, len(centre))), noise])
-    found = levelled(draws)
+    levels = levelled(draws)
     for row in (0, 7):
-        np.testing.assert_allclose(found[row], pooled(draws[row], 1 / draws[1:].var(axis=0)), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(levels[row], pooled(draws[row], 1 / draws[1:].var(axis=0)), rtol=1e-9, atol=1e-12)
 
 
 def test_samples_that_rise_stay_as_they_are():
@@ -52,9 +52,9 @@ def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
     of 10. The other 0.8 of it is put on as if there were 8 cases."""
     noise = np.random.default_rng(1).standard_normal((4000, 10))
     y = np.vstack([np.zeros(10), 0.5 * noise])
-    found = with_misfit(y, np.ones(10), np.ones(10), 2)
-    assert np.all(found[0] == y[0])
-    np.testing.assert_allclose(np.mean((found - y)[1:] ** 2), 0.8 * 10 / 8, rtol=0.05)
+    widened = with_misfit(y, np.ones(10), np.ones(10), 2)
+    assert np.all(widened[0] == y[0])
+    np.testing.assert_allclose(np.mean((widened - y)[1:] ** 2), 0.8 * 10 / 8, rtol=0.05)
 
 
 @pytest.mark.parametrize("free", [1, 2, 3, 10, 100, 1000])

@@ -31,7 +31,7 @@ def long(operation, choice, ranks, size, node=None):
     return pattern if node is None else pattern.placed(node)
 
 
-REPEATING = [way for way in ALGORITHMS if isinstance(long(*way, 6, 100), Long)]
+REPEATING = [key for key in ALGORITHMS if isinstance(long(*key, 6, 100), Long)]
 
 
 def rounds_of(pattern):
@@ -41,12 +41,12 @@ def rounds_of(pattern):
 @st.composite
 def places(draw, ranks):
     nodes = draw(st.integers(1, min(ranks, NODES)))
-    each = -(-ranks // nodes)
+    per_node = -(-ranks // nodes)
     how = draw(st.sampled_from(["block", "cyclic", "pairs", "random"]))
     rank = np.arange(ranks)
     if how == "random":
         return np.array(draw(st.lists(st.integers(0, nodes - 1), min_size=ranks, max_size=ranks)))
-    return {"block": rank // each, "cyclic": rank % nodes, "pairs": rank // 2 % nodes}[how]
+    return {"block": rank // per_node, "cyclic": rank % nodes, "pairs": rank // 2 % nodes}[how]
 
 
 @st.composite
@@ -110,7 +110,7 @@ def test_every_reading_of_taulop_as_written_out(data):
     if reading["shared"] == "port":
         reading["join"] = "no"  # another is refused
     values = Values(model.values.numbers, model.values.forms, model.values.settings | reading)
-    quick, plain = (model.entry.price(each, values) for each in (pattern, pattern.whole))
+    quick, plain = (model.entry.price(form, values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
     assert model.entry.doubts(pattern, values) == model.entry.doubts(pattern.whole, values)
 

@@ -24,7 +24,7 @@ def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     times["wave"] = lambda case: 2 * times["fan"](case)
     fitted = family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
-    prices = [found.seconds for found in predict(as_parameters(family("tan"), fitted), points)]
+    prices = [price.seconds for price in predict(as_parameters(family("tan"), fitted), points)]
     assert prices[0] > 0
     assert prices == sorted(prices)
 
@@ -43,7 +43,7 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
     parameters = as_parameters(family("tan"), family("tan").fit(observed(machine, "tan")))
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
-    assert [found.status.partition(":")[0] for found in predict(parameters, points)] == ["ok", "extrapolated"]
+    assert [price.status.partition(":")[0] for price in predict(parameters, points)] == ["ok", "extrapolated"]
 
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
@@ -55,8 +55,8 @@ def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
         point("allreduce", "recursive-doubling", ranks=8, bytes=1024),
         point("scatter", "linear", ranks=5, bytes=1024),
     ]
-    said = [price.status.partition(": ")[2] for price in predict(parameters, points)]
-    assert [text.removeprefix("a rank sends ").partition(" ")[0] for text in said] == [
+    reasons = [price.status.partition(": ")[2] for price in predict(parameters, points)]
+    assert [reason.removeprefix("a rank sends ").partition(" ")[0] for reason in reasons] == [
         *["", "", "", ""],  # up
         *["", "2", "8", "3"],  # down: a chain has one child a node
         *["", "4"],
@@ -70,7 +70,7 @@ def set_of(machine, **how):
 def errors(parameters, machine, leaves) -> np.ndarray:
     """μ of a wave from N leaves to one."""
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in leaves]
-    prices = np.array([found.seconds for found in predict(parameters, points)])
+    prices = np.array([price.seconds for price in predict(parameters, points)])
     took = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
     return np.maximum(prices / took, took / prices)
 
@@ -111,10 +111,10 @@ def test_a_tree_over_a_layer_of_its_own_gives_equation_1_back(noise, close):
     assert parameters.forms["o"] == "quadratic"
     wanted = dict(zip(("o.a", "o.b", "o.c"), CAB, strict=True)) | {"L": LAYER, "C": ONCE}
     for name, value in wanted.items():
-        found = parameters.values[name]
-        assert found.value == pytest.approx(value, rel=close), name
+        estimate = parameters.values[name]
+        assert estimate.value == pytest.approx(value, rel=close), name
         if noise:
-            assert found.low <= value <= found.high, name
+            assert estimate.low <= value <= estimate.high, name
 
 
 def test_the_papers_recipe_by_hand():

@@ -51,17 +51,17 @@ def test_binomial_broadcast_is_equation_4(ranks, layout):
 def test_more_at_once_than_was_measured_is_an_extrapolation():
     parameter_set = parameters(**table(3.0, 20.0, 0.5, 2.0))
     points = [point("bcast", "binomial", ranks=ranks, bytes=100) for ranks in (16, 17, 32)]
-    assert [each.status for each in predict(parameter_set, points)] == [
+    assert [price.status for price in predict(parameter_set, points)] == [
         "ok",
         "ok",
         "extrapolated: 16 transfers at once between nodes, measured up to 8; `shared: port` counts what shares a port",
     ]
     apart = replace(parameter_set, settings={"shared": "node"})
-    assert {each.status for each in predict(apart, points)} == {"ok"}
+    assert {price.status for price in predict(apart, points)} == {"ok"}
     gather = [point("gather", "linear", ranks=senders + 1, bytes=100) for senders in (4, 5)]
     both_ways = replace(parameter_set, settings={"shared": "node", "rings": "both-ways"})  # 5 into a node: a ring of 10
-    said = "extrapolated: 10 transfers at once between nodes, measured up to 8"
-    assert [each.status for each in predict(both_ways, gather)] == ["ok", said]
+    status = "extrapolated: 10 transfers at once between nodes, measured up to 8"
+    assert [price.status for price in predict(both_ways, gather)] == ["ok", status]
 
 
 def test_two_of_one_length_leave_nothing_to_send_alone():

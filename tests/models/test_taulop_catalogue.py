@@ -72,5 +72,5 @@ def test_broadcast(parameters, layout, algorithm):
     for ranks, size in product([8, 16, 32, 64], [1, 40, 1024, 30000, 65536]):
         messages = far_first(ranks) if algorithm == "binomial" else [[(0, rank) for rank in range(1, ranks)]]
         pattern = schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
-        (found,) = costs(family("taulop"), pattern, parameters, drawn=False)
-        assert found == pytest.approx(by_hand(messages, place(layout, ranks), size), rel=1e-12), (ranks, size)
+        (seconds,) = costs(family("taulop"), pattern, parameters, drawn=False)
+        assert seconds == pytest.approx(by_hand(messages, place(layout, ranks), size), rel=1e-12), (ranks, size)

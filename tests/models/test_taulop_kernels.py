@@ -100,8 +100,8 @@ def neighbours(tiling):
     for rank, (x, y, width, height) in enumerate(zip(*tiling.table, strict=True)):
         owner[x : x + width, y : y + height] = rank
     sides = defaultdict(int)
-    for one, other in ((owner[:-1], owner[1:]), (owner[:, :-1], owner[:, 1:])):
-        for pair in zip(one[one != other].tolist(), other[one != other].tolist(), strict=True):
+    for here, beside in ((owner[:-1], owner[1:]), (owner[:, :-1], owner[:, 1:])):
+        for pair in zip(here[here != beside].tolist(), beside[here != beside].tolist(), strict=True):
             sides[pair] += 1
             sides[pair[::-1]] += 1
     return sides

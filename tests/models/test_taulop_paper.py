@@ -45,36 +45,36 @@ def test_the_stages_of_iteration_80_are_equations_8_and_9():
 
 def test_iteration_80_of_summa_is_equation_10():
     """The terms, and what they cost: A1 from stage to stage, so that 7 transmissions become 5."""
-    pattern, found = iteration_80(), parameters(SUMMA | LETTER, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
+    pattern, parameter_set = iteration_80(), parameters(SUMMA | LETTER, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
     terms = expression(pattern, pattern.bytes, SUMMA, Pairs(pattern, None))
     assert collected(terms) == {(count, channel): size for count, channel, size in ITERATION_80}
-    values = complete(family("taulop"), Values.of(found))
+    values = complete(family("taulop"), Values.of(parameter_set))
     wanted = sum(transmission(values, channel, size, count) for count, channel, size in ITERATION_80)
-    assert costs(family("taulop"), pattern, found, drawn=False)[0] == pytest.approx(wanted)
+    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(wanted)
 
 
 def test_iteration_80_by_memories_and_ports():
     """Nobody waits for the column before the row is sent, so that both go on together. p1 sends 134 blocks in memory,
     and out of its node 146 and 12, then 124 and, from p0, 97; p4 sends 110 and 6 in memory, and out 104, then, from p3,
     35. Of the four ways of the ports and the two memories the port out of the first node is done last."""
-    pattern, found = iteration_80(), parameters({"shared": "port"}, **table(3.0, 40.0, 0.5, 2.0))
-    (stage,) = expression(pattern, pattern.bytes, found.settings, Pairs(pattern, None))
+    pattern, parameter_set = iteration_80(), parameters({"shared": "port"}, **table(3.0, 40.0, 0.5, 2.0))
+    (stage,) = expression(pattern, pattern.bytes, parameter_set.settings, Pairs(pattern, None))
     groups = np.split(np.stack([stage.channel, stage.count, stage.bytes], axis=1), stage.group[1:])
     out = [[1, 2, 12], [1, 1, 134], [1, 2, 97], [1, 1, 27]]
     back = [[1, 1, 104], [1, 1, 35]]
     memories = [[[0, 1, 134]], [[0, 2, 6], [0, 1, 104]]]
     assert sorted(group.tolist() for group in groups) == sorted([*memories, out, out, back, back])
     longest = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
-    assert costs(family("taulop"), pattern, found, drawn=False)[0] == pytest.approx(longest)
+    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(longest)
     busy = parameters({"shared": "port"}, **table(3.0, 4000.0, 0.5, 2.0), p_0=1900.0, p_1=2000.0)
     # p1 posts one message in memory and three to the other node, of which one is in the overhead; and takes none.
     assert costs(family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)
 
 
 def test_a1_does_not_join_what_adds_up_by_ports_anyway():
-    found = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
+    parameter_set = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
     with pytest.raises(UserError, match="found join: yes beside shared: port; wanted join: no"):
-        costs(family("taulop"), iteration_80(), found, drawn=False)
+        costs(family("taulop"), iteration_80(), parameter_set, drawn=False)
 
 
 def test_joined_transmissions_may_each_pay_their_overhead():
@@ -82,8 +82,8 @@ def test_joined_transmissions_may_each_pay_their_overhead():
     numbers = table(3.0, 40.0, 0.5, 2.0)
     transferred = 2 * (3 * 35 + 2 * 166 + 81) + 2 * 0.5 * (2 * 116 + 18)
     for rest in ("transfer", "message"):
-        each = parameters({"join": "overheads", "rest": rest}, **numbers)
-        assert costs(family("taulop"), iteration_80(), each, drawn=False)[0] == pytest.approx(
+        parameter_set = parameters({"join": "overheads", "rest": rest}, **numbers)
+        assert costs(family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(
             transferred + 2 * 3 + 2 * 40 + 40
         )
     dropped = parameters(SUMMA, **numbers)
@@ -92,10 +92,10 @@ def test_joined_transmissions_may_each_pay_their_overhead():
 
 def test_joined_stages_pay_one_overhead_and_latency_a_channel():
     """Of a message that goes on, as by default: 3, then 2, then 1 of 35 + 166 + 81 blocks."""
-    found = parameters(SUMMA, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
+    parameter_set = parameters(SUMMA, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
     network = 40 + 5 + 2 * (3 * 35 + 2 * 166 + 81)
     memory = 3 + 2 * 5 + 2 * 0.5 * (2 * 116 + 18)
-    assert costs(family("taulop"), iteration_80(), found, drawn=False)[0] == pytest.approx(network + memory)
+    assert costs(family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(network + memory)
 
 
 def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
@@ -117,9 +117,9 @@ def wave_2d(double: int) -> Schedule:
     rectangle follows from the sizes in their clockwise order; where the others end, the drawing alone says."""
     operation = "wave2d:partition=params/partitions/taulop-wave.csv"
     whole = schedule(point(operation, "paper", ranks=8, bytes=double)).placed([1, 0, 1, 0, 1, 0, 0, 1])
-    mine = whole.src == 1
-    assert whole.dst[mine].tolist() == [0, 2, 3, 4, 5, 6]
-    return Schedule.of(8, 0, 1, whole.dst[mine], whole.bytes[mine]).placed(whole.node)
+    sent = whole.src == 1
+    assert whole.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
+    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).placed(whole.node)
 
 
 WAVE = [(3, NETWORK, 48), (2, NETWORK, 16), (1, NETWORK, 32)]
@@ -127,14 +127,14 @@ WAVE = [(3, NETWORK, 48), (2, NETWORK, 16), (1, NETWORK, 32)]
 
 def test_what_a_rank_posts_together_goes_on_together():
     """Equation 13: T¹(64)‖T¹(48)‖T⁰(64)‖T⁰(64)‖T¹(96)‖T⁰(16), by A2 three terms on the network, by A3 those alone."""
-    pattern, found = wave_2d(1), parameters(LETTER, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
+    pattern, parameter_set = wave_2d(1), parameters(LETTER, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
     terms = expression(pattern, pattern.bytes, {}, Pairs(pattern, None))
     wanted = {(3, MEMORY): 16, (2, MEMORY): 48} | {(count, channel): size for count, channel, size in WAVE}
     assert collected(terms) == wanted
-    values = complete(family("taulop"), Values.of(found))
+    values = complete(family("taulop"), Values.of(parameter_set))
     network = sum(transmission(values, channel, size, count) for count, channel, size in WAVE)
-    assert costs(family("taulop"), pattern, found, drawn=False)[0] == pytest.approx(network)
-    goes_on = replace(found, settings={})
+    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(network)
+    goes_on = replace(parameter_set, settings={})
     assert costs(family("taulop"), pattern, goes_on, drawn=False)[0] == pytest.approx(
         40 + 5 + 2 * (3 * 48 + 2 * 16 + 32)
     )

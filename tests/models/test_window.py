@@ -52,10 +52,10 @@ def test_the_transfer_ratio_is_what_a_buffer_does(x, k, buffer):
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
-def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, each, g_s, g_r, buffer):
-    w, rule = window(senders, each, g_s, g_r, buffer)
+def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, g_s, g_r, buffer):
+    w, rule = window(senders, packets, g_s, g_r, buffer)
     assert 1 <= w <= senders
-    k = senders * each
+    k = senders * packets
     if fewest(g_s, g_r) <= w and k > buffer and most(senders, k, g_s, g_r, buffer) >= fewest(g_s, g_r):
         assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
     if rule == "equation 7":

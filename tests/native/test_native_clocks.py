@@ -32,10 +32,10 @@ def in_jumps(real, jumping, monkeypatch, tmp_path):
 def sane(result, sync):
     """No sample that counts is of hours. On a busy machine all windows may be missed; no barrier ever is."""
     assert result.code == 0, result.err
-    seconds = [found for case in ("one", "two", "three") for found in result.seconds(case)]
+    seconds = [sample for case in ("one", "two", "three") for sample in result.seconds(case)]
     assert all(result.rows(case) for case in ("one", "two", "three"))
     assert seconds or sync == "window"
-    assert all(0 <= found < 60 for found in seconds)
+    assert all(0 <= sample < 60 for sample in seconds)
 
 
 def test_the_shim_makes_the_wall_clock_jump(jumping):

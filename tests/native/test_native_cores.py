@@ -51,7 +51,7 @@ def test_without_a_file_ranks_stay_where_they_are(real, tmp_path, load_json):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "complaint"),
     [
         ("0 1\n60000 1\n", "rank 1 keeps cores 60000 to 60000 of its node, but only"),
         ("0 1\n", "cores:2: wanted the first core of rank 1 and how many it keeps"),
@@ -63,11 +63,11 @@ def test_without_a_file_ranks_stay_where_they_are(real, tmp_path, load_json):
         ("0 1\n0 99999999999999999999\n", "cores:2: wanted"),
     ],
 )
-def test_wrong_cores_are_one_line(text, said, kept):
+def test_wrong_cores_are_one_line(text, complaint, kept):
     result, _ = kept(text)
     assert result.code == 2
     (line,) = result.errors
-    assert said in line
+    assert complaint in line
     assert not result.files()
 
 

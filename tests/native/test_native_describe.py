@@ -35,8 +35,8 @@ KINDS = {"player": "player", "library": "player", "summa": "kernel", "wave2d": "
 
 
 def contract(text, program):
-    told = json.loads(text)
-    assert set(told) == {
+    description = json.loads(text)
+    assert set(description) == {
         "name",
         "title",
         "kind",
@@ -48,16 +48,16 @@ def contract(text, program):
         "flags",
         "mpi",
     }
-    assert told["name"] == program
-    assert told["kind"] == KINDS.get(program, "probe")
-    assert [column["name"] for column in told["columns"]] == COLUMNS[program]
-    assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in told["columns"])
-    assert told["min_ranks"] >= 1
-    assert told["counts"] is (program == "flood")
-    assert told["streams"] is (program in ("player", "library"))
-    assert told["flags"]
-    assert told["mpi"]
-    return told
+    assert description["name"] == program
+    assert description["kind"] == KINDS.get(program, "probe")
+    assert [column["name"] for column in description["columns"]] == COLUMNS[program]
+    assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in description["columns"])
+    assert description["min_ranks"] >= 1
+    assert description["counts"] is (program == "flood")
+    assert description["streams"] is (program in ("player", "library"))
+    assert description["flags"]
+    assert description["mpi"]
+    return description
 
 
 @pytest.mark.parametrize("program", COLUMNS)

@@ -65,7 +65,7 @@ def test_simulated_ranks_play_what_the_replay_prices(simulated, tmp_path):
 
 def test_no_message_has_to_be_kept_where_no_wait_comes_before_its_receive(simulated, tmp_path):
     patterns = programs(2, 60, 16, 60)
-    patient = {name: one for name, one in patterns.items() if (one.src_wait >= one.dst_step).all()}
+    patient = {name: pattern for name, pattern in patterns.items() if (pattern.src_wait >= pattern.dst_step).all()}
     assert len(patient) > 10
     played(simulated(16, "player", cases(tmp_path, patient), "--warmup", 1, settings=SYNCHRONOUS), patient)
 

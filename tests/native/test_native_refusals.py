@@ -91,10 +91,10 @@ BROKEN_SCHEDULES = {
 }
 
 
-def refused(result, *told):
+def refused(result, *pieces):
     assert result.code != 0
     assert len(result.errors) == 1, result.err
-    for piece in told:
+    for piece in pieces:
         assert piece in result.errors[0]
     assert result.files() == []
 
@@ -119,7 +119,7 @@ def test_broken_schedule(real, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "complaint"),
     [
         (["--sync", "hope"], "wanted window or barrier"),
         (["--precision", "fine"], "--precision: found 'fine'"),
@@ -129,8 +129,8 @@ def test_broken_schedule(real, tmp_path, name):
         (["--seed"], "found nothing after it"),
     ],
 )
-def test_broken_options(real, options, told):
-    refused(real(2, "pingpong", "id,bytes\na,8", *options), told)
+def test_broken_options(real, options, complaint):
+    refused(real(2, "pingpong", "id,bytes\na,8", *options), complaint)
 
 
 def test_too_few_ranks_for_the_program(real):
@@ -151,11 +151,11 @@ def test_placement(real, simulated, tmp_path):
     plan.write_text("0\n0\n0\n")
     refused(real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="b"), "3 ranks expected, but 2")
     plan.write_text("0\n1\n2\n2\n")
-    told = "rank 3 should be on node 2 like rank 2 (host n2), but is on host n3"
-    refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="c"), told)
+    complaint = "rank 3 should be on node 2 like rank 2 (host n2), but is on host n3"
+    refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="c"), complaint)
     plan.write_text("0 n0\n1 n1\n2 n3\n3 n2\n")
-    told = "rank 2 should be on n3, but is on n2"
-    refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="e"), told)
+    complaint = "rank 2 should be on n3, but is on n2"
+    refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="e"), complaint)
     plan.write_text("3 n0\n1 n1.domain\n2\n0 N3\n")
     assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="f").files() == ["a.csv"]
     plan.write_text("5\n0\n2\n1\n")

@@ -88,14 +88,14 @@ def test_prtt_recovers_the_parameters(simulated):
         late,1,0,3,8
         big,1,0,0,100000""",
     )
-    one, many, slow, late = (result.median(case) for case in ("one", "many", "slow", "late"))
-    o_s = (slow - one) / 10
+    single, many, slow, late = (result.median(case) for case in ("one", "many", "slow", "late"))
+    o_s = (slow - single) / 10
     o_r = late - o_s
     assert o_s == pytest.approx(O_S, rel=0.02)
     assert o_r == pytest.approx(O_R, rel=0.02)
-    assert one / 2 - o_s - o_r == pytest.approx(L, rel=0.02)
-    assert (many - one) / 10 == pytest.approx(O_S, rel=0.02)
-    assert (result.median("big") - one) / 2 / (100000 - 8) == pytest.approx(G_BYTE, rel=0.02)
+    assert single / 2 - o_s - o_r == pytest.approx(L, rel=0.02)
+    assert (many - single) / 10 == pytest.approx(O_S, rel=0.02)
+    assert (result.median("big") - single) / 2 / (100000 - 8) == pytest.approx(G_BYTE, rel=0.02)
 
 
 def test_fan(simulated):

@@ -17,7 +17,10 @@ WAVES, RANKS = 20, 16
 
 def streams(folder, patterns):
     """A case file of streams, and of single waves as programs without that column know them."""
-    rows = [f"{name},{name}.play,{'all' if one.root is None else one.root},{WAVES}" for name, one in patterns.items()]
+    rows = [
+        f"{name},{name}.play,{'all' if pattern.root is None else pattern.root},{WAVES}"
+        for name, pattern in patterns.items()
+    ]
     path = folder / "cases.csv"
     path.write_text("\n".join(["id,schedule,finish,waves", *rows, ""]))
     return path
@@ -25,9 +28,9 @@ def streams(folder, patterns):
 
 def written(folder, points):
     patterns = {}
-    for name, one in points.items():
-        patterns[name] = schedule(one)
-        write_play(folder / f"{name}.play", patterns[name], one.operation, one.bytes)
+    for name, entry in points.items():
+        patterns[name] = schedule(entry)
+        write_play(folder / f"{name}.play", patterns[name], entry.operation, entry.bytes)
     return patterns
 
 
@@ -56,7 +59,7 @@ def ways():
 
 
 def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp_path, ways):
-    patterns = written(tmp_path, {name: one for name, (one, _) in ways.items()})
+    patterns = written(tmp_path, {name: entry for name, (entry, _) in ways.items()})
     result = simulated(17, "player", streams(tmp_path, patterns), "--warmup", 1)
     assert result.code == 0, result.err
     for name, pattern in patterns.items():
@@ -70,7 +73,7 @@ def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp
 
 
 def test_the_first_wave_is_what_one_wave_alone_takes(simulated, tmp_path, ways):
-    patterns = written(tmp_path, {name: one for name, (one, _) in ways.items()})
+    patterns = written(tmp_path, {name: entry for name, (entry, _) in ways.items()})
     stream = simulated(17, "player", streams(tmp_path, patterns), "--warmup", 1, out="stream")
     path = streams(tmp_path, patterns)
     alone = tmp_path / "alone.csv"
@@ -82,7 +85,7 @@ def test_the_first_wave_is_what_one_wave_alone_takes(simulated, tmp_path, ways):
 
 def test_a_wave_is_as_it_was_without_the_column(simulated, tmp_path, ways):
     """To the last bit of every sample."""
-    written(tmp_path, {name: one for name, (one, _) in ways.items()})
+    written(tmp_path, {name: entry for name, (entry, _) in ways.items()})
     names = sorted(ways)
     rows = {name: f"{name},{name}.play,all" for name in names}
     (tmp_path / "old.csv").write_text("\n".join(["id,schedule,finish", *rows.values(), ""]))

@@ -43,7 +43,7 @@ def test_packets_hold_what_they_were_given(data):
     names = data.draw(st.lists(st.sampled_from([*INTEGERS, "s", "lf"]), max_size=6))
     many = [data.draw(st.booleans()) for _ in names]
 
-    def one(name):
+    def drawn(name):
         if name == "s":
             return data.draw(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9))
         if name == "lf":
@@ -52,7 +52,7 @@ def test_packets_hold_what_they_were_given(data):
         return data.draw(st.integers(int(limits.min), int(limits.max)))
 
     values = [
-        [one(name) for _ in range(data.draw(st.integers(0, 5)))] if array else one(name)
+        [drawn(name) for _ in range(data.draw(st.integers(0, 5)))] if array else drawn(name)
         for name, array in zip(names, many, strict=True)
     ]
     text = " ".join(f"%{'a' if array else ''}{name}" for name, array in zip(names, many, strict=True))

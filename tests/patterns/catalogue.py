@@ -43,5 +43,5 @@ def point(operation, algorithm="", topology="", ranks=0, bytes=64, layout="block
 
 def catalogue(ranks: int, bytes: int) -> list[Point]:
     """All algorithms at a number of ranks, and all operations over all kinds of tree."""
-    found = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
-    return found + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]
+    points = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
+    return points + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]

@@ -13,11 +13,11 @@ Data = dict[int, frozenset]  # address -> the ranks whose values are combined th
 
 def held(pattern: Schedule) -> list[list[tuple[int, int]]]:
     """The runs of every message."""
-    found: list[list[tuple[int, int]]] = [[] for _ in pattern.src]
+    runs_of: list[list[tuple[int, int]]] = [[] for _ in pattern.src]
     runs = pattern.holds()
     for row, first, length in zip(runs.row, runs.first, runs.length, strict=True):
-        found[row].append((int(first), int(length)))
-    return found
+        runs_of[row].append((int(first), int(length)))
+    return runs_of
 
 
 class Replay:
@@ -42,9 +42,9 @@ class Replay:
             self._play(pattern, runs, int(step))
 
     def _at_start(self, rank: int) -> Data:
-        mine = frozenset([rank])
+        own = frozenset([rank])
         extents = self.operation.has(rank, self.ranks, self.size, **self.parameters)
-        return {address: mine for first, length in extents for address in range(first, first + length)}
+        return {address: own for first, length in extents for address in range(first, first + length)}
 
     def _play(self, pattern: Schedule, runs, step: int) -> None:
         arriving: dict[int, list[Data]] = defaultdict(list)
@@ -74,10 +74,10 @@ class Replay:
         for rank in range(self.ranks):
             for first, length in self.operation.wants(rank, self.ranks, self.size, **self.parameters):
                 for address in range(first, first + length):
-                    found = self.data[rank].get(address)
-                    assert found is not None, f"rank {rank} lacks {address}"
+                    ranks = self.data[rank].get(address)
+                    assert ranks is not None, f"rank {rank} lacks {address}"
                     if self.operation.reduces:
-                        assert found == everyone, f"rank {rank} has {sorted(found)} only at {address}"
+                        assert ranks == everyone, f"rank {rank} has {sorted(ranks)} only at {address}"
 
 
 def finishes_with_synchronous_sends(pattern: Schedule) -> bool:
@@ -86,7 +86,7 @@ def finishes_with_synchronous_sends(pattern: Schedule) -> bool:
     for row, (step, src, dst) in enumerate(zip(pattern.step, pattern.src, pattern.dst, strict=True)):
         rows_of[int(src), int(step)].add(row)
         rows_of[int(dst), int(step)].add(row)
-    todo = [deque(sorted(step for rank, step in rows_of if rank == mine)) for mine in range(pattern.ranks)]
+    todo = [deque(sorted(step for owner, step in rows_of if owner == rank)) for rank in range(pattern.ranks)]
     moved = True
     while moved:
         here = {(rank, steps[0]) for rank, steps in enumerate(todo) if steps}

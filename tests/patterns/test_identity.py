@@ -22,7 +22,7 @@ from commodel.registry import discover
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
 
 PACKAGE = Path(__file__).parents[2] / "workflow" / "commodel"
-WAYS = {  # an id is never to change by accident: what a cluster measured is found by it
+IDS = {  # an id is never to change by accident: what a cluster measured is found by it
     "bcast binomial block:2 16 1024": "e476f5874512",
     "bcast binomial:64KiB block:1 7 1048576": "928a8a275614",
     "bcast chain:4KiB cyclic:4 12 65536": "6b36da17933a",
@@ -44,20 +44,20 @@ import json, sys
 import commodel
 from commodel.patterns.identity import identified
 from commodel.patterns.points import Setting, make_point
-ways = json.load(sys.stdin)
-found = identified(make_point(Setting("p", 64, 64), way) for way in ways)
-print(json.dumps([commodel.__file__, *(point.id for point in found)]))
+entries = json.load(sys.stdin)
+points = identified(make_point(Setting("p", 64, 64), entry) for entry in entries)
+print(json.dumps([commodel.__file__, *(point.id for point in points)]))
 """
 
 
-def way(text):
+def entry_of(text):
     operation, choice, layout, ranks, size = text.split()
     chosen = {"topology": choice} if ranks == "-" else {"algorithm": choice, "ranks": int(ranks)}
     return {"operation": operation, "layout": layout, "bytes": int(size), **chosen}
 
 
 def ids(points):
-    return [found.id for found in identified(points)]
+    return [point.id for point in identified(points)]
 
 
 def id_of(chosen):
@@ -75,17 +75,17 @@ def tree_file(tmp_path, monkeypatch):
 
 
 def test_ids_are_these(tree_file):
-    points = [make_point(Setting("p", 64, 64), way(text)) for text in WAYS]
-    assert dict(zip(WAYS, ids(points), strict=True)) == WAYS
+    points = [make_point(Setting("p", 64, 64), entry_of(text)) for text in IDS]
+    assert dict(zip(IDS, ids(points), strict=True)) == IDS
 
 
 def test_waves_are_part_of_an_id_and_one_wave_is_as_none(tree_file):
-    for text, wanted in WAYS.items():
-        one, some, more = (make_point(Setting("p", 64, 64), way(text) | {"waves": waves}) for waves in (1, 2, 50))
-        assert ids([one]) == [wanted]
+    for text, wanted in IDS.items():
+        once, some, more = (make_point(Setting("p", 64, 64), entry_of(text) | {"waves": waves}) for waves in (1, 2, 50))
+        assert ids([once]) == [wanted]
         assert len({wanted, *ids([some, more])}) == 3
-        assert one.group == make_point(Setting("p", 64, 64), way(text)).group
-        assert len({one.group, some.group, more.group}) == 3
+        assert once.group == make_point(Setting("p", 64, 64), entry_of(text)).group
+        assert len({once.group, some.group, more.group}) == 3
 
 
 def test_words_and_processes_change_no_id(tree_file, tmp_path):
@@ -97,11 +97,11 @@ def test_words_and_processes_change_no_id(tree_file, tmp_path):
         path.write_text(text.replace('"""', '"""In other words: ', 1) + "\n\n# An afterthought.\n")
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-c", ASK]
-    asked = json.dumps([way(text) for text in WAYS])
+    asked = json.dumps([entry_of(text) for text in IDS])
     done = subprocess.run(command, input=asked, env=environment, capture_output=True, text=True, check=True)
-    module, *found = json.loads(done.stdout)
+    module, *ids_there = json.loads(done.stdout)
     assert Path(module).is_relative_to(tmp_path)
-    assert found == list(WAYS.values())
+    assert ids_there == list(IDS.values())
 
 
 def test_bytes_are_the_same_on_every_machine():
@@ -186,10 +186,10 @@ def test_a_change_at_the_point_s_own_size_or_ranks_alone_is_seen(monkeypatch, na
     with monkeypatch.context() as patch:
         changed(patch, ENTRIES[name], one_byte_more, lambda pattern, size: size >= 1 << 20)
         after = ids(points)
-    assert [one != two for one, two in zip(before, after, strict=True)] == [entry.bytes > 100 for entry in points]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [entry.bytes > 100 for entry in points]
     changed(monkeypatch, ENTRIES[name], one_byte_more, lambda pattern, size: pattern.ranks == 31)
     after = ids(points)
-    assert [one != two for one, two in zip(before, after, strict=True)] == [entry.ranks == 31 for entry in points]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [entry.ranks == 31 for entry in points]
 
 
 def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):

@@ -2,7 +2,6 @@
 one line. That all ranks get what they need, `test_patterns` shows."""
 
 import itertools
-import tracemalloc
 from dataclasses import replace
 from math import prod
 
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.build import parted, schedule, stacked
-from commodel.patterns.identity import MOST_ROWS, identified
+from commodel.patterns.build import schedule
+from commodel.patterns.identity import identified
 from commodel.patterns.levels import rank_local
 from commodel.patterns.operations import operation, own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
@@ -114,12 +113,12 @@ def test_all_iterations_are_each_after_the_other(partition_file, case, size):
     assert sum(count for _, count in some) == side
     sent = []
     for name, count in some:
-        one = schedule(point(name, "paper", ranks=len(pieces), bytes=size))
+        part = schedule(point(name, "paper", ranks=len(pieces), bytes=size))
         k = int(name.rpartition("=")[2])
         for other in range(k, k + count):
             alike = schedule(point(f"{text}:iteration={other}", "paper", ranks=len(pieces), bytes=size))
-            assert alike.content() == one.content()
-        sent += count * [*zip(one.src, one.dst, one.bytes, strict=True)]
+            assert alike.content() == part.content()
+        sent += count * [*zip(part.src, part.dst, part.bytes, strict=True)]
     assert [*zip(whole.src, whole.dst, whole.bytes, strict=True)] == sent
 
 
@@ -209,54 +208,9 @@ def test_ids_are_of_what_stands_in_the_file(tmp_path):
         even(40, (1, 4)),
         Rectangles.of([0, 20, 0, 20], [0, 0, 20, 21], 4 * [20], [20, 21, 20, 19]),
     ]
-    found = [id_of(f"summa:partition={path}", one) for one in pieces]
-    assert len(set(found)) == len(found)
-    assert found[0] == id_of(f"summa:partition={path}", even(40, (2, 2)))
-
-
-def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
-    built = []
-    from commodel.registry import discover
-
-    entry = discover("patterns.algorithms", "ALGORITHM")["summa-paper"]
-
-    def build(*given, **named):
-        built.append(entry.build(*given, **named))
-        return built[-1]
-
-    monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), "summa-paper", replace(entry, build=build))
-    identified([point("summa:n=4096", "paper", ranks=4096), point("summa:n=4097", "paper", ranks=4096)])
-    assert max(len(pattern.src) for pattern in built) <= MOST_ROWS
-
-
-def test_a_large_kernel_is_few_different_iterations():
-    """4,096 blocks a side over 64×64 processes: as many kinds of iteration as there are columns of ranks, each of which
-    sends to all others of its row and of its column. Nothing of a whole is built: parts are made one at a time."""
-    whole = point("summa:n=4096", "paper", ranks=4096, bytes=8192)
-    several = parted(whole)
-    assert [count for _, count in several] == 64 * [64]
-    ((_, stack),) = stacked([whole])
-    count, first = next(stack.counted())
-    assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
-    tracemalloc.start()
-    try:
-        made = sum(1 for _ in itertools.islice(stack.counted(), 8))
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert made == 8
-    assert most < 100 * first.bytes.nbytes
-
-
-def test_neighbours_of_many_ranks_are_found_without_looking_at_all_pairs():
-    tracemalloc.start()
-    try:
-        pattern = schedule(point("wave2d:n=2000", "paper", ranks=10_000, bytes=8))
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert len(pattern.src) == 4 * 100 * 99
-    assert most < 100 * pattern.src.nbytes
+    ids = [id_of(f"summa:partition={path}", rectangles) for rectangles in pieces]
+    assert len(set(ids)) == len(ids)
+    assert ids[0] == id_of(f"summa:partition={path}", even(40, (2, 2)))
 
 
 def test_what_measures_them_is_said():

@@ -55,8 +55,8 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 @given(st.one_of(SPECS.values()), st.integers(1, 60))
 def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     """Q where the spec says it, however few ranks there are; else the most that any node holds."""
-    way = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
-    point = make_point(Setting("big", 1000, 1000), way)
+    entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
+    point = make_point(Setting("big", 1000, 1000), entry)
     most = int(np.bincount(place(spec, leaves + 1)).max())
     asked = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
     assert point.room == f"{asked or most} a node"

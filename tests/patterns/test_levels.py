@@ -63,7 +63,7 @@ def test_levels_are_on_one_clock(case):
         work=pattern.work,
     )
     costs = Costs(3.0, 2.0, 10.0, 4.0, 5.0)
-    first, second = (finish_times(one, costs, one.work_seconds(0.0)) for one in (pattern, again))
+    first, second = (finish_times(schedule, costs, schedule.work_seconds(0.0)) for schedule in (pattern, again))
     np.testing.assert_allclose(first, second)
 
 

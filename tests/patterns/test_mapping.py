@@ -40,8 +40,8 @@ def test_shuffled_ranks_find_each_other_again():
     """Of a chain of heavy pairs, whatever the numbers of the ranks are."""
     shuffled = np.random.default_rng(3).permutation(32)
     dense = np.zeros((32, 32))
-    for one, two in zip(shuffled[0::2], shuffled[1::2], strict=True):
-        dense[one, two] = dense[two, one] = 1.0
+    for rank, partner in zip(shuffled[0::2], shuffled[1::2], strict=True):
+        dense[rank, partner] = dense[partner, rank] = 1.0
     node = near(csr_array(dense), np.arange(32) // 2)
     assert crossing(csr_array(dense), node) == 0
 

@@ -24,9 +24,9 @@ def neighbours(grid, periodic):
     places = list(product(*map(range, grid)))
     for place in places:
         for dimension, length in enumerate(grid):
-            for face, way in ((2 * dimension, -1), (2 * dimension + 1, 1)):
+            for face, step in ((2 * dimension, -1), (2 * dimension + 1, 1)):
                 other = list(place)
-                other[dimension] += way
+                other[dimension] += step
                 if periodic:
                     other[dimension] %= length
                 if tuple(other) != place and tuple(other) in places:

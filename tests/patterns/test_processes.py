@@ -71,7 +71,7 @@ def test_a_point_takes_its_ranks_from_the_table_and_is_another_one_with_other_co
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "complaint"),
     [
         ("", 1, "found an empty file, wanted the header rank,node,cores,device"),
         ("rank,node,cores\n0,0,1\n", 1, "wanted the header"),
@@ -91,10 +91,10 @@ def test_a_point_takes_its_ranks_from_the_table_and_is_another_one_with_other_co
         (HEADER + "0,0,1,=cmd()\n", 2, "column device: found '=cmd()'"),
     ],
 )
-def test_a_broken_table_says_where(text, line, said, table):
+def test_a_broken_table_says_where(text, line, complaint, table):
     spec = table(text)
     words = message(place, spec, 1)
-    assert said in words
+    assert complaint in words
     path = spec.partition(":")[2]
     assert words.startswith(f"{path}:{line}: " if line else f"{path}: ")
 

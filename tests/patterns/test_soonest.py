@@ -17,9 +17,9 @@ from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
 
 
-def cost(found: Tree, name: str, **numbers: float) -> float:
+def cost(shape: Tree, name: str, **numbers: float) -> float:
     values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, {})
-    pattern = over_tree("bcast").build(found, 1)
+    pattern = over_tree("bcast").build(shape, 1)
     return float(pattern.cost(family(name).price(pattern, complete(family(name), values)))[0])
 
 
@@ -39,10 +39,10 @@ def test_no_tree_is_better_under_logp(numbers, nodes):
     """Every ordered tree of so many nodes, some of them several times."""
     L, o, g = numbers
     all_trees = (Tree(np.array([-1, *parents])) for parents in product(*(range(node) for node in range(1, nodes))))
-    best = min(cost(each, "logp", L=L, o=o, g=g) for each in all_trees)
-    found = cost(tree(f"optimal:{L},{o},{g}@{nodes}"), "logp", L=L, o=o, g=g)
-    assert found == pytest.approx(best)
-    assert found == pytest.approx(float(slow(nodes, Fraction(L + 2 * o), Fraction(max(g, o)))))
+    best = min(cost(shape, "logp", L=L, o=o, g=g) for shape in all_trees)
+    optimal = cost(tree(f"optimal:{L},{o},{g}@{nodes}"), "logp", L=L, o=o, g=g)
+    assert optimal == pytest.approx(best)
+    assert optimal == pytest.approx(float(slow(nodes, Fraction(L + 2 * o), Fraction(max(g, o)))))
 
 
 def test_the_published_example():
@@ -52,16 +52,16 @@ def test_the_published_example():
 
 @given(st.integers(1, 400), st.fractions(1, 30, max_denominator=40))
 def test_the_price_of_a_postal_tree_is_when_the_greedy_ends(nodes, lam):
-    found = soonest(nodes, lam, Fraction(1))
-    assert found.nodes == nodes
-    assert cost(found, "postal", lam=float(lam), g=1) == pytest.approx(float(slow(nodes, lam, Fraction(1))))
+    postal = soonest(nodes, lam, Fraction(1))
+    assert postal.nodes == nodes
+    assert cost(postal, "postal", lam=float(lam), g=1) == pytest.approx(float(slow(nodes, lam, Fraction(1))))
 
 
 @given(st.integers(2, 200), st.fractions(0, 20, max_denominator=30), st.fractions(0, 20, max_denominator=30))
 def test_any_latency_and_gap(nodes, latency, gap):
     latency += Fraction(1, 30)
-    found = soonest(nodes, latency, gap)
-    assert cost(found, "logp", L=float(latency), o=0, g=float(gap)) == pytest.approx(float(slow(nodes, latency, gap)))
+    optimal = soonest(nodes, latency, gap)
+    assert cost(optimal, "logp", L=float(latency), o=0, g=float(gap)) == pytest.approx(float(slow(nodes, latency, gap)))
 
 
 @pytest.mark.parametrize("lam", [1, 2, 3, 7])

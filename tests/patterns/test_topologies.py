@@ -55,8 +55,8 @@ SPECS = {  # what one may write for every topology
     ],
 )
 def test_sizes_of_the_papers(spec, nodes, leaves, height):
-    found = tree(spec)
-    assert (found.nodes, found.leaves, found.height) == (nodes, leaves, height)
+    built = tree(spec)
+    assert (built.nodes, built.leaves, built.height) == (nodes, leaves, height)
 
 
 def test_every_topology_is_known_here():
@@ -66,29 +66,29 @@ def test_every_topology_is_known_here():
 @given(st.one_of(SPECS.values()))
 def test_every_topology_is_a_tree(spec):
     """Parents before children, so there is no cycle, and all hang together under node 0."""
-    found = tree(spec)
-    assert found.parent[0] == -1
+    built = tree(spec)
+    assert built.parent[0] == -1
     if "@" in spec and not spec.startswith("random"):
-        assert found.nodes == int(spec.rpartition("@")[2])
-    parents = set(found.parent[1:].tolist())
-    assert found.leaves == (found.nodes - len(parents) if found.nodes > 1 else 0)
-    assert found.fanout.sum() == found.nodes - 1
-    assert np.all(found.parent[1:] < np.arange(1, found.nodes))
-    slow = [0] * found.nodes
-    for node in range(1, found.nodes):
-        slow[node] = slow[found.parent[node]] + 1
-    assert found.depth.tolist() == slow
+        assert built.nodes == int(spec.rpartition("@")[2])
+    parents = set(built.parent[1:].tolist())
+    assert built.leaves == (built.nodes - len(parents) if built.nodes > 1 else 0)
+    assert built.fanout.sum() == built.nodes - 1
+    assert np.all(built.parent[1:] < np.arange(1, built.nodes))
+    slow = [0] * built.nodes
+    for node in range(1, built.nodes):
+        slow[node] = slow[built.parent[node]] + 1
+    assert built.depth.tolist() == slow
 
 
 @given(st.sampled_from(["knomial", "postal", "optimal", "binomial"]).flatmap(SPECS.get))
 def test_the_first_child_has_the_deepest_subtree(spec):
     """Children are sent to in their order; in the last moment of a postal tree one leaf does not matter."""
-    found = tree(spec)
-    below = np.zeros(found.nodes, dtype=int)
-    for node in range(found.nodes - 1, 0, -1):
-        below[found.parent[node]] = max(below[found.parent[node]], below[node] + 1)
-    for node in range(found.nodes):
-        deep = below[found.parent == node]
+    built = tree(spec)
+    below = np.zeros(built.nodes, dtype=int)
+    for node in range(built.nodes - 1, 0, -1):
+        below[built.parent[node]] = max(below[built.parent[node]], below[node] + 1)
+    for node in range(built.nodes):
+        deep = below[built.parent == node]
         assert np.all(deep[1:] <= deep[:-1] + (not spec.startswith(("knomial", "binomial"))))
 
 
@@ -125,11 +125,11 @@ def test_a_random_tree_is_repeatable_and_its_depths_are_those_of_theory():
 
 @given(st.integers(1, 8))
 def test_binomial_root_has_the_subtrees_of_all_orders(order):
-    found = tree(f"binomial:{order}")
-    sizes = np.ones(found.nodes, dtype=int)
-    for node in range(found.nodes - 1, 0, -1):
-        sizes[found.parent[node]] += sizes[node]
-    assert sorted(sizes[found.parent == 0].tolist()) == [1 << child for child in range(order)]
+    built = tree(f"binomial:{order}")
+    sizes = np.ones(built.nodes, dtype=int)
+    for node in range(built.nodes - 1, 0, -1):
+        sizes[built.parent[node]] += sizes[node]
+    assert sorted(sizes[built.parent == 0].tolist()) == [1 << child for child in range(order)]
 
 
 @pytest.mark.parametrize(

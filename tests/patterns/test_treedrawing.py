@@ -16,13 +16,13 @@ SPECS = [*TREES, "random:60@2", "postal:2.5@70"]
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_leaves_are_evenly_spread_and_parents_centred(spec):
-    found, x = tree(spec), positions(tree(spec))
-    assert sorted(x[found.fanout == 0]) == list(range(found.leaves))
-    for node in np.flatnonzero(found.fanout):
-        below = x[found.parent == node]
+    drawn, x = tree(spec), positions(tree(spec))
+    assert sorted(x[drawn.fanout == 0]) == list(range(drawn.leaves))
+    for node in np.flatnonzero(drawn.fanout):
+        below = x[drawn.parent == node]
         assert np.all(np.diff(below) > 0)  # in the order of sending, no edges crossed
         assert x[node] == (below[0] + below[-1]) / 2
-    assert len(set(zip(x, found.depth, strict=True))) == found.nodes
+    assert len(set(zip(x, drawn.depth, strict=True))) == drawn.nodes
 
 
 @pytest.mark.parametrize("spec", SPECS)

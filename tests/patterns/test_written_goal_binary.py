@@ -43,8 +43,8 @@ def test_what_is_packed_is_read(tmp_path_factory, tasks):
     for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
         np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
     rows = [
-        sorted(zip(*(getattr(one.needs, field.name) for field in fields(one.needs)), strict=True))
-        for one in (tasks, again)
+        sorted(zip(*(getattr(program.needs, field.name) for field in fields(program.needs)), strict=True))
+        for program in (tasks, again)
     ]
     assert rows[0] == rows[1]
 
@@ -64,7 +64,7 @@ FIRST = BLOCKS + 12  # its first task
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "complaint"),
     [
         (changed(0, "<Q", 2342), "what LogGOPSim --save-mem has left"),
         (changed(8, "<I", 0), "found 0 ranks, wanted 2 to"),
@@ -98,8 +98,8 @@ FIRST = BLOCKS + 12  # its first task
         (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 waits for more or fewer"),
     ],
 )
-def test_what_cannot_be_is_one_line(read, content, said):
+def test_what_cannot_be_is_one_line(read, content, complaint):
     with pytest.raises(UserError) as caught:
         read(content)
-    assert said in caught.value.message
+    assert complaint in caught.value.message
     assert "a.bin: " in caught.value.message

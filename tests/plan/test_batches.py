@@ -29,8 +29,8 @@ def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(p
     assert [batch.nodes for batch in whole] == [8, 16, 32]
     assert len(parts) > 3
     for nodes in (8, 16, 32):
-        mine = [batch for batch in parts if batch.nodes == nodes]
-        together = [point for batch in mine for point in batch.points]
+        of_size = [batch for batch in parts if batch.nodes == nodes]
+        together = [point for batch in of_size for point in batch.points]
         (full,) = (batch for batch in whole if batch.nodes == nodes)
         assert sorted(point.id for point in together) == sorted(full.ids)
         assert len(together) == len({point.id for point in together})

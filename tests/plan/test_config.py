@@ -134,9 +134,9 @@ def objects(schema):
 
 def test_schemas_describe_every_field_and_forbid_the_rest():
     for schema in config.schemas().values():
-        found = list(objects(schema))
-        assert len(found) >= 4
-        for inner in found:
+        mappings = list(objects(schema))
+        assert len(mappings) >= 4
+        for inner in mappings:
             assert inner["additionalProperties"] is False
             for name, field in inner["properties"].items():
                 assert field["description"], name

@@ -168,8 +168,8 @@ def test_a_plan_is_the_same_file_again(project):
 
 def test_combinations_that_differ_in_one_axis_are_a_block():
     rows = [
-        {"operation": "bcast", "algorithm": way, "ranks": ranks, "bytes": size}
-        for way in ("a", "b")
+        {"operation": "bcast", "algorithm": choice, "ranks": ranks, "bytes": size}
+        for choice in ("a", "b")
         for ranks in (2, 4)
         for size in (1, 8)
     ]

@@ -101,14 +101,14 @@ def test_what_only_has_to_be_compiled_anew_is_told_so(mpi, on_path, tmp_path):
 
 def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
     """The workflow compiles anew what is older than it."""
-    one, two = mpi("one", "mpicc"), mpi("two", "mpicc")
-    on_path(one)
+    first, second = mpi("one", "mpicc"), mpi("two", "mpicc")
+    on_path(first)
     note = compiler_note(tmp_path, "mpi")
     os.utime(note, (1, 1))
     assert compiler_note(tmp_path, "mpi").stat().st_mtime == 1
-    on_path(two)
+    on_path(second)
     assert compiler_note(tmp_path, "mpi").stat().st_mtime > 1
-    assert note.read_text().startswith(f"{two / 'mpicc'} ")
+    assert note.read_text().startswith(f"{second / 'mpicc'} ")
 
 
 def test_without_a_compiler_what_is_built_can_be_used_and_nothing_else(mpi, on_path, tmp_path, monkeypatch):

@@ -94,7 +94,7 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
 
 
 @pytest.mark.parametrize(
-    ("container", "said"),
+    ("container", "complaint"),
     [
         ("{image: no.sif}", "container.image: .*no.sif cannot be read: No such file"),
         ("{image: ../it.sif}", "container.image: found '../it.sif', wanted a file below the project"),
@@ -123,13 +123,13 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
         ("{image: it.sif, options: --cleanenv}", "container.options: found an unknown key"),
     ],
 )
-def test_a_mistake_has_its_place_in_the_platform_file(container, said, project, tmp_path_factory, monkeypatch):
+def test_a_mistake_has_its_place_in_the_platform_file(container, complaint, project, tmp_path_factory, monkeypatch):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "it.sif").write_bytes(b"an image")
     (project / "out").symlink_to(outside)
     os.mkfifo(project / "pipe")
     monkeypatch.delenv(TRUSTED, raising=False)
-    with pytest.raises(UserError, match=rf"platform.yaml:4: {said}"):
+    with pytest.raises(UserError, match=rf"platform.yaml:4: {complaint}"):
         platform(project, container)
 
 

@@ -81,11 +81,11 @@ def test_where_slurm_knows_nothing_there_are_no_levels():
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9), st.randoms())
-def test_any_tree_of_switches_comes_back(leaves, each, first, random):
-    nodes = [f"n{first + node}" for node in range(leaves * each)]
-    lists = [f"n[{first + leaf * each}-{first + leaf * each + each - 1}]" for leaf in range(leaves)]
+def test_any_tree_of_switches_comes_back(leaves, per_leaf, first, random):
+    nodes = [f"n{first + node}" for node in range(leaves * per_leaf)]
+    lists = [f"n[{first + leaf * per_leaf}-{first + leaf * per_leaf + per_leaf - 1}]" for leaf in range(leaves)]
     listing = "\n".join(f"SwitchName=s{leaf} Level=0 LinkSpeed=1 Nodes={text}" for leaf, text in enumerate(lists))
     order = random.sample(range(len(nodes)), len(nodes))
     column = levels(listing, [nodes[node] for node in order]).settings["leaf"]
-    for one, two in zip(range(len(order)), range(1, len(order)), strict=False):
-        assert (column[one] == column[two]) == (order[one] // each == order[two] // each)
+    for here, beside in zip(range(len(order)), range(1, len(order)), strict=False):
+        assert (column[here] == column[beside]) == (order[here] // per_leaf == order[beside] // per_leaf)

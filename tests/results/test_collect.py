@@ -29,10 +29,10 @@ def raw(tmp_path):
         folder.mkdir()
         (folder / "done").touch()
         for case in batch.ids:
-            one = tmp_path / "pass.csv"
+            pass_file = tmp_path / "pass.csv"
             rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
-            one.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
-            rawfiles.join({1: one, 2: one}, folder, case)
+            pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
+            rawfiles.join({1: pass_file, 2: pass_file}, folder, case)
     return tmp_path
 
 
@@ -43,21 +43,21 @@ def test_every_sample_has_its_case_s_columns(raw):
     assert list(lacking) == names(UNMEASURED)
     for batch in BATCHES:
         for point in batch.points:
-            mine = observations[observations["id"] == point.id]
-            assert set(mine["batch"]) == {batch.name}
-            assert set(mine["bytes"]) == {point.bytes}
-            assert list(mine["seconds"]) == [1e-6, 2e-6] * 2
-            assert list(mine["pass"]) == [1, 1, 2, 2]
+            samples = observations[observations["id"] == point.id]
+            assert set(samples["batch"]) == {batch.name}
+            assert set(samples["bytes"]) == {point.bytes}
+            assert list(samples["seconds"]) == [1e-6, 2e-6] * 2
+            assert list(samples["pass"]) == [1, 1, 2, 2]
     assert set(observations[observations["kind"] == "probe"]["id"]) == {CASE.id}
 
 
 def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     """Also of one whose samples are all late; a point that was not measured has a batch and no file."""
     late, lost = POINTS[1], POINTS[2]
-    one = raw / "pass.csv"
-    one.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
+    pass_file = raw / "pass.csv"
+    pass_file.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
     (raw / "first" / f"{late.id}.csv").unlink()
-    rawfiles.join({1: one, 2: one}, raw / "first", late.id)
+    rawfiles.join({1: pass_file, 2: pass_file}, raw / "first", late.id)
     (raw / "second" / f"{lost.id}.csv").unlink()
     observations, lacking = collect(PLAN, raw, unfinished=True)
     price = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
@@ -79,13 +79,13 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
 
 
 def test_a_case_without_a_valid_sample_was_not_measured(raw):
-    one = raw / "pass.csv"
+    pass_file = raw / "pass.csv"
     rows = [f"{POINTS[1].id},{k},1e-6,1e-3,{{}},time" for k in range(2)]
     for valid, expected in ((0, ["late"]), (1, [])):
         text = [rows[0].format(0), rows[1].format(valid)]
-        one.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
+        pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
         rawfiles.raw_file(raw / "first", POINTS[1].id).unlink()
-        rawfiles.join({1: one}, raw / "first", POINTS[1].id)
+        rawfiles.join({1: pass_file}, raw / "first", POINTS[1].id)
         observations, lacking = collect(PLAN, raw)
         assert (observations["id"] == POINTS[1].id).sum() == 2
         assert list(lacking["status"]) == expected
@@ -112,10 +112,10 @@ def test_a_summary_is_of_the_valid_samples():
     about = {"id": "c", "batch": "b", "kind": "point", "platform": "here", "simulated": False, "name": "bcast"}
     rows = [about | {"pass": 1, "seconds": number * 1e-6, "skew": 0.0, "valid": True} for number in range(1, 22)]
     rows.append(rows[0] | {"seconds": 1.0, "valid": False})
-    (found,) = summarize_raw(pd.DataFrame(rows).assign(stop="samples")).to_dict("records")
-    assert (found["samples"], found["invalid"], found["passes"], found["stop"]) == (21, 1, 1, "samples")
+    (summary,) = summarize_raw(pd.DataFrame(rows).assign(stop="samples")).to_dict("records")
+    assert (summary["samples"], summary["invalid"], summary["passes"], summary["stop"]) == (21, 1, 1, "samples")
     micro = {"min": 1, "median": 11, "mean": 11, "p95": 20, "max": 21}
-    assert {name: found[name] * 1e6 for name in micro} == pytest.approx(micro)
+    assert {name: summary[name] * 1e6 for name in micro} == pytest.approx(micro)
 
 
 def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
@@ -179,10 +179,10 @@ def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
 
 def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
     """Beside points of one wave, whose cells stay blank; the summary's settings name the waves."""
-    one, stream = POINTS[0], replace(POINTS[0], waves=50)
-    batch = Batch("first", "here", 1, points=(one, stream))
+    wave, stream = POINTS[0], replace(POINTS[0], waves=50)
+    batch = Batch("first", "here", 1, points=(wave, stream))
     (tmp_path / "first").mkdir()
-    for point, head, tail in ((one, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
+    for point, head, tail in ((wave, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
         rows = [f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}" for k in range(4)]
         (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
         rawfiles.join({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
@@ -191,9 +191,9 @@ def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
     streamed = observations[observations["id"] == stream.id]
     assert set(streamed["waves"]) == {50}
     assert list(streamed["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
-    assert observations.loc[observations["id"] == one.id, ["waves", "first", "last"]].isna().all(axis=None)
+    assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
     settings = summarize_raw(observations).set_index("id")["settings"]
-    assert settings[stream.id].endswith(f"{settings[one.id]} waves=50".split("choice=")[1])
+    assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("choice=")[1])
     prices = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
     types = dict.fromkeys(("point", "family", "status"), str)
     rows = compare(plan, observations, prices.astype(float).astype(types)).set_index("point")
@@ -204,7 +204,7 @@ def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
         pytest.approx(1.1e-5),  # median of the valid ones
         pytest.approx(9e-6),
     )
-    assert rows.loc[one.id, ["waves", "first"]].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
+    assert rows.loc[wave.id, ["waves", "first"]].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
 
 
 def test_a_table_of_before_there_were_waves_is_read(raw, tmp_path):

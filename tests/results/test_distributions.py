@@ -17,14 +17,14 @@ times = st.lists(st.floats(1e-7, 1e-2), min_size=1, max_size=300)
 def test_every_sample_is_in_exactly_one_bin(samples):
     samples = np.array(samples)
     bins = histogram(samples)
-    body, tail = [one for one in bins if not one["tail"]], [one for one in bins if one["tail"]]
-    assert sum(one["count"] for one in bins) == len(samples)
+    body, tail = [part for part in bins if not part["tail"]], [part for part in bins if part["tail"]]
+    assert sum(part["count"] for part in bins) == len(samples)
     assert len(body) == 1 or LEAST <= len(body) <= MOST
     assert body[0]["low"] == samples.min()
     assert (tail or body)[-1]["high"] == samples.max()
-    for one in tail:
-        assert one["count"] == np.sum(samples > one["low"]) <= max(1, 0.02 * len(samples))
-    assert all(one["high"] == pytest.approx(after["low"]) for one, after in pairwise(body))
+    for part in tail:
+        assert part["count"] == np.sum(samples > part["low"]) <= max(1, 0.02 * len(samples))
+    assert all(part["high"] == pytest.approx(after["low"]) for part, after in pairwise(body))
 
 
 def test_a_noise_free_simulator_gives_one_bin():
@@ -49,10 +49,10 @@ def drawn(random, kind, count):
 @pytest.mark.parametrize("count", [60, 230, 1000])
 def test_modes_are_counted(kind, wanted, count):
     random = np.random.default_rng(3)
-    found = []
+    counted = []
     for _ in range(60):
-        found.append(modes([one["count"] for one in histogram(drawn(random, kind, count)) if not one["tail"]]))
-    assert np.mean(np.array(found) == wanted) >= 0.95
+        counted.append(modes([part["count"] for part in histogram(drawn(random, kind, count)) if not part["tail"]]))
+    assert np.mean(np.array(counted) == wanted) >= 0.95
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_only_valid_samples_of_the_ping_pong_count():
     rows += [head | {"id": "x", "seconds": 9.0, "valid": False}]
     rows += [head | {"id": "y", "name": "prtt", "seconds": 1.0, "valid": True}]
     rows += [head | {"id": "z", "kind": "point", "seconds": 1.0, "valid": True}]
-    found = distributions(pd.DataFrame(rows))
-    assert set(found["id"]) == {"x"}
-    assert found["count"].sum() == 3
-    assert found["low"].min() == 1e-6  # half the round trip
-    assert found["high"].max() == 3e-6
+    table = distributions(pd.DataFrame(rows))
+    assert set(table["id"]) == {"x"}
+    assert table["count"].sum() == 3
+    assert table["low"].min() == 1e-6  # half the round trip
+    assert table["high"].max() == 3e-6
     assert distributions(pd.DataFrame(rows[-1:])).empty

@@ -95,8 +95,8 @@ def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_pat
             write(tmp_path / "t.csv", edited(rows, field.name, cell))
             with pytest.raises(UserError) as refused:
                 read_table(path, TABLES[name])
-            found = f"'{cell[:59]}" if cell else "nothing"
-            assert refused.value.message.startswith(f"{path}:{len(rows)}: {field.name}: found {found}"), cell
+            shown = f"'{cell[:59]}" if cell else "nothing"
+            assert refused.value.message.startswith(f"{path}:{len(rows)}: {field.name}: found {shown}"), cell
         write(tmp_path / "t.csv", without(rows, field.name))
         if field.optional:
             read_table(path, TABLES[name])

@@ -65,8 +65,8 @@ def test_a_child_shares_the_hold_until_both_are_gone(tmp_path):
     command = [sys.executable, "-c", SHARE]
     with hold(tmp_path, "it") as stream:
         given = {"env": os.environ | {HANDED_DOWN: str(stream.fileno())}, "pass_fds": [stream.fileno()]}
-        told = subprocess.run([*command, str(tmp_path.parent)], **given, capture_output=True, text=True, check=True)
-        assert told.stdout == "not this folder\n"
+        stranger = subprocess.run([*command, str(tmp_path.parent)], **given, capture_output=True, text=True, check=True)
+        assert stranger.stdout == "not this folder\n"
         child = subprocess.Popen([*command, str(tmp_path)], **given, stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "shared\n"
     with child:

@@ -11,14 +11,14 @@ from commodel.interchange import taulop
 from commodel.plan.file import load_plan
 from commodel.report.machines import machines
 from commodel.results.traces import NO_TRACES
-from tests.fuzz import forms, targets
+from tests.fuzz import forms, readers, targets
 
 
 def edit(change):
     """What makes the file: no plan is made before a test wants one."""
 
     def content():
-        plan = json.loads(targets.plan_text())
+        plan = json.loads(readers.plan_text())
         change(plan)
         return json.dumps(plan).encode()
 
@@ -67,7 +67,10 @@ FOUND = {
     "a title of blanks": ("import osu", b"# OSU MPI " + b" " * 1_000_000 + b"\n"),
     "JSON without end": ("plan", b"[" * 100_000),
     "a plan that is a list": ("plan", b"[]"),
-    "a platform that lacks something": ("plan", edit(lambda plan: [one.clear() for one in plan["platforms"].values()])),
+    "a platform that lacks something": (
+        "plan",
+        edit(lambda plan: [entry.clear() for entry in plan["platforms"].values()]),
+    ),
     "a batch that leaves its folder": ("plan", edit(lambda plan: plan["batches"][0].update(name="../../x"))),
     "an experiment that leaves its folder": ("plan", edit(lambda plan: plan.update(experiment="../x"))),
     "ranks that are text": ("plan", edit(point(ranks="4"))),
@@ -129,16 +132,16 @@ def test_a_gamma_without_the_column_that_its_head_names(tmp_path):
 
 
 def test_a_plan_that_is_in_order_is_read(tmp_path):
-    (tmp_path / "plan.json").write_bytes(targets.plan_text())
+    (tmp_path / "plan.json").write_bytes(readers.plan_text())
     assert load_plan(tmp_path / "plan.json").points
 
 
 def test_a_raw_file_that_is_in_order_is_read(tmp_path):
-    targets.raw_file(targets.RAW, tmp_path)
+    readers.raw_file(targets.RAW, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "complaint"),
     [
         (platform(container="x"), r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping"),
         (platform(simulated=1), r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false"),
@@ -149,9 +152,9 @@ def test_a_raw_file_that_is_in_order_is_read(tmp_path):
         (edit(lambda plan: plan["measure"].update(warmup=-1)), r"plan\.json: measure\.warmup: found '-1'"),
     ],
 )
-def test_what_is_wrong_in_a_plan_has_its_key(tmp_path, content, said):
+def test_what_is_wrong_in_a_plan_has_its_key(tmp_path, content, complaint):
     (tmp_path / "plan.json").write_bytes(content())
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=complaint):
         load_plan(tmp_path / "plan.json")
 
 

@@ -38,20 +38,20 @@ def test_a_clone_tells_its_commit_and_whether_it_was_edited(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("noted", "found"),
+    ("noted", "revision"),
     [("4f2a91c", ("4f2a91c", False)), ("4f2a91c-dirty", ("4f2a91c", True)), (None, ("unknown", None))],
 )
-def test_an_image_tells_what_was_noted_when_it_was_built(noted, found, tmp_path, monkeypatch):
+def test_an_image_tells_what_was_noted_when_it_was_built(noted, revision, tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     if noted:
         (tmp_path / "COMMIT").write_text(f"{noted}\n")
-    assert provenance.revision() == found
+    assert provenance.revision() == revision
 
 
 def test_versions_name_what_can_change_a_number():
-    found = provenance.versions(("no-such-package",))
-    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(found)
-    assert found["no-such-package"] == "not installed"
+    versions = provenance.versions(("no-such-package",))
+    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(versions)
+    assert versions["no-such-package"] == "not installed"
 
 
 def test_the_digest_is_of_every_file_of_the_package():

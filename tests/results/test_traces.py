@@ -42,16 +42,16 @@ def folder(tmp_path):
 
 
 def test_digests_are_those_of_sha256sum(folder):
-    found = digests(PLAN, folder)
-    single = [name for name in found if not name.startswith("raw/")]
+    sums = digests(PLAN, folder)
+    single = [name for name in sums if not name.startswith("raw/")]
     assert set(single) == {
         *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
     }
-    assert "".join(f"{found[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
+    assert "".join(f"{sums[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
     listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "provenance.json")
     (folder / "listed").write_text(listed)
-    assert found["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
-    assert "raw/other-1n-0" not in found
+    assert sums["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
+    assert "raw/other-1n-0" not in sums
 
 
 def test_a_batch_looked_at_again_is_the_same_batch(folder):
@@ -70,10 +70,10 @@ def test_how_attempts_ended(folder):
     ]
     listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
     (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
-    found = list(attempts(BATCH, folder / "raw"))
-    assert [entry["outcome"] for entry in found] == ["died without a word", "error: no srun", "no end noted"]
-    assert [entry["attempt"] for entry in found] == [1, 2, 3]
-    assert {entry["batch"] for entry in found} == {"p-1n-0"}
+    rows = list(attempts(BATCH, folder / "raw"))
+    assert [entry["outcome"] for entry in rows] == ["died without a word", "error: no srun", "no end noted"]
+    assert [entry["attempt"] for entry in rows] == [1, 2, 3]
+    assert {entry["batch"] for entry in rows} == {"p-1n-0"}
 
 
 def test_results_of_an_older_commodel_have_no_attempts_or_texts(tmp_path):

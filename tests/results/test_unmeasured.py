@@ -32,7 +32,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "complaint"),
     [
         (",reason", ",why", "1: found no column 'reason' among"),
         ("ranks,nodes", "ranks,knots", "1: found no column 'nodes' among"),
@@ -43,14 +43,14 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
         ),
     ],
 )
-def test_an_edited_table_is_refused_in_one_line(old, new, said, tmp_path):
+def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
     write_table(tmp_path / "u.csv", table_of(ROWS))
     text = (tmp_path / "u.csv").read_text()
     assert old in text
     (tmp_path / "u.csv").write_text(text.replace(old, new, 1))
     with pytest.raises(UserError) as refused:
         read_unmeasured(tmp_path / "u.csv")
-    assert refused.value.format_message().startswith(f"{tmp_path}/u.csv:{said}")
+    assert refused.value.format_message().startswith(f"{tmp_path}/u.csv:{complaint}")
 
 
 def test_marks_and_samples(tmp_path):

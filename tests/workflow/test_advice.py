@@ -29,9 +29,9 @@ matrix:
 @pytest.fixture
 def measured(project):
     """What was found out on the platform, and the candidates of 128 leaves."""
-    found = [spec for spec in trees(128, [1.5, 4.0, 7.0]) if tree(spec).nodes <= 256]
-    grown = [spec for spec in found if spec.startswith(("flat", "knomial", "postal"))]
-    split = [spec for spec in found if spec not in grown]
+    specs = [spec for spec in trees(128, [1.5, 4.0, 7.0]) if tree(spec).nodes <= 256]
+    grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
+    split = [spec for spec in specs if spec not in grown]
     candidates = [*grown, *split[::5]]
     project.experiment("trees", EXPERIMENT.format(small=SMALL, large=candidates))
     results = project.compare("trees")

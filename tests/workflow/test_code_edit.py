@@ -81,14 +81,14 @@ def test_editing_the_report_only_writes_it_again(after_edit):
 
 
 def test_editing_the_probes_measures_again(after_edit):
-    found = after_edit("workflow/native/probes/prtt.c")
-    assert "compiling the" in found
-    assert any(job.startswith("measuring loggp-64-probes") for job in found)
+    jobs = after_edit("workflow/native/probes/prtt.c")
+    assert "compiling the" in jobs
+    assert any(job.startswith("measuring loggp-64-probes") for job in jobs)
 
 
 def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_with_a_comment_is_not(after_edit):
     linear = "workflow/commodel/patterns/algorithms/bcast_linear.py"
     assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in after_edit(linear))
-    found = after_edit(linear, MORE_BYTES)
-    assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in found}
-    assert not any("probes" in job or "-7n" in job for job in found)
+    jobs = after_edit(linear, MORE_BYTES)
+    assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in jobs}
+    assert not any("probes" in job or "-7n" in job for job in jobs)

@@ -49,9 +49,10 @@ def test_kernels_go_all_the_way(project):
     results = project.compare("kernels")
     rows = read_table(results / "comparison.csv", COMPARISON).set_index("operation")
     spelled = "summa:n=16:grid=2x4"
-    one = rows.loc[f"{spelled}:iteration=5"]
-    assert one["mu"] < 1.1
-    assert rows.loc[spelled, "measured"] == pytest.approx(16 * one["measured"], rel=0.01)  # a grid's are all alike
+    iteration = rows.loc[f"{spelled}:iteration=5"]
+    assert iteration["mu"] < 1.1
+    # A grid's are all alike.
+    assert rows.loc[spelled, "measured"] == pytest.approx(16 * iteration["measured"], rel=0.01)
     assert rows.loc[spelled, "mu"] < 1.1
     assert rows.loc["wave2d:n=64:grid=2x4", "mu"] < 1.1
     loose = rows.loc[f"{spelled}:barrier=no"]

@@ -121,7 +121,7 @@ def test_nothing_of_mrnet_outlives_its_front_end(tmp_path, hung):
     command = [build(ROOT, "mrnet") / "mrnet-bench", "--cases", "cases.csv", "--out", "out", *options]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     if hung:
-        inner = until(lambda: [one for one in family(process.pid) if command_name(one) == "mrnet_commnode"])
+        inner = until(lambda: [number for number in family(process.pid) if command_name(number) == "mrnet_commnode"])
         os.kill(inner[0], signal.SIGSTOP)
     else:
         until(lambda: len(family(process.pid)) == 4)

@@ -85,11 +85,11 @@ def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
     """Of a batch system, or of a terminal that is closed."""
     waits = "import time; print('at work', flush=True); time.sleep(100)"
 
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         if line == "at work":
             os.kill(os.getpid(), number)
 
-    assert run_snakemake([sys.executable, "-c", waits], tmp_path / "log", told, lambda: None) == (
+    assert run_snakemake([sys.executable, "-c", waits], tmp_path / "log", on_line, lambda: None) == (
         -signal.SIGINT,
         number,
     )
@@ -99,13 +99,13 @@ def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
     """A second Ctrl-C would end scancel, and leave the jobs in the queue."""
     lines = []
 
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         lines.append(line)
         for _ in range(2 if line == "at work" else 0):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
 
-    assert run_snakemake([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", told, lambda: None) == (
+    assert run_snakemake([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", on_line, lambda: None) == (
         0,
         signal.SIGINT,
     )
@@ -114,12 +114,12 @@ def test_who_is_impatient_does_not_stop_the_cancelling(tmp_path):
 
 
 def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         if line == "at work":
             os.kill(os.getpid(), signal.SIGINT)
 
     command = [sys.executable, "-c", STARTS_A_JOB_TOO_LATE]
-    assert run_snakemake(command, tmp_path / "log", told, lambda: None) == (0, signal.SIGINT)
+    assert run_snakemake(command, tmp_path / "log", on_line, lambda: None) == (0, signal.SIGINT)
     assert (tmp_path / "log").read_text() == "at work\nthe job ended with 130\n"
     assert run_snakemake([sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None) == (0, 0)
     assert not list(tmp_path.glob("*.stop"))  # the next run is not stopped by it
@@ -128,11 +128,11 @@ def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
 def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
     """Snakemake may be gone before the next look at it, and a job that Slurm has from it begin later."""
 
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         if line == "at work":
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert run_snakemake([sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", told, lambda: None) == (
+    assert run_snakemake([sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", on_line, lambda: None) == (
         1,
         signal.SIGINT,
     )

@@ -11,8 +11,8 @@ GAP = {"fat.same": 3e-6, "thin.same": 6e-6, "fat.fat": 8e-6, "fat.thin": 9e-6, "
 
 def prtt(case):
     pair = case["pair"]
-    one, two = pair.split(".")
-    o_s, o_r = OVERHEADS[one][0], OVERHEADS[one if two == "same" else two][1]
+    sender, receiver = pair.split(".")
+    o_s, o_r = OVERHEADS[sender][0], OVERHEADS[sender if receiver == "same" else receiver][1]
     return loggp_times(L=L[pair], o_s=o_s, o_r=o_r, g=GAP[pair], G=G[pair])["prtt"](case)
 
 

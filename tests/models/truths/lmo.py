@@ -10,8 +10,8 @@ INVBETA = {"fat.fat": 2e-9, "fat.thin": 4e-9, "thin.thin": 6e-9}
 
 
 def one_way(pair, size):
-    one, two = pair.split(".")
-    return C[one] + C[two] + L[pair] + size * (T[one] + T[two] + INVBETA[pair])
+    sender, receiver = pair.split(".")
+    return C[sender] + C[receiver] + L[pair] + size * (T[sender] + T[receiver] + INVBETA[pair])
 
 
 def triplet(case):

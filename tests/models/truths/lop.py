@@ -32,9 +32,9 @@ def rtt(how, n):
 def round_trip(case):
     """Out to n partners and back: the posting of a list is over before the first message leaves."""
     how, n = case["how"], case["n"]
-    one, each = overhead(how, 1), overhead(how, n)
-    wire = n * max(rtt(how, n) - one - each, 0) / 2
-    return (n * each if how == "list" else each) + wire + one + wire
+    o_1, o_n = overhead(how, 1), overhead(how, n)
+    wire = n * max(rtt(how, n) - o_1 - o_n, 0) / 2
+    return (n * o_n if how == "list" else o_n) + wire + o_1 + wire
 
 
 TIMES = {

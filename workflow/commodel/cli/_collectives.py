@@ -18,7 +18,7 @@ from commodel.files.sets import write_parameters
 from commodel.fit.collectives import Watch, from_collectives
 from commodel.fit.pointtable import read_points
 from commodel.fit.remarks import remarks
-from commodel.fit.settings import fit_in_settings, in_setting, reference_of, told
+from commodel.fit.settings import fit_in_settings, in_setting, paces_in_words, reference_of
 from commodel.models.families import family
 
 LONG = 2.0  # seconds, from which on people wonder
@@ -60,7 +60,7 @@ def fit_table(
         if out and FITTED_TO not in fitted.provenance:
             write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, signed(fitted, digest))
         line.clear()
-        for remark in (*told(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
+        for remark in (*paces_in_words(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
             click.echo(f"commodel: {name}: {remark}", err=True)
         if parts:
             with waiting(f"pricing what {name} has not seen"):

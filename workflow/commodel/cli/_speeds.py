@@ -83,10 +83,10 @@ def _running(there: Located, kernel: Kernel, settings: Measure) -> Iterator[Run]
         place = SafePath.at(Path(folder).resolve())
         run = measurer(there.platform, there.layout, there.kinds, kernel, settings, rectangle, place)
 
-        def told(asked: Mapping[str, int]) -> dict[str, Sample]:
+        def aloud(asked: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(asked)
             text = ", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in asked.items())
             click.echo(text, err=True)
             return samples
 
-        yield told
+        yield aloud

@@ -47,13 +47,13 @@ def nearest(seen: Measured, unseen: Measured) -> np.ndarray:
     """Seconds of each unseen point; NaN where nothing of its operation and choice was seen."""
     known: dict[tuple, list[int]] = {}
     for number, point in enumerate(seen.points):
-        known.setdefault(_way(point), []).append(number)
+        known.setdefault(_algorithm(point), []).append(number)
     places, seconds = _places(seen.points), np.array(seen.seconds)
     there = np.array(settings_of(seen))
     times = np.full(len(unseen.points), np.nan)
     both = zip(unseen.points, _places(unseen.points), settings_of(unseen), strict=True)
     for number, (point, place, setting) in enumerate(both):
-        if own := known.get(_way(point)):
+        if own := known.get(_algorithm(point)):
             away = np.abs(places[own] - place).sum(axis=1) + OTHER_SETTING * (there[own] != setting)
             times[number] = seconds[own[int(np.argmin(away))]]
     return times
@@ -62,9 +62,9 @@ def nearest(seen: Measured, unseen: Measured) -> np.ndarray:
 def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
     """Seconds of each unseen point by a regression over those of its operation and choice; NaN where too few were."""
     prices = np.full(len(unseen.points), np.nan)
-    for way in dict.fromkeys(map(_way, unseen.points)):
-        own = [number for number, point in enumerate(seen.points) if _way(point) == way]
-        asked = [number for number, point in enumerate(unseen.points) if _way(point) == way]
+    for algorithm in dict.fromkeys(map(_algorithm, unseen.points)):
+        own = [number for number, point in enumerate(seen.points) if _algorithm(point) == algorithm]
+        asked = [number for number, point in enumerate(unseen.points) if _algorithm(point) == algorithm]
         try:
             fitted = regression([seen.points[n] for n in own], [seen.seconds[n] for n in own])
         except UserError:
@@ -73,7 +73,7 @@ def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
     return prices
 
 
-def _way(point: Point) -> tuple[str, str, str]:
+def _algorithm(point: Point) -> tuple[str, str, str]:
     return point.operation, point.kind, point.choice
 
 
@@ -126,8 +126,8 @@ def _jobs(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str]
     jobs: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for point, seconds, setting in zip(measured.points, measured.seconds, settings_of(measured), strict=True):
         times = jobs.setdefault((point.operation, point.group, setting), {})
-        way = point.kind, point.choice
-        times[way] = min(seconds, times.get(way, np.inf))
+        choice = point.kind, point.choice
+        times[choice] = min(seconds, times.get(choice, np.inf))
     return jobs
 
 
@@ -135,8 +135,8 @@ def _usual(jobs: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple
     """The choice that was best in the jobs that all have in common with another, in geometric mean over the fastest."""
     losses: dict[tuple[str, str], list[float]] = {}
     for (name, _, _), times in jobs.items():
-        for way, seconds in times.items() if name == operation and len(times) > 1 else ():
-            losses.setdefault(way, []).append(float(np.log(seconds / min(times.values()))))
+        for choice, seconds in times.items() if name == operation and len(times) > 1 else ():
+            losses.setdefault(choice, []).append(float(np.log(seconds / min(times.values()))))
     most = max(map(len, losses.values()), default=0)
-    often = {way: np.mean(values) for way, values in losses.items() if 2 * len(values) >= most}
+    often = {choice: np.mean(values) for choice, values in losses.items() if 2 * len(values) >= most}
     return min(often, key=often.get) if often else None

@@ -85,8 +85,8 @@ def _tree(point: Point) -> Tree | None:
 def _priced(point: Point, measured: float, shape: Tree, families: Sequence[ParameterSet]) -> PricedTree | None:
     for parameters in families:
         try:
-            if (told := waits(point, parameters)) is not None:
-                return PricedTree(shape, told, measured)
+            if (waited := waits(point, parameters)) is not None:
+                return PricedTree(shape, waited, measured)
         except UserError:  # this family has no price for it
             continue
     return None

@@ -125,8 +125,8 @@ def _compile(node: ast.AST, names: frozenset[str], text: str, depth: int) -> Clo
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in ARITHMETIC:
             if any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (left, right)):
                 raise refuse("text cannot be calculated with")
-            apply, one, other = ARITHMETIC[type(sign)], inner(left), inner(right)
-            return lambda values: apply(one(values), other(values))
+            apply, first, second = ARITHMETIC[type(sign)], inner(left), inner(right)
+            return lambda values: apply(first(values), second(values))
         case ast.Compare(left=left, ops=signs, comparators=rights) if all(type(sign) in COMPARISONS for sign in signs):
             for sign, right in zip(signs, rights, strict=True):
                 if isinstance(sign, ast.In | ast.NotIn) and not isinstance(right, ast.List | ast.Tuple | ast.Name):

@@ -146,8 +146,8 @@ def _scatter(left: Array, free: int) -> float:
 
 def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) -> Pace:
     factors = [Factor(known=False)] * 2
-    for way, middle, reach in zip(ways, best, half, strict=True):
+    for moves, middle, reach in zip(ways, best, half, strict=True):
         ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
         fitted = Factor(*ends)
-        factors = [fitted if moved else factor for moved, factor in zip(way, factors, strict=True)]
+        factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
     return Pace(factors[0], factors[1], points, bool(ways.sum() > len(ways)), scatter)

@@ -77,7 +77,7 @@ def fit_in_settings(
     )
 
 
-def told(parameters: ParameterSet) -> Iterator[str]:
+def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
     """A line for every other setting that the set has factors of, or has none of."""
     reference = named(str(parameters.provenance.get(SETTING, "")))
     for entry in parameters.provenance.get(PACES, ()):
@@ -112,7 +112,7 @@ def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) ->
     named = [operation_class(point.operation) for point in there.points]
     setting, bands = np.array(settings_of(there)), {}
     for name, band in parameters.errors.items():
-        own = np.array([name in (one, kind_of(one), ALL) for one in named]) & np.isfinite(logs)
+        own = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
         more = wider_for(logs[own], setting[own], band.low, band.high) if own.any() else 0.0
         jobs = band.jobs + len(np.unique(setting[own]))
         bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs)

@@ -139,9 +139,9 @@ def touching(tiling: Rectangles) -> Touching:
         (0, 1, (tiling.right, tiling.x), tiling.y, tiling.bottom),
         (2, 3, (tiling.bottom, tiling.y), tiling.x, tiling.right),
     ):
-        one, other, first, length = _along(tiling, *ends, low, high)
-        sides.append((one, other, np.full(len(one), far), first - low[one], length))
-        sides.append((other, one, np.full(len(one), near), first - low[other], length))
+        before, after, first, length = _along(tiling, *ends, low, high)
+        sides.append((before, after, np.full(len(before), far), first - low[before], length))
+        sides.append((after, before, np.full(len(before), near), first - low[after], length))
     columns = [np.concatenate(column) for column in zip(*sides, strict=True)]
     order = np.lexsort((columns[1], columns[0]))
     return Touching(*(column[order] for column in columns))
@@ -163,9 +163,9 @@ def _along(
     for rows, code in zip((ending, starting), codes, strict=True):
         order = np.argsort(code)
         pair.append(rows[order][np.searchsorted(code[order], cuts, "right") - 1] if len(rows) else rows)
-    one, other = pair
+    before, after = pair
     first = cuts % (tiling.side + 1)
-    return one, other, first, np.minimum(high[one], high[other]) - first
+    return before, after, first, np.minimum(high[before], high[after]) - first
 
 
 def _text(tiling: Rectangles, rank: int) -> str:

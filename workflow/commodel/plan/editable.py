@@ -53,7 +53,7 @@ def write(book, file: Path, root: Path, plan: Plan) -> None:
         names[title] = list(dict.fromkeys([*own, *names[title]]))
     sheet, kept = _write_matrix(book, rows, names), [row[KEEP] == "yes" for row in rows]
     asked = [(row[PLATFORM] or experiment.platform, {name: row[name] for name in AXES if name in row}) for row in rows]
-    known, rest = costs(plan, [(*one, keep) for one, keep in zip(asked, kept, strict=True)], root)
+    known, rest = costs(plan, [(*combination, keep) for combination, keep in zip(asked, kept, strict=True)], root)
     Costs(book, sheet, HEAD, COLUMNS).write(known, kept, rest, MORE)
     rest = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
     sheet = book.add_worksheet(EXPERIMENT)

@@ -162,4 +162,4 @@ class OwnAttempt:
 
     def forgive(self, case: str) -> None:
         """A case that is marked for it starts anew, should its marker be removed."""
-        self.before = [replace(each, case="") if each.case == case else each for each in self.before]
+        self.before = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.before]

@@ -84,12 +84,12 @@ def following_default(collective: str, times: Mapping[str, Mapping[int, float]])
     return {name: choice for name, choice in equal.items() if len(messages) > 1 or "mpich" in _origin(name)}
 
 
-def _equal(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+def _equal(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
     """At every common size but one, if there are enough of them."""
-    common = one.keys() & other.keys()
+    common = first.keys() & second.keys()
     if len(common) < SIZES or max(common) < SPAN * max(min(common), 1):
         return False
-    return sum(abs(one[size] - other[size]) > EQUAL * other[size] for size in common) <= 1
+    return sum(abs(first[size] - second[size]) > EQUAL * second[size] for size in common) <= 1
 
 
 def _origin(called: str) -> str:

@@ -81,10 +81,10 @@ def _beside_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
         return {}
     (o, counts), (rtt, _) = by_name["o_list"], by_name["rtt_list"]
     most = int(counts.max())
-    most_each, one, trip = (float(function.at([n])[0, 0]) for function, n in ((o, most), (o, 1), (rtt, most)))
-    here, paper = max((trip - one - most_each) / 2, 0.0), trip / 2 - one - most * most_each
-    said = f"L({most}) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
-    return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), said)))}
+    o_n, o_1, trip = (float(function.at([n])[0, 0]) for function, n in ((o, most), (o, 1), (rtt, most)))
+    here, paper = max((trip - o_1 - o_n) / 2, 0.0), trip / 2 - o_1 - most * o_n
+    remark = f"L({most}) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), remark)))}
 
 
 def _hows(observed: Observed, probe: str) -> set[str]:

@@ -118,8 +118,8 @@ def _together(cases: Cases, lines: LinesOf, level: str, apart: str, known: float
 def _one_line(cases: Cases, level: str) -> bool:
     """Whether as much the other way takes about twice as long."""
     how = "out" if level == NODE else "pair"
-    one, two = (_pick(cases, level=level, how=how, ways=ways) for ways in (1, 2))
-    if not (alike := set(one["flows"].tolist()) & set(two["flows"].tolist())):
+    single, double = (_pick(cases, level=level, how=how, ways=ways) for ways in (1, 2))
+    if not (alike := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return False
-    one_way, both_ways = (np.median(cases.seconds[0][cases["flows"] == max(alike)]) for cases in (one, two))
+    one_way, both_ways = (np.median(cases.seconds[0][cases["flows"] == max(alike)]) for cases in (single, double))
     return bool(both_ways > BOTH * one_way)

@@ -54,9 +54,9 @@ def products(columns: Array) -> Array:
     """Of columns (rows, values, cases) the scalar product of every two: (rows, values, values)."""
     count = columns.shape[1]
     scalars = np.empty((len(columns), count, count))
-    for one in range(count):
-        for two in range(one + 1):
-            scalars[:, one, two] = scalars[:, two, one] = np.sum(columns[:, one] * columns[:, two], axis=-1)
+    for i in range(count):
+        for j in range(i + 1):
+            scalars[:, i, j] = scalars[:, j, i] = np.sum(columns[:, i] * columns[:, j], axis=-1)
     return scalars
 
 

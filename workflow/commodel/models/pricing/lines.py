@@ -41,9 +41,9 @@ class Lines:
         """Messages, the line that each passes, and for how many seconds: (draws, uses)."""
         messages, lines, seconds, known = [], [], [np.zeros((*self.values.lead, 0))], 0
         for name, of, count in self._lines(schedule):
-            way, message = np.nonzero(of >= 0)
+            use, message = np.nonzero(of >= 0)
             messages.append(message)
-            lines.append(known + of[way, message])
+            lines.append(known + of[use, message])
             last = self.values[name] * schedule.bytes[message]
             seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
             known += count
@@ -60,14 +60,14 @@ class Lines:
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            one, two, count = group[src], group[dst], int(group.max(initial=0)) + 1
+            source, target, count = group[src], group[dst], int(group.max(initial=0)) + 1
             outer, half = around[number], level in self.half
-            pair = np.minimum(one, two) * count + np.maximum(one, two) if half else one * count + two
+            pair = np.minimum(source, target) * count + np.maximum(source, target) if half else source * count + target
             for kind, using, lines, most in (
-                ("out", apart > number, [one, two + (0 if half else count)], 2 * count),
+                ("out", apart > number, [source, target + (0 if half else count)], 2 * count),
                 ("pair", apart == number + 1, [pair], count**2),
                 ("all", apart == number + 1, [outer[src]], int(outer.max(initial=0)) + 1),
-                ("inside", apart == number, [one], count),
+                ("inside", apart == number, [source], count),
             ):
                 name = key(f"c_{kind}", level)
                 if name in self.values:
@@ -98,7 +98,7 @@ class Sharing:
                 continue
             last = np.broadcast_to(seconds[..., rows], start.shape)[..., place]
             ends = busy.through(of[row, place], start[..., place], last)
-            for way in range(len(of)):
-                here = row == way
+            for use in range(len(of)):
+                here = row == use
                 end[..., place[here]] = np.maximum(end[..., place[here]], ends[..., here])
         return end

@@ -129,9 +129,9 @@ class Course:
         """So many rounds as ranks are apart that look alike."""
         numbers = range(number, number + self.apart)
         if self.apart * width > ENTRIES:
-            return (self.round(each, width) for each in numbers)
+            return (self.round(number, width) for number in numbers)
         if (number, width) not in self._kept:
-            self._kept[number, width] = [self.round(each, width) for each in numbers]
+            self._kept[number, width] = [self.round(number, width) for number in numbers]
         return self._kept[number, width]
 
     def classes(self) -> dict[int, int]:

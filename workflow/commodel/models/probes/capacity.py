@@ -35,7 +35,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 
     def cases(level: str, how: str, flows: int, place: Place, step: int = 1, ways: tuple[int, ...] = (1, 2)) -> Plan:
         about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": size}
-        return [(place, {**about, "ways": way}) for way in ways]
+        return [(place, {**about, "ways": count}) for count in ways]
 
     for ranks in up_to(site.cores)[1:]:
         if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
@@ -94,8 +94,8 @@ def _pairs(site: Site, apart: int) -> Iterator[Crossing]:
     """Two groups, once near the beginning of the machine and once near its end."""
     parents = _siblings(site, apart)
     places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
-    for number, one, two in sorted(places):
-        senders, receivers = parents[number][one], parents[number][two]
+    for number, first, second in sorted(places):
+        senders, receivers = parents[number][first], parents[number][second]
         for flows in _powers(min(len(senders), len(receivers), MOST)):
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
 

@@ -12,7 +12,11 @@ MOST = 129  # ranks
 def plan(site: Site, sizes: list[int]) -> Plan:
     place = apart(site, MOST)
     about = {"how": "isend", "bytes": PACKET, "answer": 0}
-    return [(place, {"direction": way, "n": n, **about}) for way in ("in", "out") for n in up_to(place.ranks - 1)]
+    return [
+        (place, {"direction": direction, "n": n, **about})
+        for direction in ("in", "out")
+        for n in up_to(place.ranks - 1)
+    ]
 
 
 def pattern(case: Settings) -> Schedule | None:

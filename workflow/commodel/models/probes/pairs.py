@@ -21,8 +21,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 
 def pattern(case: Settings) -> Schedule:
     pairs = case["pairs"]
-    one, two = np.arange(pairs), np.arange(pairs, 2 * pairs)
-    step, src, dst = np.repeat([0, 1], pairs), np.concatenate([one, two]), np.concatenate([two, one])
+    first, second = np.arange(pairs), np.arange(pairs, 2 * pairs)
+    step, src, dst = np.repeat([0, 1], pairs), np.concatenate([first, second]), np.concatenate([second, first])
     return Schedule.of(2 * pairs, step, src, dst, case["bytes"])
 
 

@@ -6,7 +6,7 @@ from commodel.models.probes.round import PARTNERS, WAYS
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     place = apart(site, PARTNERS + 1)
-    return [(place, {"how": way, "n": n, "bytes": 1}) for way in (*WAYS, "irecv") for n in up_to(place.ranks - 1)]
+    return [(place, {"how": how, "n": n, "bytes": 1}) for how in (*WAYS, "irecv") for n in up_to(place.ranks - 1)]
 
 
 PROBE = Probe("post", "posting n operations", ("how", "n", "bytes"), plan)

@@ -11,7 +11,7 @@ PARTNERS = 64  # as many as the paper's cluster had
 def plan(site: Site, sizes: list[int]) -> Plan:
     place = apart(site, PARTNERS + 1)
     about = {"direction": "round", "bytes": 1, "answer": 1}
-    return [(place, {"how": way, "n": n, **about}) for way in WAYS for n in up_to(place.ranks - 1)]
+    return [(place, {"how": how, "n": n, **about}) for how in WAYS for n in up_to(place.ranks - 1)]
 
 
 PROBE = Probe("round", "1-to-n and n-to-1 round trip", COLUMNS, plan, program="fan", pattern=pattern)

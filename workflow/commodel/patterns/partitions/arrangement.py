@@ -52,26 +52,26 @@ def nearer(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: V
     while better and trials < MOST_TRIALS:
         better = False
         for (c, i), (d, j) in islice(combinations(places, 2), MOST_TRIALS - trials):
-            one, other = columns[c][i], columns[d][j]
-            if node[one] == node[other] or (c != d and kinds[one] != kinds[other]):
+            first, second = columns[c][i], columns[d][j]
+            if node[first] == node[second] or (c != d and kinds[first] != kinds[second]):
                 continue
             trials += 1
-            exchanged = _exchanged(tiling, one, other, columns[c] if c == d else None)
+            exchanged = _exchanged(tiling, first, second, columns[c] if c == d else None)
             if (now := volume(exchanged, node)) < least:
                 tiling, least, better = exchanged, now, True
-                columns[c][i], columns[d][j] = other, one
+                columns[c][i], columns[d][j] = second, first
     return tiling
 
 
-def _exchanged(tiling: Rectangles, one: int, other: int, column: list[int] | None) -> Rectangles:
+def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
     """Ranks of different columns take each other's rectangle; of one column each takes its height along."""
-    ends = [one, other]
+    ends = [first, second]
     if column is None:
         x, y, width, height = (values.copy() for values in (tiling.x, tiling.y, tiling.width, tiling.height))
         for values in (x, y, width, height):
             values[ends] = values[ends[::-1]]
         return replace(tiling, x=x, y=y, width=width, height=height)
-    order = [{one: other, other: one}.get(rank, rank) for rank in column]
+    order = [{first: second, second: first}.get(rank, rank) for rank in column]
     y = tiling.y.copy()
     y[order] = np.cumsum(tiling.height[order]) - tiling.height[order]
     return replace(tiling, y=y)
