@@ -29,5 +29,6 @@ def answering(spec: str, operation: str, size: str, params: Path) -> Answering:
         rows.append({"from": src, "to": dst, "seconds": format_seconds(own), "share": share})
         words[max(src, dst)] = f"{src} to {dst}: {format_seconds(own)}, {share}"
     rest = f", {format_seconds(waited.work)} of work" if waited.work else ""
-    what = f"{operation} over {spec}, {format_bytes(point.bytes)}: {format_seconds(waited.price)} by {parameters.family}"
+    price = f"{format_seconds(waited.price)} by {parameters.family}"
+    what = f"{operation} over {spec}, {format_bytes(point.bytes)}: {price}"
     return Answering(rows, words, f"{what}, which waits for {len(rows)} of {point.ranks - 1} messages{rest}")
