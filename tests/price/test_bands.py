@@ -10,33 +10,30 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.sets import parameters_text, read_parameters
 from commodel.models.byhand import given as machine
-from commodel.price.bands import (
-    FEWEST,
-    FOLDS,
-    JOBS,
-    PARAMETERS,
-    Residuals,
-    between,
-    errors,
-    judged,
-    operation_class,
-)
+from commodel.price.bands import FOLDS, errors
+from commodel.price.intervals import JOBS, PARAMETERS, Asked, between, judged
 from commodel.price.predict import predict
+from commodel.price.residuals import FEWEST, Residuals, operation_class
 from tests.patterns.catalogue import point
 
 CAMPAIGNS = 150
 
 
-def known(logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a"):
+def known(logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a", nodes=8.0):
     logs = np.asarray(logs, dtype=float)
     count = len(logs)
-    axes = {"ranks": np.broadcast_to(ranks, count).astype(float), "bytes": np.broadcast_to(size, count).astype(float)}
+    values = {"ranks": ranks, "bytes": size, "nodes": nodes}
+    axes = {name: np.broadcast_to(value, count).astype(float) for name, value in values.items()}
     groups = np.arange(count).astype(str) if group is None else np.asarray(group).astype(str)
     return Residuals(logs, np.broadcast_to(operation, count), groups, np.broadcast_to(allocation, count), axes)
 
 
-def ends(residuals, operation="bcast", ranks=8.0, size=8.0):
-    low, high, words = between(errors(residuals), operation, ranks, np.array([float(size)]))
+def asked(operation="bcast", ranks=8.0, size=8.0, nodes=8.0):
+    return Asked(operation, ranks, np.array([float(size)]), nodes)
+
+
+def ends(residuals, *args, **named):
+    low, high, words = between(errors(residuals), asked(*args, **named))
     return low[0], high[0], words[0]
 
 
@@ -158,8 +155,8 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
     bands = errors(known(logs, operation=names))
     assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(bands) > {"reduce", "all to one", "all"}
     assert "gather" not in bands
-    scatter = between(bands, "scatter", 8.0, np.array([8.0]))
-    barrier = between(bands, "barrier", 8.0, np.array([8.0]))
+    scatter = between(bands, asked("scatter"))
+    barrier = between(bands, asked("barrier"))
     assert "groups of one to all" in scatter[2][0]
     assert scatter[0][0] > 1
     assert "groups of all" in barrier[2][0]
@@ -185,7 +182,7 @@ def test_streams_are_a_class_of_their_own():
 
 
 def carrying():
-    bands = errors(known(np.linspace(-0.2, 0.4, 45), operation="bcast"))
+    bands = errors(known(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
     return replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
@@ -214,7 +211,7 @@ def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
         ("groups: 45", "groups: -1"),
         ("groups: 45", "groups: many"),
         ("bytes: [8.0]", "bytes: []"),
-        ("wider: {ranks: ", "wider: {nodes: "),
+        ("wider: {ranks: ", "wider: {cores: "),
         ("growth: {ranks: ", "growth: {ranks: -"),
     ],
 )

@@ -13,8 +13,9 @@ from commodel.models.families import Family
 from commodel.models.pricing.values import Values
 from commodel.parameters import Errors
 from commodel.patterns.schedule import Schedule
-from commodel.price.bands import Residuals, errors, operation_class
+from commodel.price.bands import errors
 from commodel.price.model import Model
+from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Point
 
 FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there are more of them
@@ -26,6 +27,7 @@ def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
+        "nodes": np.array([float(point.nodes) for point in points]),
         "operation": np.array([operation_class(point.operation) for point in points]),
     }
     folds = {name: np.unique(values, return_inverse=True)[1] % FOLDS for name, values in labels.items()}
@@ -36,7 +38,7 @@ def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
     left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in masks.items()}
     first = next(iter(left.values()))
     groups = np.array([point.group for point in points])
-    axes = {name: labels[name] for name in ("ranks", "bytes")}
+    axes = {name: labels[name] for name in AXES}
     residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left)
     return errors(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
 
