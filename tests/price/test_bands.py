@@ -7,34 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.errors import UserError
-from commodel.files.sets import parameters_text, read_parameters
-from commodel.models.byhand import given as machine
 from commodel.price.bands import FOLDS, errors
-from commodel.price.intervals import JOBS, PARAMETERS, Asked, between, judged
-from commodel.price.predict import predict
-from commodel.price.residuals import FEWEST, Residuals, operation_class
-from tests.patterns.catalogue import point
+from commodel.price.intervals import JOBS, between, judged
+from commodel.price.residuals import FEWEST
+from tests.price.offs import asked, ends, known
 
 CAMPAIGNS = 150
-
-
-def known(logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a", nodes=8.0):
-    logs = np.asarray(logs, dtype=float)
-    count = len(logs)
-    values = {"ranks": ranks, "bytes": size, "nodes": nodes}
-    axes = {name: np.broadcast_to(value, count).astype(float) for name, value in values.items()}
-    groups = np.arange(count).astype(str) if group is None else np.asarray(group).astype(str)
-    return Residuals(logs, np.broadcast_to(operation, count), groups, np.broadcast_to(allocation, count), axes)
-
-
-def asked(operation="bcast", ranks=8.0, size=8.0, nodes=8.0):
-    return Asked(operation, ranks, np.array([float(size)]), nodes)
-
-
-def ends(residuals, *args, **named):
-    low, high, words = between(errors(residuals), asked(*args, **named))
-    return low[0], high[0], words[0]
 
 
 def quantiles(groups: list[list[float]]) -> tuple[float, float]:
@@ -163,62 +141,28 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
     assert barrier[1][0] - barrier[0][0] > 2
 
 
-@pytest.mark.parametrize("count", [1, JOBS - 1, JOBS, 9])
-def test_fewer_than_five_allocations_are_at_least(count):
-    allocation = (np.arange(45) % count).astype(str)
-    words = ends(known(np.linspace(0, 1, 45), allocation=allocation))[2]
-    assert words.startswith("at least: ") is (count < JOBS)
-    assert f"{count} allocation" in words
-    assert "45 groups of bcast" in words
+def test_less_than_a_doubling_beyond_counts_as_one():
+    """Sizes that differ by a tenth, and by chance in their errors, say nothing of a growth of so much a tenth."""
+    rng = np.random.default_rng(3)
+    size = np.tile(1000 * 1.1 ** np.arange(8), 9)
+    bands = errors(known(rng.normal(0, 0.1, 72), size=size))
+    assert bands["bcast"].growth["bytes"] < 0.3
 
 
-def test_one_group_tells_nothing():
-    assert errors(known([0.1, 0.2], [0, 0])) == {}
-    assert ends(known([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
+def test_an_operation_of_one_size_says_nothing_of_other_sizes():
+    """What a barrier is off, whose 0 bytes no other has, is what operations differ."""
+    names = np.repeat(["reduce", "barrier"], [40, 10])
+    sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
+    logs = np.where(names == "barrier", 3.0, np.linspace(-0.1, 0.1, 50))
+    band = errors(known(logs, operation=names, size=sizes))["all"]
+    assert band.wider["operation"] > 2.5
+    assert band.wider["bytes"] < 0.2
+    assert band.growth["bytes"] < 0.2
 
 
-def test_streams_are_a_class_of_their_own():
-    assert operation_class("reduce", 50) != operation_class("reduce") == operation_class("reduce:x")
-
-
-def carrying():
-    bands = errors(known(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
-    return replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
-
-
-def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
-    path = tmp_path / "s.yaml"
-    path.write_text(parameters_text(carrying()), encoding="utf-8")
-    read = read_parameters(path)
-    assert read.errors == carrying().errors
-    (price,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
-    assert price.low == pytest.approx(price.seconds * np.exp(-0.2))
-    assert price.high == pytest.approx(price.seconds * np.exp(0.4))
-    assert price.parameters_low == price.seconds == price.parameters_high
-    assert price.interval == "at least: 1 allocation, 45 groups of bcast"
-
-
-def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
-    (price,) = predict(machine("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)])
-    assert (price.low, price.high, price.interval) == (price.parameters_low, price.parameters_high, PARAMETERS)
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("low: -0.2", "low: 9.0"),
-        ("low: -0.2", "low: .inf"),
-        ("groups: 45", "groups: -1"),
-        ("groups: 45", "groups: many"),
-        ("bytes: [8.0]", "bytes: []"),
-        ("wider: {ranks: ", "wider: {cores: "),
-        ("growth: {ranks: ", "growth: {ranks: -"),
-    ],
-)
-def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
-    text = parameters_text(carrying())
-    assert before in text
-    path = tmp_path / "s.yaml"
-    path.write_text(text.replace(before, after), encoding="utf-8")
-    with pytest.raises(UserError, match="errors"):
-        read_parameters(path)
+def test_ranks_that_are_all_there_is_between_nodes_say_nothing_of_other_ranks():
+    ranks = np.tile([4.0, 8.0, 16.0], 20)
+    logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
+    bands = errors(known(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
+    assert bands["bcast"].wider["ranks"] < 0.2
+    assert bands["bcast"].growth["ranks"] < 0.2
