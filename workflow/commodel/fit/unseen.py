@@ -1,6 +1,6 @@
-"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, numbers of ranks and
-operations one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was left
-out priced. Without draws, and from the best values: that costs little beside the fit itself.
+"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, numbers of ranks or nodes,
+and operations one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was
+left out priced. Without draws, and from the best values: that costs little beside the fit itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,8 +34,11 @@ def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
     masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
     if not masks:
         return {}
-    answers = iter(again(~np.array([out for outs in masks.values() for out in outs])))
-    left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in masks.items()}
+    alike = np.array_equal(folds["nodes"], folds["ranks"])  # as with one rank a node
+    apart = {name: outs for name, outs in masks.items() if not (alike and name == "nodes")}
+    answers = iter(again(~np.array([out for outs in apart.values() for out in outs])))
+    left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in apart.items()}
+    left |= {"nodes": left["ranks"]} if alike and "ranks" in left else {}
     first = next(iter(left.values()))
     groups = np.array([point.group for point in points])
     axes = {name: labels[name] for name in AXES}
