@@ -14,7 +14,7 @@ from commodel.files.text import MIB
 from commodel.files.typed import record_of
 from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
-from commodel.parameters import Curve, Errors, Estimate, ParameterSet
+from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
 from commodel.units import parse_count
 
 MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
@@ -121,6 +121,8 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
             yield ("errors", name), "wanted wider and growth for all that is in seen, and wider for operation"
         elif min(*errors.wider.values(), *errors.growth.values()) < 0:
             yield ("errors", name), "found a number below 0 in wider or growth"
+        if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
+            yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
     for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
             yield ("curves", number), "found x, measured and fitted of different lengths"

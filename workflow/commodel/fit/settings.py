@@ -116,5 +116,6 @@ def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) ->
         own = np.array([name in (one, kind_of(one), ALL) for one in named]) & np.isfinite(logs)
         more = wider_for(logs[own], setting[own], band.low, band.high) if own.any() else 0.0
         jobs = band.jobs + len(np.unique(setting[own]))
-        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs)
+        beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
+        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)
     return bands

@@ -1,4 +1,4 @@
-"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, ranks, nodes and operations
+"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, ranks, nodes, operations
 one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was left out priced.
 Without draws, and from the best values: that costs little beside the fit itself.
 """

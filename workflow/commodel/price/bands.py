@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from commodel.models import Array
-from commodel.parameters import Errors
-from commodel.price.residuals import NODES, WITHOUT, Residuals, classes, numbered
+from commodel.parameters import ENDS, Errors
+from commodel.price.residuals import BYTES, FEWEST, NODES, WITHOUT, Residuals, classes, numbered
 
 SHARE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
@@ -40,11 +40,9 @@ def band_of(part: Residuals) -> Errors | None:
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return None
-    low, high = _ends(part.logs, groups)
-    more = _outside(part.logs, part.logs, groups, groups)
-    if part.job is not None and len(np.unique(part.job)) > 1:  # the next job is none of these
-        more = max(more, _outside(part.logs, part.logs, numbered(part.job), groups))
-    low, high = low - more, high + more
+    jobs = part.job is not None and len(np.unique(part.job)) > 1  # the next job is none of these
+    other = _outside(part.logs, part.logs, numbered(part.job), groups) if jobs else 0.0
+    low, high = _held(part.logs, groups, other)
     wider, growth = {}, {}
     for name in part.axes:
         wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
@@ -62,7 +60,15 @@ def band_of(part: Residuals) -> Errors | None:
         {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         {name: float(value) for name, value in wider.items()},
         {name: float(value) for name, value in growth.items()},
+        _beyond(part, groups, other),
     )
+
+
+def _held(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
+    """The band that holds 95 % of groups that are left out, wider at both ends at least by so much."""
+    low, high = _ends(logs, groups)
+    more = max(_outside(logs, logs, groups, groups), least)
+    return low - more, high + more
 
 
 def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
@@ -111,30 +117,69 @@ def _away(logs: Array, low: float, high: float) -> Array:
 
 
 def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
-    """What a value that was not measured adds to the band, and what each doubling beyond the last adds, where less than
-    one counts as one. Points that stand for more than their value are not looked at: those of an operation that has no
-    other, and messages between nodes that have no other. Where only one value was measured nothing is known of others:
-    they add half the band, and as much again for each doubling. A time and its price both lie between one that does not
-    grow and one that doubles: no doubling can add more than DOUBLE."""
-    some = part.axes[name] > WITHOUT[name]
+    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
+    stand for more than their value are not looked at: those of an operation that has no other, and messages between
+    nodes that have no other. Where only one value was measured nothing is known of others: they add half the band, and
+    as much again for each doubling."""
+    some, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
     logs, left, groups, values = part.logs[some], part.of_axis(name)[some], groups[some], part.axes[name][some]
-    kinds = _kinds(part)[some]
-    scored = np.array([len(np.unique(values[kinds == kind])) > 1 for kind in kinds], dtype=bool)
-    if not scored.any():
+    kinds, power = kinds[some], np.log2(values)
+    several = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
+    if not several:
         return half, min(half, DOUBLE)
-    known, power = np.unique(np.log2(values)), np.log2(values)
-    rates, labels = [], []
-    for sign in (1, -1):
-        for cut in np.sort(sign * known)[:-1]:
-            far = sign * power > cut
-            if np.count_nonzero(far) > np.count_nonzero(~far):
-                continue  # too little is left to tell what is usual
-            low, high = _ends(logs[~far], groups[~far])
-            far &= np.isin(kinds, kinds[~far])
-            rates += [_away(left[far], low, high) / np.maximum(sign * power[far] - cut, 1)]
-            labels += [(sign, cut, value) for value in values[far].tolist()]
-    growth = _most(np.concatenate(rates), np.unique(labels, axis=0, return_inverse=True)[1].ravel()) if labels else half
-    return _outside(logs, left, numbered(values), groups, scored), min(growth, DOUBLE)
+    (above, cuts), (below, others) = (_grown(sign * power, logs, left, groups, kinds) for sign in (1, -1))
+    growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
+    return _outside(logs, left, numbered(values), groups, np.isin(kinds, several)), growth
+
+
+def _beyond(part: Residuals, groups: np.ndarray, other: float) -> dict[str, tuple[float, float, float]]:
+    """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
+    to it. Prices of long messages often are nearer than those of short ones, or the other way round."""
+    some = part.axes[BYTES] > WITHOUT[BYTES]
+    logs, left, groups, kinds = part.logs[some], part.of_axis(BYTES)[some], groups[some], _kinds(part)[some]
+    if len(np.unique(groups)) < 2:
+        return {}
+    ends = {}
+    for name, sign in ENDS.items():
+        power = sign * np.log2(part.axes[BYTES][some])
+        near = _near(power, groups)
+        low, high = _held(logs[near], numbered(groups[near]), other)
+        growth = _growth(*_grown(power, logs, left, groups, kinds, near=True), (high - low) / 2)
+        ends[name] = (float(low), float(high), float(growth))
+    return ends
+
+
+def _near(power: Array, groups: np.ndarray) -> np.ndarray:
+    """Which points are of the largest values, as many of these as FEWEST groups have."""
+    order = np.argsort(-power, kind="stable")
+    first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
+    return power >= power[order[first[:FEWEST][-1]]]
+
+
+def _grown(
+    power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, near: bool = False
+) -> tuple[Array, Array]:
+    """What points above any cut are off for each doubling, where less than one counts as one, by the band of those
+    below it, or of those just below it; and of each the number of its cut and value."""
+    known, place = np.unique(power, return_inverse=True)
+    rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
+    for number, cut in enumerate(known[:-1]):
+        far = power > cut
+        if np.count_nonzero(far) > np.count_nonzero(~far):
+            continue  # too little is left to tell what is usual
+        seen = np.flatnonzero(~far)
+        seen = seen[_near(power[seen], groups[seen])] if near else seen
+        low, high = _ends(logs[seen], groups[seen])
+        far &= np.bincount(kinds[~far], minlength=kinds.max() + 1)[kinds] > 0
+        rates.append(_away(left[far], low, high) / np.maximum(power[far] - cut, 1))
+        labels.append(number * len(known) + place[far])
+    return np.concatenate(rates), np.concatenate(labels)
+
+
+def _growth(rates: Array, labels: Array, unknown: float) -> float:
+    """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
+    doubling can add more than DOUBLE."""
+    return min(_most(rates, labels) if len(rates) else unknown, DOUBLE)
 
 
 def _kinds(part: Residuals) -> np.ndarray:

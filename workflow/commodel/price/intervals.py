@@ -68,9 +68,9 @@ def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, li
         return nothing, nothing, [_nothing(asked) if names else PARAMETERS] * len(nothing)
     band = bands[telling[0]]
     measured = asked.operation in band.operations and telling[0] == names[0]
-    more, doublings = _farther(band, asked)
+    low, high, more, doublings = _farther(band, asked)
     more = np.maximum(more, 0.0 if measured else band.wider["operation"])
-    return band.low - more, band.high + more, [_words(telling[0], band, float(count)) for count in doublings]
+    return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
 
 
 def _tells(counts: Iterable[float] | None, asked: Asked) -> bool:
@@ -80,10 +80,10 @@ def _tells(counts: Iterable[float] | None, asked: Asked) -> bool:
     return any((count > WITHOUT[NODES]) == asked.crossing for count in counts)
 
 
-def _farther(band: Errors, asked: Asked) -> tuple[Array, Array]:
-    """What all that was not measured adds, and how many doublings away it is."""
+def _farther(band: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
+    """The band of what was asked, what all that was not measured adds to it, and how many doublings away that is."""
     shape = len(asked.sizes)
-    more, doublings = np.zeros(shape), np.zeros(shape)
+    low, high, more, doublings = np.full(shape, band.low), np.full(shape, band.high), np.zeros(shape), np.zeros(shape)
     values = {RANKS: np.full(shape, asked.ranks), BYTES: asked.sizes, NODES: np.full(shape, asked.nodes or 1.0)}
     for name in (name for name in AXES if name in band.seen):
         seen, wanted = np.array(band.seen[name]), values[name]
@@ -92,12 +92,19 @@ def _farther(band: Errors, asked: Asked) -> tuple[Array, Array]:
             without &= np.isin(wanted, seen)  # an operation that has sizes is asked for an empty message
         known, wanted = np.maximum(seen, 1.0), np.maximum(wanted, 1.0)
         known = known[seen > WITHOUT[name]] if (seen > WITHOUT[name]).any() else known
-        beyond = np.maximum(np.log2(wanted / known.max()), 0) + np.maximum(np.log2(known.min() / wanted), 0)
-        beyond = np.where(without, 0.0, beyond)
-        unseen = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
-        more = np.maximum(more, np.maximum(unseen, band.growth[name] * beyond))
+        away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
+        away = {end: np.where(without, 0.0, np.maximum(count, 0.0)) for end, count in away.items()}
+        beyond = sum(away.values())
+        added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
+        added = np.maximum(added, band.growth[name] * beyond)
+        if name == BYTES:
+            for end, (first, last, growth) in band.beyond.items():
+                out = away[end] > 0
+                low, high = np.where(out, first, low), np.where(out, last, high)
+                added = np.where(out, growth * np.maximum(away[end], 1), added)
+        more = np.maximum(more, added)
         doublings += 0.0 if name == NODES else beyond  # more ranks mostly are on more nodes
-    return more, doublings
+    return low, high, more, doublings
 
 
 def _words(named: str, band: Errors, doublings: float) -> str:
