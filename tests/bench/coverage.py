@@ -52,11 +52,18 @@ def largest(axis: str) -> Part:
     return parts
 
 
+def smallest_size(known: Residuals) -> Iterator[np.ndarray]:
+    sizes = known.axes[BYTES]
+    if (sizes > 0).any():
+        yield sizes == sizes[sizes > 0].min()
+
+
 PARTS: dict[str, Part] = {
     "a job": each(lambda known: known.group),
     "a size": each(lambda known: known.axes["bytes"]),
     "a number of ranks": each(lambda known: known.axes["ranks"]),
     "an operation": each(lambda known: known.operation),
+    "the smallest size": smallest_size,
     "the largest size": largest("bytes"),
     "the most ranks": largest("ranks"),
 }

@@ -166,3 +166,35 @@ def test_ranks_that_are_all_there_is_between_nodes_say_nothing_of_other_ranks():
     bands = errors(known(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
     assert bands["bcast"].wider["ranks"] < 0.2
     assert bands["bcast"].growth["ranks"] < 0.2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_off_far_from_an_end_does_not_widen_what_lies_beyond_it(sign):
+    """Short messages are off by a factor of e, long ones by a percent, and so are longer ones; or the other way round,
+    beyond and behind."""
+    rng, power = np.random.default_rng(7), np.tile(np.arange(0.0, 12, 2), 12)
+    near = power * sign >= 4 * sign
+    logs = rng.uniform(-1, 1, 72) * np.where(near, 0.01, 1.0)
+    residuals = known(logs, size=2.0 ** (power + 6))
+    beyond, behind, within = 2.0**18 if sign > 0 else 16.0, 2.0 ** (5 if sign > 0 else 18), 2.0**9
+    low, high, words = ends(residuals, size=beyond)
+    assert high - low < 1
+    assert "beyond" in words
+    for size in (behind, within):
+        low, high, _ = ends(residuals, size=size)
+        assert high - low > 1.9
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.02, 0.1])
+def test_the_next_size_is_inside_as_often_as_promised(drift):
+    """Errors that only scatter, and those that go astray with every doubling beside."""
+    rng, shares = np.random.default_rng(1), []
+    power = np.arange(0, 16, 2.0)
+    for _ in range(CAMPAIGNS // 3):
+        walk = np.cumsum(rng.normal(0, drift, 8) * np.sqrt(2)) if drift else np.zeros(8)
+        logs = walk[:, None] + rng.normal(0, 0.05, (8, 12))
+        seen = power < 14
+        known_sizes = np.repeat(2.0 ** (power[seen] + 3), 12)
+        low, high, _ = ends(known(logs[seen].ravel(), np.arange(84), size=known_sizes), size=2.0**17)
+        shares.append(np.mean((low <= logs[7]) & (logs[7] <= high)))
+    assert np.mean(shares) >= 0.9

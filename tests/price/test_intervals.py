@@ -68,6 +68,8 @@ def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
         ("bytes: [8.0]", "bytes: []"),
         ("wider: {ranks: ", "wider: {cores: "),
         ("growth: {ranks: ", "growth: {ranks: -"),
+        ("larger: [", "bigger: ["),
+        ("larger: [-", "larger: [9"),
     ],
 )
 def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):

@@ -60,7 +60,7 @@ def band_of(part: Residuals) -> Errors | None:
         {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         {name: float(value) for name, value in wider.items()},
         {name: float(value) for name, value in growth.items()},
-        _beyond(part, groups, other),
+        _beyond(part, groups, other, (low, high)),
     )
 
 
@@ -132,9 +132,12 @@ def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tu
     return _outside(logs, left, numbered(values), groups, np.isin(kinds, several)), growth
 
 
-def _beyond(part: Residuals, groups: np.ndarray, other: float) -> dict[str, tuple[float, float, float]]:
+def _beyond(
+    part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float]
+) -> dict[str, tuple[float, float, float]]:
     """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
-    to it. Prices of long messages often are nearer than those of short ones, or the other way round."""
+    to it. Prices of long messages often are nearer than those of short ones, or the other way round. `whole`: the band
+    of all."""
     some = part.axes[BYTES] > WITHOUT[BYTES]
     logs, left, groups, kinds = part.logs[some], part.of_axis(BYTES)[some], groups[some], _kinds(part)[some]
     if len(np.unique(groups)) < 2:
@@ -143,7 +146,7 @@ def _beyond(part: Residuals, groups: np.ndarray, other: float) -> dict[str, tupl
     for name, sign in ENDS.items():
         power = sign * np.log2(part.axes[BYTES][some])
         near = _near(power, groups)
-        low, high = _held(logs[near], numbered(groups[near]), other)
+        low, high = whole if some.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
         growth = _growth(*_grown(power, logs, left, groups, kinds, near=True), (high - low) / 2)
         ends[name] = (float(low), float(high), float(growth))
     return ends
@@ -159,20 +162,21 @@ def _near(power: Array, groups: np.ndarray) -> np.ndarray:
 def _grown(
     power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, near: bool = False
 ) -> tuple[Array, Array]:
-    """What points above any cut are off for each doubling, where less than one counts as one, by the band of those
-    below it, or of those just below it; and of each the number of its cut and value."""
+    """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
+    its cut and value: all of them by the band of all below, or those just above it by the band of those just below."""
     known, place = np.unique(power, return_inverse=True)
     rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
     for number, cut in enumerate(known[:-1]):
-        far = power > cut
-        if np.count_nonzero(far) > np.count_nonzero(~far):
+        below, above = np.flatnonzero(place <= number), place > number
+        if near:
+            above = place == number + 1
+            below = below[_near(power[below], groups[below])]
+        elif np.count_nonzero(above) > len(below):
             continue  # too little is left to tell what is usual
-        seen = np.flatnonzero(~far)
-        seen = seen[_near(power[seen], groups[seen])] if near else seen
-        low, high = _ends(logs[seen], groups[seen])
-        far &= np.bincount(kinds[~far], minlength=kinds.max() + 1)[kinds] > 0
-        rates.append(_away(left[far], low, high) / np.maximum(power[far] - cut, 1))
-        labels.append(number * len(known) + place[far])
+        low, high = _ends(logs[below], groups[below])
+        above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
+        rates.append(_away(left[above], low, high) / np.maximum(power[above] - cut, 1))
+        labels.append(number * len(known) + place[above])
     return np.concatenate(rates), np.concatenate(labels)
 
 
