@@ -85,8 +85,8 @@ def without_errors(intervals: Sequence[str]) -> list[str]:
     """Of which choices nobody knows how far off their prices are, though others were measured."""
     lacking = Counter(filter(None, map(unseen, intervals)))
     return [
-        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}; low and high "
-        f"are what the parameters leave open"
+        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, weights come "
+        "from elsewhere, and low and high are what the parameters leave open"
         for where, number in lacking.items()
     ]
 
