@@ -123,6 +123,16 @@ def test_where_nobody_knows_the_nodes_they_do_not_matter():
     assert ends(residuals, nodes=None) == ends(residuals, nodes=8.0)
 
 
+def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
+    """Where a protocol begins that it has not met, it has nothing to tell of."""
+    names = np.repeat(["allreduce", "bcast"], 40)
+    power = np.tile(np.arange(4.0), 20)
+    bands = errors(known(np.where(names == "bcast", power / 10, 0.0), operation=names, size=2.0 ** (power + 3)))
+    assert bands["allreduce"].beyond["larger"] == (0, 0, 0)
+    low, high, _ = between(bands, asked("allreduce", size=256.0))
+    assert high[0] == -low[0] == 2 * bands["all"].beyond["larger"][2] > 0.1
+
+
 def test_no_bytes_are_no_size():
     """A barrier is off by what operations differ, not by what sizes do; an empty message of another is a size."""
     logs = np.tile(0.2 * np.arange(4), 12)
@@ -150,3 +160,17 @@ def test_a_set_of_an_older_version_says_nothing_of_nodes_and_is_read(tmp_path):
     path.write_text(parameters_text(replace(carrying(), errors={"bcast": replace(band, **fields)})), encoding="utf-8")
     far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
     assert by_errors(predict(read_parameters(path), [far])[0].interval)
+
+
+def test_each_job_of_a_table_is_judged_by_the_bands_of_all_others():
+    """Also one of the largest size, or alone between nodes."""
+    rng, job = np.random.default_rng(2), np.repeat(np.arange(24), 2)
+    named, size = np.where(job < 12, "bcast", "reduce"), 2.0 ** (3 + job % 3)
+    size[:2], nodes = 4096.0, np.where(job == 13, 2.0, 1.0)
+    residuals = known(rng.normal(0, 1, 48), job, operation=named, size=size, nodes=nodes)
+    low, high, words = judged(residuals)
+    for place in range(48):
+        rest = errors(residuals.only(job != job[place]))
+        alone = between(rest, asked(str(named[place]), size=size[place], nodes=nodes[place]))
+        wanted = (alone[0][0], alone[1][0]) if by_errors(alone[2][0]) else (0.0, 0.0)
+        assert (low[place], high[place], words[place]) == (*wanted, alone[2][0])

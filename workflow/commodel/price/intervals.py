@@ -68,7 +68,7 @@ def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, li
         return nothing, nothing, [_nothing(asked) if names else PARAMETERS] * len(nothing)
     band = bands[telling[0]]
     measured = asked.operation in band.operations and telling[0] == names[0]
-    low, high, more, doublings = _farther(band, asked)
+    low, high, more, doublings = _farther(band, bands.get(ALL, band), asked)
     more = np.maximum(more, 0.0 if measured else band.wider["operation"])
     return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
 
@@ -80,8 +80,10 @@ def _tells(counts: Iterable[float] | None, asked: Asked) -> bool:
     return any((count > WITHOUT[NODES]) == asked.crossing for count in counts)
 
 
-def _farther(band: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
-    """The band of what was asked, what all that was not measured adds to it, and how many doublings away that is."""
+def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
+    """The band of what was asked, what all that was not measured adds to it, and how many doublings away that is. Where
+    sizes go on, another protocol may begin, which an operation that was exact so far knows nothing of: it grows as much
+    as all operations do."""
     shape = len(asked.sizes)
     low, high, more, doublings = np.full(shape, band.low), np.full(shape, band.high), np.zeros(shape), np.zeros(shape)
     values = {RANKS: np.full(shape, asked.ranks), BYTES: asked.sizes, NODES: np.full(shape, asked.nodes or 1.0)}
@@ -98,8 +100,8 @@ def _farther(band: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
         added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
         added = np.maximum(added, band.growth[name] * beyond)
         if name == BYTES:
-            for end, (first, last, growth) in band.beyond.items():
-                out = away[end] > 0
+            for end, (first, last, own) in band.beyond.items():
+                out, growth = away[end] > 0, max(own, of_all.beyond[end][2] if of_all.beyond else 0.0)
                 low, high = np.where(out, first, low), np.where(out, last, high)
                 added = np.where(out, growth * np.maximum(away[end], 1), added)
         more = np.maximum(more, added)
@@ -193,9 +195,14 @@ class _Lazily:
         self._bands: dict[str, Errors] = {}
 
     def bands(self, asked: Asked) -> dict[str, Errors]:
-        while not any(_tells(band.seen.get(NODES), asked) for band in self._bands.values()):
+        while not any(self._enough(band, asked) for band in self._bands.values()):
             if (entry := next(self._classes, None)) is None:
                 break
             if (band := band_of(entry[1])) is not None:
                 self._bands[entry[0]] = band
         return self._bands
+
+    def _enough(self, band: Errors, asked: Asked) -> bool:
+        sizes = band.seen[BYTES]
+        within = (asked.sizes >= min(sizes)).all() and (asked.sizes <= max(sizes)).all()
+        return _tells(band.seen.get(NODES), asked) and (within or ALL in self._bands)
