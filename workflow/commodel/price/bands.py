@@ -4,8 +4,9 @@ A group is what was measured of one job, so a new job is as one more of them. Th
 groups to the other, each counting alike, and is wider at both ends by what it takes to hold 95 % of them when each is
 left out in turn: of few groups that is how far the outermost lie outside of all others. Where people tell settings
 apart, the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
-out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as those beyond any
-cut are off, for each doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
+out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
+beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
+Operations with fewer than FEWEST groups share the band of their kind, or of all.
 
 A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
 of which it then holds 98 to 99 of 100, and not 95.

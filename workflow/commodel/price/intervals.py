@@ -101,7 +101,7 @@ def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, 
         added = np.maximum(added, band.growth[name] * beyond)
         if name == BYTES:
             for end, (first, last, own) in band.beyond.items():
-                out, growth = away[end] > 0, max(own, of_all.beyond[end][2] if of_all.beyond else 0.0)
+                out, growth = away[end] > 0, max(own, of_all.beyond.get(end, (0.0, 0.0, own))[2])
                 low, high = np.where(out, first, low), np.where(out, last, high)
                 added = np.where(out, growth * np.maximum(away[end], 1), added)
         more = np.maximum(more, added)
