@@ -20,7 +20,9 @@ from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
 from commodel.fit.pointtable import read_points
 from commodel.fit.settings import only
-from commodel.price.bands import SHARE, Residuals, between, errors
+from commodel.price.bands import SHARE, errors
+from commodel.price.intervals import Asked, banded, by_errors
+from commodel.price.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.price.status import PriceStatus
 
 NARROWEST = 0.01  # of an oracle: what is less is no matter
@@ -31,11 +33,14 @@ Part = Callable[[Residuals], Iterator[np.ndarray]]
 
 
 def each(labels: Callable[[Residuals], np.ndarray]) -> Part:
-    """Every value of something is held out in turn."""
+    """Every value of something is held out in turn. Where an operation has no other, as a barrier has its 0 bytes only,
+    that would hold out the operation."""
 
     def parts(known: Residuals) -> Iterator[np.ndarray]:
-        values = np.unique(labels(known))
-        yield from (labels(known) == value for value in values)
+        for value in np.unique(labels(known)):
+            held = labels(known) == value
+            if labels(known) is known.operation or set(known.operation[held]) <= set(known.operation[~held]):
+                yield held
 
     return parts
 
@@ -47,11 +52,18 @@ def largest(axis: str) -> Part:
     return parts
 
 
+def smallest_size(known: Residuals) -> Iterator[np.ndarray]:
+    sizes = known.axes[BYTES]
+    if (sizes > 0).any():
+        yield sizes == sizes[sizes > 0].min()
+
+
 PARTS: dict[str, Part] = {
     "a job": each(lambda known: known.group),
     "a size": each(lambda known: known.axes["bytes"]),
     "a number of ranks": each(lambda known: known.axes["ranks"]),
     "an operation": each(lambda known: known.operation),
+    "the smallest size": smallest_size,
     "the largest size": largest("bytes"),
     "the most ranks": largest("ranks"),
 }
@@ -63,15 +75,17 @@ def oracle(logs: np.ndarray) -> float:
     return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
 
 
-def tried(known: Residuals, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of the points held out whether they are in their bands, and how wide these are."""
+def tried(known: Residuals, held: np.ndarray, alone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
+    none rests on errors. `alone`: both ends of what the parameters leave open, over the price."""
     bands = errors(known.only(~held))
     inside, width = [], []
     for place in np.flatnonzero(held):
-        size = known.axes["bytes"][place : place + 1]
-        low, high, _ = between(bands, str(known.operation[place]), float(known.axes["ranks"][place]), size)
-        inside.append(low[0] - 1e-9 <= known.logs[place] <= high[0] + 1e-9)
-        width.append(high[0] - low[0])
+        ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
+        asked = Asked(str(known.operation[place]), ranks, np.array([size]), nodes)
+        (low,), (high,), (words,) = banded(bands, asked, (np.ones(1), alone[:1, place], alone[1:, place]))
+        inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
+        width.append(np.log(high / low) if by_errors(words) else np.nan)
     return np.array(inside), np.array(width)
 
 
@@ -82,31 +96,52 @@ def campaign(folder: Path) -> Iterator[dict]:
     ends = ("parameters_low", "parameters_high") if "parameters_low" in rows else ("predicted_low", "predicted_high")
     before = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
     for platform, here in rows.groupby("platform", sort=False):
-        families = {family: residuals(part) for family, part in here.groupby("family", sort=False)}
+        families = [part for _, part in here.groupby("family", sort=False)]
+        known = [
+            (residuals(part), (part[list(ends)].to_numpy(float) / part[["predicted"]].to_numpy()).T)
+            for part in families
+        ]
         for title, parts in PARTS.items():
-            figures = [row for known in families.values() if (row := _figures(known, parts))]
+            figures = [row for each_family in known if (row := _figures(*each_family, parts))]
             if figures:
                 about = {"experiment": folder.name, "platform": platform, "held out": title}
                 yield about | _row(figures, before[here.index].mean())
 
 
-def _figures(known: Residuals, parts: Part) -> tuple[float, int, float] | None:
-    """Of one family the share inside, of how many, and how many times as wide as the oracle's the bands are."""
-    several = [(held, *tried(known, held)) for held in parts(known) if held.mean() <= 0.5]  # enough is left to know
+def _figures(known: Residuals, alone: np.ndarray, parts: Part) -> tuple[float, int, float, int] | None:
+    """Of one family the share inside, of how many, how many times as wide as the oracle's the bands are, and how many
+    have none."""
+    several = [
+        (held, *tried(known, held, alone)) for held in parts(known) if held.mean() <= 0.5
+    ]  # enough is left to know
     if not several:
         return None
     logs, inside, width = (
         np.concatenate(rows) for rows in zip(*((known.logs[h], i, w) for h, i, w in several), strict=True)
     )
-    return float(inside.mean()), len(inside), float(width.mean() / oracle(logs))
+    there = np.isfinite(width)
+    if not there.any():
+        return np.nan, 0, np.nan, len(logs)
+    return (
+        float(inside[there].mean()),
+        int(there.sum()),
+        float(width[there].mean() / oracle(logs[there])),
+        int((~there).sum()),
+    )
 
 
-def _row(figures: list[tuple[float, int, float]], before: float) -> dict:
-    share, count, width = (np.array(column) for column in zip(*figures, strict=True))
-    return {
+def _row(figures: list[tuple[float, int, float, int]], before: float) -> dict:
+    lacking = sum(row[-1] for row in figures)
+    about = {
         "families": len(figures),
-        "prices": int(count.sum()),
+        "prices": sum(row[1] for row in figures),
+        "none": lacking,
         "before": f"{100 * before:.1f} %",
+    }
+    if not about["prices"]:
+        return about | dict.fromkeys(("inside", "least of a family", "width / oracle", "widest"), "-")
+    share, count, width, _ = (np.array(column) for column in zip(*(row for row in figures if row[1]), strict=True))
+    return about | {
         "inside": f"{100 * np.average(share, weights=count):.1f} %",
         "least of a family": f"{100 * share.min():.1f} %",
         "width / oracle": float(np.median(width)),
@@ -127,7 +162,7 @@ def measured_table(path: Path) -> Iterator[dict]:
             rows = judged(fitted, parts.unseen)
             logs = np.log(rows["measured"] / rows["predicted"]).to_numpy()
             width = np.log(rows["predicted_high"] / rows["predicted_low"]).to_numpy()
-            figures.append((float(rows["inside"].mean()), len(rows), float(width.mean() / oracle(logs))))
+            figures.append((float(rows["inside"].mean()), len(rows), float(width.mean() / oracle(logs)), 0))
             before.append(rows["measured"].between(rows["parameters_low"], rows["parameters_high"]).mean())
             print(family, title, figures[-1], before[-1], file=sys.stderr, flush=True)
         yield {"experiment": path.name, "platform": "-", "held out": title} | _row(figures, float(np.mean(before)))

@@ -29,9 +29,9 @@ from commodel.plan.config import find, load_platform
 from commodel.plan.make import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
-from commodel.price.bands import Residuals, operation_class
-from commodel.price.bands import judged as bands_of_others
+from commodel.price.intervals import judged as bands_of_others
 from commodel.price.predict import predict
+from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Plan
 from commodel.results.collect import collect
 
@@ -59,6 +59,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "job": f"{point.group} {point.layout}",
                 "operation": point.operation,
                 "ranks": float(point.ranks),
+                "nodes": float(point.nodes),
                 "bytes": float(point.bytes),
                 "measured": measured,
                 "predicted": price.seconds,
@@ -92,13 +93,13 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
 
 def interval(own: pd.DataFrame) -> tuple[float, float]:
     """Of one family: the share of times in bands of other jobs, and how many times as wide as an oracle's these are."""
-    logs, names = np.log(own["measured"] / own["predicted"]).to_numpy(), ("ranks", "bytes")
+    logs = np.log(own["measured"] / own["predicted"]).to_numpy()
     known = Residuals(
         logs,
         own["operation"].map(operation_class).to_numpy(str),
         own["job"].to_numpy(str),
         np.full(len(own), ""),
-        {name: own[name].to_numpy(float) for name in names},
+        {name: own[name].to_numpy(float) for name in AXES},
     )
     low, high, _ = bands_of_others(known)
     return float(np.mean((low <= logs) & (logs <= high))), float(np.mean(high - low) / oracle(logs))

@@ -8,7 +8,8 @@ from commodel.compare.bands import errors_of, voted, weighed
 from commodel.compare.table import compare
 from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table, write_table
-from commodel.price.bands import PARAMETERS, errors
+from commodel.price.bands import errors
+from commodel.price.intervals import PARAMETERS, Asked
 from commodel.records import Batch, Point
 from commodel.report.frames import prepare
 from tests.planning import planned
@@ -22,6 +23,7 @@ POINTS = [
 ]
 LAST = Point("p", "bcast", "chain", "", "block:1", 8, 512)
 TIMES = {point.id: point.ranks * (1 + point.bytes / 100) for point in POINTS}
+ASKED = Asked.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in POINTS}
 
 
@@ -94,10 +96,10 @@ def test_a_vote_errs_by_the_weighted_mean_of_what_its_families_err():
 
 def test_without_measurements_the_errors_that_sets_carry_add_up():
     bands = errors_of(made(), "p", "f")
-    low, high, words = weighed({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, "bcast", 8.0, np.array([8.0]))
+    low, high, words = weighed({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, ASKED)
     assert (low[0], high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
     assert "bcast" in words[0]
-    *_, words = weighed({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, "bcast", 8.0, np.array([8.0]))
+    *_, words = weighed({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, ASKED)
     assert words == [PARAMETERS]
 
 

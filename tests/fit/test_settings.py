@@ -10,7 +10,7 @@ from commodel.files.sets import read_parameters
 from commodel.fit.pointtable import Measured
 from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_words
 from commodel.models.byhand import given
-from commodel.price.bands import LEAST
+from commodel.price.intervals import LEAST
 from commodel.price.pace import Factor, Pace, at_pace, from_json
 from commodel.price.predict import predict
 from tests.cli import running

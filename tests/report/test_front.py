@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from commodel.price.intervals import NOTHING
 from commodel.report import build, write_pictures
 from commodel.report.frames import prepare
 from commodel.report.html.page import page_html
@@ -78,6 +79,17 @@ def test_few_sentences_that_do_not_name_the_platform(report):
         assert all(line.endswith(".") and front.platform not in line for line in lines)
         assert [tile.question for tile in front.tiles] == ["Trust", "Use", "Gain", "Network"]
     assert [front.simulated for front in report.fronts] == sorted(front.simulated for front in report.fronts)
+
+
+def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):
+    """Where all other jobs sat within one node nothing says how far off prices between nodes are."""
+    ends = {f"parameters_{end}": fewer[f"predicted_{end}"] for end in ("low", "high")}
+    words = fewer["operation"].eq("reduce").map({True: NOTHING + "between nodes", False: "5 allocations"})
+    frame = fewer.assign(interval=words, **ends)
+    said = "no interval by errors, only that of the parameters: no other job was measured between nodes."
+    report = build(frame, experiment="near")
+    assert all(any(line.endswith(said) for line in front.odd) for front in report.fronts)
+    assert not any(line.endswith(said) for front in build(fewer, experiment="near").fronts for line in front.odd)
 
 
 def test_where_there_is_nothing_to_choose_there_is_no_map_of_choices(fewer):

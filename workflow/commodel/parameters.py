@@ -36,11 +36,14 @@ class Curve:
     left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
 
 
+ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
+
+
 @dataclass(frozen=True, slots=True)
 class Errors:
     """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price), of
     so many jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that
-    was not measured, and for each doubling beyond those that were."""
+    was not measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own."""
 
     low: Finite
     high: Finite
@@ -50,6 +53,7 @@ class Errors:
     seen: Mapping[str, tuple[Finite, ...]]
     wider: Mapping[str, Finite]
     growth: Mapping[str, Finite]
+    beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
 
 
 def in_file(field_name: str) -> str:

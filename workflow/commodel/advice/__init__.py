@@ -12,7 +12,16 @@ import numpy as np
 import pandas as pd
 
 from commodel.advice.candidates import algorithms, trees
-from commodel.advice.ground import Evidence, beside_library, deciding, doublings, library_note, on_platform, remarks
+from commodel.advice.ground import (
+    Evidence,
+    beside_library,
+    deciding,
+    doublings,
+    library_note,
+    on_platform,
+    remarks,
+    without_errors,
+)
 from commodel.advice.nearness import layouts_of, point_of
 from commodel.advice.panel import ask
 from commodel.advice.windows import gather_bounds
@@ -24,7 +33,8 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import parted, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
-from commodel.price.bands import PARAMETERS, between, errors, operation_class, put_on
+from commodel.price.bands import errors
+from commodel.price.intervals import PARAMETERS, Asked, between, put_on
 from commodel.price.model import Model
 from commodel.price.rounds import remark
 from commodel.records import Point
@@ -55,7 +65,7 @@ class Advice:
     trust: dict[str, Trust]
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
-    interval: str = PARAMETERS  # what low and high rest on
+    interval: str = PARAMETERS  # what low and high of the first rest on
 
 
 def advise(
@@ -77,7 +87,8 @@ def advise(
     ground = deciding(held_out, job.operation)
     beyond = doublings(points, ground)
     outcome = ballot(panel.prices, trust, beyond, panel.widening)
-    low, high, interval = _interval(job, outcome, {name: trust[name].weight for name in voters}, sets, held_out)
+    shares = {name: trust[name].weight for name in voters}
+    low, high, interval = _intervals(points, outcome, shares, sets, held_out)
     streamed = on_platform(evidence, streams=True)
     pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trust
     between = panel.period({name: pace[name].weight for name in voters})
@@ -89,6 +100,7 @@ def advise(
             "seconds": outcome.seconds,
             "low": low,
             "high": high,
+            "interval": interval,
             **{key: getattr(outcome, key) for key in ("behind", "as_good", "votes")},
             "period": between,
             "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
@@ -107,24 +119,29 @@ def advise(
         shares = ", ".join(f"{name} {100 * pace[name].weight:.0f} %" for name in heard)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
+    notes += without_errors(rows["interval"])
     library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(job, rows, trust, notes + library_note(library, size), library, interval)
+    return Advice(job, rows, trust, notes + library_note(library, size), library, rows["interval"].iloc[0])
 
 
-def _interval(
-    job: Job, outcome: Ballot, shares: dict[str, float], sets: dict[str, ParameterSet], held_out: pd.DataFrame
-) -> tuple[np.ndarray, np.ndarray, str]:
+def _intervals(
+    points: Sequence[Point],
+    outcome: Ballot,
+    shares: dict[str, float],
+    sets: dict[str, ParameterSet],
+    held_out: pd.DataFrame,
+) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
     """From what the common price was off at points measured here, else from what the sets carry; and in words."""
-    asked = operation_class(job.operation), float(job.leaves or job.ranks), np.array([float(job.bytes)])
     known = voted(held_out, shares)
-    if known is not None and (bands := errors(known)):
-        logs = between(bands, *asked)
-    else:
-        logs = weighed({name: sets[name].errors for name in shares}, shares, *asked)
-    many = len(outcome.seconds)
-    spread = np.repeat(logs[0], many), np.repeat(logs[1], many), logs[2] * many
-    low, high, words = put_on((outcome.seconds, outcome.low, outcome.high), spread)
-    return low, high, words[0]
+    bands = errors(known) if known is not None else {}
+    carried = {name: sets[name].errors for name in shares}
+    answers = {
+        point.nodes: between(bands, Asked.of(point)) if bands else weighed(carried, shares, Asked.of(point))
+        for point in points
+    }
+    low, high, words = zip(*(answers[point.nodes] for point in points), strict=True)
+    logs = np.concatenate(low), np.concatenate(high), [text for (text,) in words]
+    return put_on((outcome.seconds, outcome.low, outcome.high), logs)
 
 
 def _points(

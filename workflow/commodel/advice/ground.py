@@ -1,6 +1,7 @@
 """The ground that advice stands on: parameter sets of one platform, and what was measured there; how far a job lies
 beyond it, and what a reader should be told of that."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from commodel.models.byhand import note
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
+from commodel.price.intervals import unseen
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
@@ -77,6 +79,16 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
     if any(parameters.simulated for parameters in evidence.sets):
         notes.append("SIMULATED: the parameters were fitted to a simulated platform")
     return notes
+
+
+def without_errors(intervals: Sequence[str]) -> list[str]:
+    """Of which choices nobody knows how far off their prices are, though others were measured."""
+    lacking = Counter(filter(None, map(unseen, intervals)))
+    return [
+        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, weights come "
+        "from elsewhere, and low and high are what the parameters leave open"
+        for where, number in lacking.items()
+    ]
 
 
 def hands(evidence: Evidence) -> str:

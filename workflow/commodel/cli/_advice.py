@@ -16,7 +16,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.tables import write_table
 from commodel.interchange import rules
-from commodel.price.bands import told
+from commodel.price.intervals import told
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names

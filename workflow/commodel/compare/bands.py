@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from commodel.parameters import Errors
-from commodel.price.bands import PARAMETERS, Residuals, banded, between, errors, judged, operation_class
+from commodel.price.bands import errors
+from commodel.price.intervals import PARAMETERS, Asked, banded, between, by_errors, judged
+from commodel.price.residuals import BYTES, NODES, RANKS, Residuals, operation_class
 
 MOST = 0.5  # of the weights: what less of them say is no common price
 
@@ -24,7 +26,7 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
         seen, rest = rows[known], rows[~known & rows["predicted"].gt(0) & rows["held_out"]]
         low, high, words = judged(residuals(seen))
         for name, ends in (("predicted_low", low), ("predicted_high", high)):
-            log_free = seen[name].where(np.array(words) == PARAMETERS, seen["predicted"] * np.exp(ends))
+            log_free = seen[name].where(~np.array(list(map(by_errors, words))), seen["predicted"] * np.exp(ends))
             frame.loc[seen.index, name] = log_free
         frame.loc[seen.index, "interval"] = words
         if len(rest):
@@ -45,8 +47,9 @@ def _judging(rows: pd.DataFrame) -> pd.Series:
 def _unmeasured(frame: pd.DataFrame, rows: pd.DataFrame, bands: dict[str, Errors]) -> None:
     for row in rows.itertuples():
         times = tuple(np.array([value]) for value in (row.predicted, row.predicted_low, row.predicted_high))
-        named = operation_class(row.operation, _waves(row))
-        low, high, words = banded(bands, named, row.leaves or row.ranks, np.array([row.bytes]), times)
+        named, nodes = operation_class(row.operation, _waves(row)), getattr(row, NODES, None)
+        asked = Asked(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), nodes)
+        low, high, words = banded(bands, asked, times)
         frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = low[0], high[0], words[0]
 
 
@@ -60,12 +63,13 @@ def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
     waves = rows["waves"] if "waves" in rows else pd.Series(1, index=rows.index)
     names = zip(rows["operation"], waves.fillna(1), strict=True)
     over = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]) if "leaves" in rows else rows["ranks"]
+    axes = {RANKS: over, BYTES: rows["bytes"]} | ({NODES: rows["nodes"]} if "nodes" in rows else {})
     return Residuals(
         np.log(rows["measured"] / rows["predicted"]).to_numpy(float) if logs is None else logs,
         np.array([operation_class(name, wave) for name, wave in names]),
         rows["group"].to_numpy(str),
         _allocations(rows),
-        {"ranks": over.to_numpy(float), "bytes": rows["bytes"].to_numpy(float)},
+        {name: column.to_numpy(float) for name, column in axes.items()},
         job=rows["setting"].to_numpy(str) if "setting" in rows else None,
     )
 
@@ -97,11 +101,11 @@ def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     return residuals(once.loc[common.index], common.to_numpy(float)) if len(common) else None
 
 
-def weighed(bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], *asked: object) -> tuple:
+def weighed(bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], asked: Asked) -> tuple:
     """`between` for a vote of families whose sets carry their errors: these add up, as families err alike. Parameters
     only where one of them carries none."""
-    answers = {name: between(bands[name], *asked) for name, share in shares.items() if share > 0}
-    if any(words[0] == PARAMETERS for _, _, words in answers.values()):
-        return between({}, *asked)
+    answers = {name: between(bands[name], asked) for name, share in shares.items() if share > 0}
+    if lacking := [answer for answer in answers.values() if not by_errors(answer[2][0])]:
+        return lacking[0]
     low, high = (sum(shares[name] * ends[end] for name, ends in answers.items()) for end in (0, 1))
     return low, high, list(max(answers.items(), key=lambda entry: shares[entry[0]])[1][2])

@@ -21,7 +21,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.price.bands import PARAMETERS, between, operation_class
+from commodel.price.intervals import Asked, between, by_errors
 from commodel.price.pace import NORMAL, Pace, at_pace, has_both
 from commodel.price.predict import Prediction, predict
 from commodel.price.status import PriceStatus
@@ -185,8 +185,8 @@ def _form(errors: Mapping[str, Errors], points: Sequence[Point]) -> float:
     to believe that the job is another."""
     halves = []
     for point in points:
-        low, high, words = between(errors, operation_class(point.operation), point.ranks, np.array([point.bytes]))
-        halves += [] if words[0] == PARAMETERS else [max(abs(low[0]), abs(high[0]))]
+        low, high, words = between(errors, Asked.of(point))
+        halves += [max(abs(low[0]), abs(high[0]))] if by_errors(words[0]) else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
 
 

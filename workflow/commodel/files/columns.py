@@ -118,6 +118,7 @@ COMPARISON = (
     *_fields(str, "point platform operation algorithm topology choice layout"),
     *_fields(int, "ranks leaves"),
     *_fields(int, "bytes", unit="B"),
+    *_fields(int, "nodes", optional=True),  # older tables have none
     *_fields(int, "waves", optional=True),  # of several, the time measured and predicted is that between two
     *_fields(str, "room group"),
     *_fields(bool, "simulated"),

@@ -14,7 +14,7 @@ from commodel.files.text import MIB
 from commodel.files.typed import record_of
 from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
-from commodel.parameters import Curve, Errors, Estimate, ParameterSet
+from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
 from commodel.units import parse_count
 
 MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
@@ -115,12 +115,15 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
     for name, errors in parameters.errors.items():
         if errors.low > errors.high:
             yield ("errors", name), "found low above high"
-        if {*errors.seen} != {"ranks", "bytes"} or not all(errors.seen.values()):
-            yield ("errors", name, "seen"), "wanted the ranks and the bytes that were measured"
-        if {*errors.wider} != {"ranks", "bytes", "operation"} or {*errors.growth} != {"ranks", "bytes"}:
-            yield ("errors", name), "wanted wider for ranks, bytes and operation, and growth for ranks and bytes"
+        axes = {"ranks", "bytes"} | ({*errors.seen} & {"nodes"})  # older ones say nothing of nodes
+        if {*errors.seen} != axes or not all(errors.seen.values()):
+            yield ("errors", name, "seen"), "wanted the ranks, bytes and nodes that were measured"
+        if {*errors.wider} != {*axes, "operation"} or {*errors.growth} != axes:
+            yield ("errors", name), "wanted wider and growth for all that is in seen, and wider for operation"
         elif min(*errors.wider.values(), *errors.growth.values()) < 0:
             yield ("errors", name), "found a number below 0 in wider or growth"
+        if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
+            yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
     for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
             yield ("curves", number), "found x, measured and fitted of different lengths"

@@ -14,9 +14,10 @@ from commodel.fit.collectives import Watch, fit_measured, print_nothing
 from commodel.fit.pace import pace_of
 from commodel.fit.pointtable import Measured
 from commodel.parameters import Errors, ParameterSet
-from commodel.price.bands import ALL, kind_of, operation_class, wider_for
+from commodel.price.bands import wider_for
 from commodel.price.pace import Pace, as_json, from_json
 from commodel.price.predict import predict
+from commodel.price.residuals import ALL, kind_of, operation_class
 from commodel.price.status import PriceStatus
 from commodel.records import Point
 
@@ -115,5 +116,6 @@ def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) ->
         own = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
         more = wider_for(logs[own], setting[own], band.low, band.high) if own.any() else 0.0
         jobs = band.jobs + len(np.unique(setting[own]))
-        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs)
+        beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
+        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)
     return bands

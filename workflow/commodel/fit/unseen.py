@@ -1,6 +1,6 @@
-"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, numbers of ranks and
-operations one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was left
-out priced. Without draws, and from the best values: that costs little beside the fit itself.
+"""How far off a family fitted to collectives is at those that its fit has not seen: of sizes, ranks, nodes, operations
+one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was left out priced.
+Without draws, and from the best values: that costs little beside the fit itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +13,9 @@ from commodel.models.families import Family
 from commodel.models.pricing.values import Values
 from commodel.parameters import Errors
 from commodel.patterns.schedule import Schedule
-from commodel.price.bands import Residuals, errors, operation_class
+from commodel.price.bands import errors
 from commodel.price.model import Model
+from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Point
 
 FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there are more of them
@@ -26,17 +27,21 @@ def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
+        "nodes": np.array([float(point.nodes) for point in points]),
         "operation": np.array([operation_class(point.operation) for point in points]),
     }
     folds = {name: np.unique(values, return_inverse=True)[1] % FOLDS for name, values in labels.items()}
     masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
     if not masks:
         return {}
-    answers = iter(again(~np.array([out for outs in masks.values() for out in outs])))
-    left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in masks.items()}
+    alike = np.array_equal(folds["nodes"], folds["ranks"])  # as with one rank a node
+    apart = {name: outs for name, outs in masks.items() if not (alike and name == "nodes")}
+    answers = iter(again(~np.array([out for outs in apart.values() for out in outs])))
+    left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in apart.items()}
+    left |= {"nodes": left["ranks"]} if alike and "ranks" in left else {}
     first = next(iter(left.values()))
     groups = np.array([point.group for point in points])
-    axes = {name: labels[name] for name in ("ranks", "bytes")}
+    axes = {name: labels[name] for name in AXES}
     residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left)
     return errors(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
 

@@ -3,9 +3,10 @@
 A group is what was measured of one job, so a new job is as one more of them. The band reaches from one quantile of all
 groups to the other, each counting alike, and is wider at both ends by what it takes to hold 95 % of them when each is
 left out in turn: of few groups that is how far the outermost lie outside of all others. Where people tell settings
-apart, the same is done with these. By what it takes with sizes, ranks or operations, when all of one is left out, it is
-wider for one that was never measured; beyond the smallest and the largest, by as much as those beyond any cut are off,
-for each doubling. Operations with fewer than FEWEST groups share the band of their kind, or of all.
+apart, the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
+out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
+beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
+Operations with fewer than FEWEST groups share the band of their kind, or of all.
 
 A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
 of which it then holds 98 to 99 of 100, and not 95.
@@ -13,100 +14,40 @@ of which it then holds 98 to 99 of 100, and not 95.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
-
 import numpy as np
 
 from commodel.models import Array
-from commodel.parameters import Errors
-from commodel.patterns.operations import base
+from commodel.parameters import ENDS, Errors
+from commodel.price.residuals import BYTES, FEWEST, NODES, WITHOUT, Residuals, classes, numbered
 
 SHARE = 0.95
-FEWEST = 9  # groups of one operation
-JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
 FOLDS = 20  # parts that groups are left out in, where there are more
-PARAMETERS, LEAST = "parameters only", "at least: "
-ALL, STREAMS = "all", "streams"
-KINDS = {
-    "one to all": ("bcast", "scatter"),
-    "all to one": ("reduce", "gather"),
-    "all to all": ("allreduce", "allgather", "alltoall", "reduce-scatter", "barrier"),
-}
-KIND = {name: kind for kind, names in KINDS.items() for name in names}
-STREAM = "stream of "
-AXES = ("ranks", "bytes")
 DOUBLE = float(np.log(2))
 TRIFLE = 1e-9  # of a logarithm: rounding
-
-
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """ln(measured/price) of one family at points that its fit has not seen: what each is of, the job that it belongs to
-    and the allocation that it was measured in. `left`: the same from fits that have seen nothing of that size, of that
-    number of ranks or of that operation, where there are such."""
-
-    logs: Array
-    operation: np.ndarray
-    group: np.ndarray
-    allocation: np.ndarray
-    axes: Mapping[str, Array]  # AXES
-    left: Mapping[str, Array] = field(default_factory=dict)
-    job: np.ndarray | None = None  # the setting, where people tell jobs apart; None: nobody does
-
-    def only(self, flags: np.ndarray) -> Residuals:
-        named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
-        tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
-        return replace(self, **named, **tables, job=None if self.job is None else self.job[flags])
-
-    def of_axis(self, name: str) -> Array:
-        return self.left.get(name, self.logs)
-
-
-def operation_class(operation: str, waves: float = 1) -> str:
-    return f"{STREAM if waves != 1 else ''}{base(operation)}"
-
-
-def kind_of(operation: str) -> str:
-    return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
 def errors(residuals: Residuals) -> dict[str, Errors]:
     """The bands of all classes that have groups enough."""
     bands = {}
-    for name, part in _classes(residuals, np.unique(residuals.operation).tolist()):
-        if name not in bands and (band := _errors(part)) is not None:
+    for name, part in classes(residuals, np.unique(residuals.operation).tolist()):
+        if name not in bands and (band := band_of(part)) is not None:
             bands[name] = band
     return bands
 
 
-def _classes(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
-    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all."""
-    kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
-    levels = [(name, residuals.operation == name) for name in operations]
-    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(kind_of, operations))]
-    for name, flags in levels:
-        if len(np.unique(residuals.group[flags])) >= FEWEST:
-            yield name, residuals.only(flags)
-    yield ALL, residuals
-
-
-def _errors(part: Residuals) -> Errors | None:
+def band_of(part: Residuals) -> Errors | None:
     """Of one class; None where there is nothing to leave out."""
-    groups = _numbered(part.group)
+    groups = numbered(part.group)
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return None
-    low, high = _ends(part.logs, groups)
-    more = _outside(part.logs, part.logs, groups, groups)
-    if part.job is not None and len(np.unique(part.job)) > 1:  # the next job is none of these
-        more = max(more, _outside(part.logs, part.logs, _numbered(part.job), groups))
-    low, high = low - more, high + more
+    jobs = part.job is not None and len(np.unique(part.job)) > 1  # the next job is none of these
+    other = _outside(part.logs, part.logs, numbered(part.job), groups) if jobs else 0.0
+    low, high = _held(part.logs, groups, other)
     wider, growth = {}, {}
-    for name in AXES:
+    for name in part.axes:
         wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
-    operations = _numbered(part.operation)
+    operations = numbered(part.operation)
     several = operations.max() > 0
     wider["operation"] = (
         _outside(part.logs, part.of_axis("operation"), operations, groups) if several else (high - low) / 2
@@ -117,14 +58,18 @@ def _errors(part: Residuals) -> Errors | None:
         count,
         len(np.unique(part.allocation)),
         tuple(np.unique(part.operation).tolist()),
-        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in AXES},
+        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         {name: float(value) for name, value in wider.items()},
         {name: float(value) for name, value in growth.items()},
+        _beyond(part, groups, other, (low, high)),
     )
 
 
-def _numbered(labels: np.ndarray) -> np.ndarray:
-    return np.unique(labels, return_inverse=True)[1]
+def _held(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
+    """The band that holds 95 % of groups that are left out, wider at both ends at least by so much."""
+    low, high = _ends(logs, groups)
+    more = max(_outside(logs, logs, groups, groups), least)
+    return low - more, high + more
 
 
 def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
@@ -146,19 +91,26 @@ def _upper(values: Array, weight: Array, share: float) -> float:
     return float(values[order[min(place, len(values) - 1)]])
 
 
-def _outside(logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray) -> float:
-    """What makes the band of all others hold 95 % of what bears a label that is left out."""
+def _outside(
+    logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray, scored: np.ndarray | None = None
+) -> float:
+    """What makes the band of all others hold 95 % of what bears a label that is left out; `scored`: of which points."""
     away, fold = np.zeros(len(logs)), labels % FOLDS
     for number in range(fold.max() + 1):
         own = fold == number
         low, high = _ends(logs[~own], groups[~own])
         away[own] = _away(left[own], low, high)
-    return _upper(away, _alike(labels), SHARE)
+    return _most(away if scored is None else away[scored], labels if scored is None else labels[scored])
 
 
 def wider_for(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
     """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
-    return _upper(_away(logs, low, high), _alike(_numbered(labels)), SHARE)
+    return _most(_away(logs, low, high), labels)
+
+
+def _most(values: Array, labels: np.ndarray) -> float:
+    """What 95 % of the values are not above, where labels count alike."""
+    return _upper(values, _alike(numbered(labels)), SHARE)
 
 
 def _away(logs: Array, low: float, high: float) -> Array:
@@ -166,96 +118,76 @@ def _away(logs: Array, low: float, high: float) -> Array:
 
 
 def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
-    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Where only one
-    was measured nothing is known of others: they add half the band, and as much again for each doubling. A time and its
-    price both lie between one that does not grow and one that doubles: no doubling can add more than DOUBLE."""
-    values, left = np.maximum(part.axes[name], 1.0), part.of_axis(name)
-    known = np.unique(values)
-    if len(known) < 2:
+    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
+    stand for more than their value are not looked at: those of an operation that has no other, and messages between
+    nodes that have no other. Where only one value was measured nothing is known of others: they add half the band, and
+    as much again for each doubling."""
+    some, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
+    logs, left, groups, values = part.logs[some], part.of_axis(name)[some], groups[some], part.axes[name][some]
+    kinds, power = kinds[some], np.log2(values)
+    several = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
+    if not several:
         return half, min(half, DOUBLE)
-    growth, power = 0.0, np.log2(values)
-    for sign in (1, -1):
-        for cut in np.sort(sign * np.log2(known))[:-1]:
-            beyond = sign * power > cut
-            if np.count_nonzero(beyond) > np.count_nonzero(~beyond):
-                continue  # too little is left to tell what is usual
-            low, high = _ends(part.logs[~beyond], groups[~beyond])
-            away = _away(left[beyond], low, high) / (sign * power[beyond] - cut)
-            growth = max(growth, float(np.max(away)))
-    return _outside(part.logs, left, _numbered(values), groups), min(growth, DOUBLE)
+    (above, cuts), (below, others) = (_grown(sign * power, logs, left, groups, kinds) for sign in (1, -1))
+    growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
+    return _outside(logs, left, numbered(values), groups, np.isin(kinds, several)), growth
 
 
-def between(bands: Mapping[str, Errors], operation: str, ranks: float, sizes: Array) -> tuple[Array, Array, list[str]]:
-    """ln(measured/price) at each size: from, to, and in words what that rests on."""
-    if not (named := next((name for name in (operation, kind_of(operation), ALL) if name in bands), "")):
-        nothing = np.zeros(len(sizes))
-        return nothing, nothing, [PARAMETERS] * len(sizes)
-    band = bands[named]
-    more = np.full(len(sizes), 0.0 if operation in band.operations else band.wider["operation"])
-    doublings = np.zeros(len(sizes))
-    for name, asked in (("ranks", np.full(len(sizes), float(ranks))), ("bytes", np.asarray(sizes, float))):
-        known = np.maximum(band.seen[name], 1.0)
-        asked = np.maximum(asked, 1.0)
-        beyond = np.maximum(np.log2(asked / known.max()), 0) + np.maximum(np.log2(known.min() / asked), 0)
-        unseen = np.where(np.isin(asked, known), 0.0, band.wider[name])
-        more = np.maximum(more, np.maximum(unseen, band.growth[name] * beyond))
-        doublings += beyond
-    return band.low - more, band.high + more, [_words(named, band, float(count)) for count in doublings]
+def _beyond(
+    part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float]
+) -> dict[str, tuple[float, float, float]]:
+    """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
+    to it. Prices of long messages often are nearer than those of short ones, or the other way round. `whole`: the band
+    of all."""
+    some = part.axes[BYTES] > WITHOUT[BYTES]
+    logs, left, groups, kinds = part.logs[some], part.of_axis(BYTES)[some], groups[some], _kinds(part)[some]
+    if len(np.unique(groups)) < 2:
+        return {}
+    ends = {}
+    for name, sign in ENDS.items():
+        power = sign * np.log2(part.axes[BYTES][some])
+        near = _near(power, groups)
+        low, high = whole if some.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
+        growth = _growth(*_grown(power, logs, left, groups, kinds, near=True), (high - low) / 2)
+        ends[name] = (float(low), float(high), float(growth))
+    return ends
 
 
-def _words(named: str, band: Errors, doublings: float) -> str:
-    jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
-    text = f"{jobs}, {band.groups} groups of {named}"
-    return f"{text}, {doublings:.1f} doublings beyond" if doublings > 0.05 else text
+def _near(power: Array, groups: np.ndarray) -> np.ndarray:
+    """Which points are of the largest values, as many of these as FEWEST groups have."""
+    order = np.argsort(-power, kind="stable")
+    first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
+    return power >= power[order[first[:FEWEST][-1]]]
 
 
-def told(words: str) -> str:
-    """What an interval is, as the end of a sentence, from the words that say what it rests on."""
-    if words == PARAMETERS:
-        return "what the parameters leave open; how far off the model is, nobody has measured here"
-    return f"95 % by how far off prices were at other jobs ({words})"
+def _grown(
+    power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, near: bool = False
+) -> tuple[Array, Array]:
+    """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
+    its cut and value: all of them by the band of all below, or those just above it by the band of those just below."""
+    known, place = np.unique(power, return_inverse=True)
+    rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
+    for number, cut in enumerate(known[:-1]):
+        below, above = np.flatnonzero(place <= number), place > number
+        if near:
+            above = place == number + 1
+            below = below[_near(power[below], groups[below])]
+        elif np.count_nonzero(above) > len(below):
+            continue  # too little is left to tell what is usual
+        low, high = _ends(logs[below], groups[below])
+        above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
+        rates.append(_away(left[above], low, high) / np.maximum(power[above] - cut, 1))
+        labels.append(number * len(known) + place[above])
+    return np.concatenate(rates), np.concatenate(labels)
 
 
-def banded(
-    bands: Mapping[str, Errors], operation: str, ranks: float, sizes: Array, times: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Sequence[str]]:
-    """The interval of prices, given as seconds with the ends of what the parameters alone leave open, and in words what
-    it rests on. Beyond what was measured it is never narrower than that of the parameters; within, what they leave
-    open is among the errors."""
-    return put_on(times, between(bands, operation, ranks, sizes))
+def _growth(rates: Array, labels: Array, unknown: float) -> float:
+    """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
+    doubling can add more than DOUBLE."""
+    return min(_most(rates, labels) if len(rates) else unknown, DOUBLE)
 
 
-def put_on(
-    times: tuple[Array, Array, Array], logs: tuple[Array, Array, Sequence[str]]
-) -> tuple[Array, Array, Sequence[str]]:
-    """`banded` with what `between` said."""
-    (seconds, least, most), (low, high, words) = times, logs
-    known = np.array([text != PARAMETERS for text in words], dtype=bool)
-    outside = np.array(["beyond" in text for text in words], dtype=bool)
-    low, high = seconds * np.exp(low), seconds * np.exp(high)
-    low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
-    words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]
-    return np.where(known, low, least), np.where(known, high, most), words
-
-
-def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
-    """For each point the band of the other jobs, never of its own: from, to, and what it rests on. Of many jobs of an
-    operation FOLDS parts are left out in turn, and not one at a time."""
-    low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
-    words = [PARAMETERS] * len(low)
-    for operation in np.unique(residuals.operation):
-        own = np.flatnonzero(residuals.operation == operation)
-        fold = _numbered(residuals.group[own]) % FOLDS
-        for number in range(fold.max() + 1):
-            left = own[fold == number]
-            rest = np.ones(len(low), dtype=bool)
-            rest[left] = False
-            first = next(_classes(residuals.only(rest), [str(operation)]), None)
-            band = _errors(first[1]) if first and len(first[1].logs) else None
-            for place in left:
-                size = residuals.axes["bytes"][place : place + 1]
-                bands = {first[0]: band} if band else {}
-                (low[place],), (high[place],), (words[place],) = between(
-                    bands, str(operation), float(residuals.axes["ranks"][place]), size
-                )
-    return low, high, words
+def _kinds(part: Residuals) -> np.ndarray:
+    """Of which operation points are, and whether between nodes."""
+    crossing = part.axes[NODES] > WITHOUT[NODES] if NODES in part.axes else np.zeros(len(part.logs), dtype=bool)
+    return 2 * numbered(part.operation) + crossing

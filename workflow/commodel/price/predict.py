@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import stacked
-from commodel.price.bands import PARAMETERS, banded, operation_class
+from commodel.price.intervals import PARAMETERS, Asked, banded
 from commodel.price.prices import LONG, TOGETHER, pricer
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost
@@ -53,10 +51,9 @@ def predict(
     for numbers, pattern in stacked(points, TOGETHER):
         prices = price(pattern, LONG if pipelined else points[numbers[0]].waves)
         first = points[numbers[0]]
-        named = operation_class(first.operation, LONG if pipelined else first.waves)
-        sizes = np.array([points[number].bytes for number in numbers], dtype=float)
+        asked = Asked.of(first, [points[number].bytes for number in numbers], LONG if pipelined else first.waves)
         times = prices.seconds, prices.low, prices.high
-        low, high, words = banded(parameters.errors, named, first.leaves or first.ranks, sizes, times)
+        low, high, words = banded(parameters.errors, asked, times)
         rows = zip(numbers, *times, low, high, prices.status, words, strict=True)
         for number, seconds, least, most, lower, upper, status, interval in rows:
             times = (float(time) for time in (seconds, lower, upper))

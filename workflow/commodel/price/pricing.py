@@ -7,7 +7,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, stacks
-from commodel.price.bands import banded, operation_class
+from commodel.price.intervals import Asked, banded
 from commodel.price.prices import TOGETHER, Prices, pricer
 from commodel.price.status import PriceStatus
 
@@ -32,8 +32,7 @@ def price(
         for name, prices in priced.items():
             which = {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
             times = prices.seconds, prices.low, prices.high
-            named = operation_class(point.operation, point.waves)
-            low, high, words = banded(sets[name].errors, named, point.leaves or point.ranks, sizes, times)
+            low, high, words = banded(sets[name].errors, Asked.of(point, sizes), times)
             parts = {"parameters_low": prices.low, "parameters_high": prices.high, "interval": words}
             ends = {"low": low, "high": high} | parts
             yield names | which | {"family": sets[name].family, "parameters": name} | vars(prices) | ends

@@ -7,7 +7,7 @@ import pandas as pd
 
 from commodel.compare.table import is_library, named_streams
 from commodel.files.columns import COMPARISON, names
-from commodel.price.bands import PARAMETERS
+from commodel.price.intervals import PARAMETERS
 from commodel.report.shape import MICRO, Column
 from commodel.report.values import plain
 from commodel.report.words import simulation
@@ -32,7 +32,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     instead, else the layout."""
     frame = named_streams(comparison)
     frame = frame.assign(**dict.fromkeys({"batch", "raw", "setting"} - set(comparison), ""))  # of an older comparison
-    frame = frame.assign(**dict.fromkeys({"first", "last", "processes", "processors"} - set(comparison), math.nan))
+    numbers = {"nodes", "first", "last", "processes", "processors"}
+    frame = frame.assign(**dict.fromkeys(numbers - set(comparison), math.nan))
     if "interval" not in frame:
         ends = {f"parameters_{end}": frame[f"predicted_{end}"] for end in ("low", "high")}
         frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)

@@ -4,8 +4,8 @@ import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
 from commodel.compare.table import is_said, measured_once, selection
-from commodel.price.bands import LEAST, PARAMETERS
-from commodel.report.sections import following, library, missing
+from commodel.price.intervals import LEAST, by_errors
+from commodel.report.sections import following, gaps, library, missing
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span
 from commodel.units import format_seconds
@@ -158,7 +158,7 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
         return lines
     family, inside = best["family"], best["inside_share"]
     words = part.loc[(part["family"] == family) & part["held_out"] & part["mu"].notna(), "interval"]
-    alone, of = (words == PARAMETERS).mean() > 0.5, f"{percent(inside)} of the measured medians"
+    alone, of = not words.map(by_errors).mean() >= 0.5, f"{percent(inside)} of the measured medians"
     if alone:
         line = f"the interval of {family} holds {of}: it is of its parameters only, not of how far off the model is"
     else:
@@ -170,6 +170,7 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
             else ""
         )
     lines.append(f"{where}: {line}.")
+    lines += [f"{where}: {line}." for line in gaps.without_errors(part, family)]
     return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *following.sentence(picked)]]
 
 

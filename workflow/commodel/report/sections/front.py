@@ -217,6 +217,7 @@ def oddities(
         slow = [network.names[node] for node in network.distances.slow]
         lines += [f"Slower than their like: {some(slow, 4)}."] if slow else []
     lines += list(odd)[:1]
+    lines += [f"{line}." for line in gaps.without_errors(part, best["family"])] if best is not None else []
     if best is not None and finite(inside := best["inside_share"]):
         line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
         chance = 2 * math.sqrt(SHARE * (1 - SHARE) / best["points"])  # how far off such a share is by chance

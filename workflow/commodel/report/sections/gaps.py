@@ -1,10 +1,12 @@
-"""What has no measurement, and why: the points and probe cases whose program crashed, hung, or had no time left."""
+"""What has no measurement, and why: the points and probe cases whose program crashed, hung, or had no time left; and
+which prices have no interval, since nothing like them was measured."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
 from commodel.compare.table import some_passes, why_not_measured
+from commodel.price.intervals import unseen
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, table
 from commodel.report.values import plain
@@ -100,3 +102,14 @@ def by_number(reasons) -> str:
     counts = pd.Series(list(reasons), dtype=object).value_counts()
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return comma([f"{number} {reason}" for reason, number in ordered[:6]])
+
+
+def without_errors(part: pd.DataFrame, family: str) -> list[str]:
+    """Which points of a platform have no interval that rests on errors, as those on more nodes than one may have none
+    where all others are within one."""
+    places = part.loc[part["family"] == family, "interval"].map(unseen)
+    return [
+        f"{count(number, 'price')} of {family} {'has' if number == 1 else 'have'} no interval by errors, only that of "
+        f"the parameters: no other job was measured {place}"
+        for place, number in places[places != ""].value_counts().items()
+    ]

@@ -38,7 +38,8 @@ GLOSSARY = (
         (
             "95 % by what the family was off at other jobs of the platform, never at this one; far from them wider; "
             "`interval` says on how many groups (jobs) and allocations it rests, `at least` with fewer than five of "
-            "these; parameters only: nothing was measured that tells how far off the family is"
+            "these; parameters only: nothing was measured that tells how far off the family is, at all, or within one "
+            "node, or between nodes"
         ),
     ),
     ("parameters low and high", "95 % if the family were exactly right, and only its values uncertain"),

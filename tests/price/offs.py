@@ -1,0 +1,25 @@
+"""Residuals and questions for tests of bands and intervals."""
+
+import numpy as np
+
+from commodel.price.bands import errors
+from commodel.price.intervals import Asked, between
+from commodel.price.residuals import Residuals
+
+
+def known(logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a", nodes=8.0):
+    logs = np.asarray(logs, dtype=float)
+    count = len(logs)
+    values = {"ranks": ranks, "bytes": size, "nodes": nodes}
+    axes = {name: np.broadcast_to(value, count).astype(float) for name, value in values.items()}
+    groups = np.arange(count).astype(str) if group is None else np.asarray(group).astype(str)
+    return Residuals(logs, np.broadcast_to(operation, count), groups, np.broadcast_to(allocation, count), axes)
+
+
+def asked(operation="bcast", ranks=8.0, size=8.0, nodes=8.0):
+    return Asked(operation, ranks, np.array([float(size)]), nodes)
+
+
+def ends(residuals, *args, **named):
+    low, high, words = between(errors(residuals), asked(*args, **named))
+    return low[0], high[0], words[0]

@@ -1,0 +1,176 @@
+"""Intervals of prices: what they rest on, what they say of that, and where there is none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.errors import UserError
+from commodel.files.sets import parameters_text, read_parameters
+from commodel.models.byhand import given as machine
+from commodel.price.bands import errors
+from commodel.price.intervals import JOBS, PARAMETERS, between, by_errors, judged, told, unseen
+from commodel.price.predict import predict
+from commodel.price.residuals import operation_class
+from tests.patterns.catalogue import point
+from tests.price.offs import asked, ends, known
+
+TABLES = "seen", "wider", "growth"
+
+
+@pytest.mark.parametrize("count", [1, JOBS - 1, JOBS, 9])
+def test_fewer_than_five_allocations_are_at_least(count):
+    allocation = (np.arange(45) % count).astype(str)
+    words = ends(known(np.linspace(0, 1, 45), allocation=allocation))[2]
+    assert words.startswith("at least: ") is (count < JOBS)
+    assert f"{count} allocation" in words
+    assert "45 groups of bcast" in words
+
+
+def test_one_group_tells_nothing():
+    assert errors(known([0.1, 0.2], [0, 0])) == {}
+    assert ends(known([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
+
+
+def test_streams_are_a_class_of_their_own():
+    assert operation_class("reduce", 50) != operation_class("reduce") == operation_class("reduce:x")
+
+
+def carrying():
+    bands = errors(known(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
+    return replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
+
+
+def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(parameters_text(carrying()), encoding="utf-8")
+    read = read_parameters(path)
+    assert read.errors == carrying().errors
+    (price,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
+    assert price.low == pytest.approx(price.seconds * np.exp(-0.2))
+    assert price.high == pytest.approx(price.seconds * np.exp(0.4))
+    assert price.parameters_low == price.seconds == price.parameters_high
+    assert price.interval == "at least: 1 allocation, 45 groups of bcast"
+
+
+def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
+    (price,) = predict(machine("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)])
+    assert (price.low, price.high, price.interval) == (price.parameters_low, price.parameters_high, PARAMETERS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("low: -0.2", "low: 9.0"),
+        ("low: -0.2", "low: .inf"),
+        ("groups: 45", "groups: -1"),
+        ("groups: 45", "groups: many"),
+        ("bytes: [8.0]", "bytes: []"),
+        ("wider: {ranks: ", "wider: {cores: "),
+        ("growth: {ranks: ", "growth: {ranks: -"),
+        ("larger: [", "bigger: ["),
+        ("larger: [-", "larger: [9"),
+    ],
+)
+def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
+    text = parameters_text(carrying())
+    assert before in text
+    path = tmp_path / "s.yaml"
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    with pytest.raises(UserError, match="errors"):
+        read_parameters(path)
+
+
+@pytest.mark.parametrize(("seen", "wanted", "where"), [(1.0, 2.0, "between nodes"), (4.0, 1.0, "within one node")])
+def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen, wanted, where):
+    residuals = known(np.linspace(0, 1, 45), nodes=seen)
+    assert by_errors(ends(residuals, nodes=seen)[2])
+    low, high, words = ends(residuals, nodes=wanted)
+    assert (low, high, words) == (0, 0, f"parameters only: nothing measured {where}")
+    assert unseen(words) == where
+    assert told(words).endswith(f"nobody has measured {where}")
+    assert not unseen(PARAMETERS)
+    assert told(PARAMETERS).endswith("nobody has measured here")
+
+
+def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
+    """An operation that was measured there itself is not wider by what operations differ."""
+    names = np.repeat(["bcast", "gather", "reduce"], 30)
+    nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
+    bands = errors(known(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
+    low, high, (words,) = between(bands, asked("bcast", nodes=4.0))
+    wider = bands["all"].wider["operation"]
+    assert wider > 0
+    assert (low[0], high[0]) == (bands["all"].low - wider, bands["all"].high + wider)
+    assert "groups of all" in words
+    assert "groups of bcast" in between(bands, asked("bcast", nodes=1.0))[2][0]
+
+
+@pytest.mark.parametrize("crossing", [1, 12])
+def test_points_of_a_table_that_alone_are_between_nodes_have_no_interval(crossing):
+    nodes = np.where(np.arange(40) < crossing, 2.0, 1.0)
+    groups = np.where(nodes == 2, "far", np.arange(40).astype(str))
+    words = np.array(judged(known(np.linspace(0, 1, 40), groups, nodes=nodes))[2])
+    assert {unseen(text) for text in words[nodes == 2]} == {"between nodes"}
+    assert all(by_errors(text) for text in words[nodes == 1])
+
+
+def test_where_nobody_knows_the_nodes_they_do_not_matter():
+    """As of a table that an older version wrote, and of its sets."""
+    residuals = known(np.linspace(0, 1, 45))
+    blind = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
+    assert ends(blind, nodes=1.0) == ends(blind, nodes=8.0) == ends(residuals, nodes=8.0)
+    assert ends(residuals, nodes=None) == ends(residuals, nodes=8.0)
+
+
+def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
+    """Where a protocol begins that it has not met, it has nothing to tell of."""
+    names = np.repeat(["allreduce", "bcast"], 40)
+    power = np.tile(np.arange(4.0), 20)
+    bands = errors(known(np.where(names == "bcast", power / 10, 0.0), operation=names, size=2.0 ** (power + 3)))
+    assert bands["allreduce"].beyond["larger"] == (0, 0, 0)
+    low, high, _ = between(bands, asked("allreduce", size=256.0))
+    assert high[0] == -low[0] == 2 * bands["all"].beyond["larger"][2] > 0.1
+
+
+def test_no_bytes_are_no_size():
+    """A barrier is off by what operations differ, not by what sizes do; an empty message of another is a size."""
+    logs = np.tile(0.2 * np.arange(4), 12)
+    bands = errors(known(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
+    band = bands["bcast"]
+    assert band.growth["bytes"] > 0
+    low, _, (words,) = between(bands, asked("barrier", size=0.0))
+    assert low[0] == bands["all"].low - bands["all"].wider["operation"]
+    assert "beyond" not in words
+    assert "6.0 doublings beyond" in between(bands, asked("bcast", size=0.0))[2][0]
+
+
+def test_a_set_whose_jobs_were_within_a_node_prices_those_between_nodes_by_its_parameters():
+    far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
+    near, other = predict(carrying(), [replace(far, nodes=1), far])
+    assert near.interval == "at least: 1 allocation, 45 groups of bcast"
+    assert (other.low, other.high) == (other.parameters_low, other.parameters_high)
+    assert other.interval == "parameters only: nothing measured between nodes"
+
+
+def test_a_set_of_an_older_version_says_nothing_of_nodes_and_is_read(tmp_path):
+    band = carrying().errors["bcast"]
+    fields = {name: {key: value for key, value in getattr(band, name).items() if key != "nodes"} for name in TABLES}
+    path = tmp_path / "s.yaml"
+    path.write_text(parameters_text(replace(carrying(), errors={"bcast": replace(band, **fields)})), encoding="utf-8")
+    far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
+    assert by_errors(predict(read_parameters(path), [far])[0].interval)
+
+
+def test_each_job_of_a_table_is_judged_by_the_bands_of_all_others():
+    """Also one of the largest size, or alone between nodes."""
+    rng, job = np.random.default_rng(2), np.repeat(np.arange(24), 2)
+    named, size = np.where(job < 12, "bcast", "reduce"), 2.0 ** (3 + job % 3)
+    size[:2], nodes = 4096.0, np.where(job == 13, 2.0, 1.0)
+    residuals = known(rng.normal(0, 1, 48), job, operation=named, size=size, nodes=nodes)
+    low, high, words = judged(residuals)
+    for place in range(48):
+        rest = errors(residuals.only(job != job[place]))
+        alone = between(rest, asked(str(named[place]), size=size[place], nodes=nodes[place]))
+        wanted = (alone[0][0], alone[1][0]) if by_errors(alone[2][0]) else (0.0, 0.0)
+        assert (low[place], high[place], words[place]) == (*wanted, alone[2][0])

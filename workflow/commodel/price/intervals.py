@@ -1,0 +1,208 @@
+"""The interval of a price, from the bands of what prices were off elsewhere, and in words what it rests on.
+
+Messages within a node and between nodes go ways that have nothing to do with each other. Where all that was measured
+went one of them, it says nothing of the other: then there is no interval by errors, only that of the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.parameters import Errors
+from commodel.price.bands import band_of
+from commodel.price.residuals import (
+    ALL,
+    AXES,
+    BYTES,
+    NODES,
+    RANKS,
+    WITHOUT,
+    Residuals,
+    classes,
+    kind_of,
+    numbered,
+    operation_class,
+)
+from commodel.records import Point
+
+JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
+FOLDS = 20  # parts that jobs are left out in, where there are more
+PARAMETERS, LEAST = "parameters only", "at least: "
+NOTHING = f"{PARAMETERS}: nothing measured "
+UNSEEN = {True: "between nodes", False: "within one node"}  # whether there are several
+TRIFLE = 0.05  # doublings
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What prices are asked for: one for each size."""
+
+    operation: str  # as `operation_class` has it
+    ranks: float  # leaves of a tree
+    sizes: Array
+    nodes: float | None = None  # None: nobody knows
+
+    @classmethod
+    def of(cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None) -> Asked:
+        """Of a point, or of several that differ in their sizes; waves too may be others."""
+        named = operation_class(point.operation, point.waves if waves is None else waves)
+        sizes = np.array([point.bytes] if sizes is None else list(sizes), dtype=float)
+        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes))
+
+    @property
+    def crossing(self) -> bool:
+        return self.nodes is not None and self.nodes > WITHOUT[NODES]
+
+
+def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, list[str]]:
+    """ln(measured/price) at each size: from, to, and in words what that rests on."""
+    names = [name for name in (asked.operation, kind_of(asked.operation), ALL) if name in bands]
+    telling = [name for name in names if _tells(bands[name].seen.get(NODES), asked)]
+    if not telling:
+        nothing = np.zeros(len(asked.sizes))
+        return nothing, nothing, [_nothing(asked) if names else PARAMETERS] * len(nothing)
+    band = bands[telling[0]]
+    measured = asked.operation in band.operations and telling[0] == names[0]
+    low, high, more, doublings = _farther(band, bands.get(ALL, band), asked)
+    more = np.maximum(more, 0.0 if measured else band.wider["operation"])
+    return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
+
+
+def _tells(counts: Iterable[float] | None, asked: Asked) -> bool:
+    """Whether what was measured on so many nodes says anything of it."""
+    if counts is None or asked.nodes is None:
+        return True
+    return any((count > WITHOUT[NODES]) == asked.crossing for count in counts)
+
+
+def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
+    """The band of what was asked, what all that was not measured adds to it, and how many doublings away that is. Where
+    sizes go on, another protocol may begin, which an operation that was exact so far knows nothing of: it grows as much
+    as all operations do."""
+    shape = len(asked.sizes)
+    low, high, more, doublings = np.full(shape, band.low), np.full(shape, band.high), np.zeros(shape), np.zeros(shape)
+    values = {RANKS: np.full(shape, asked.ranks), BYTES: asked.sizes, NODES: np.full(shape, asked.nodes or 1.0)}
+    for name in (name for name in AXES if name in band.seen):
+        seen, wanted = np.array(band.seen[name]), values[name]
+        without = wanted <= WITHOUT[name]
+        if name == BYTES and asked.operation in band.operations:
+            without &= np.isin(wanted, seen)  # an operation that has sizes is asked for an empty message
+        known, wanted = np.maximum(seen, 1.0), np.maximum(wanted, 1.0)
+        known = known[seen > WITHOUT[name]] if (seen > WITHOUT[name]).any() else known
+        away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
+        away = {end: np.where(without, 0.0, np.maximum(count, 0.0)) for end, count in away.items()}
+        beyond = sum(away.values())
+        added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
+        added = np.maximum(added, band.growth[name] * beyond)
+        if name == BYTES:
+            for end, (first, last, own) in band.beyond.items():
+                out, growth = away[end] > 0, max(own, of_all.beyond.get(end, (0.0, 0.0, own))[2])
+                low, high = np.where(out, first, low), np.where(out, last, high)
+                added = np.where(out, growth * np.maximum(away[end], 1), added)
+        more = np.maximum(more, added)
+        doublings += 0.0 if name == NODES else beyond  # more ranks mostly are on more nodes
+    return low, high, more, doublings
+
+
+def _words(named: str, band: Errors, doublings: float) -> str:
+    jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
+    text = f"{jobs}, {band.groups} groups of {named}"
+    return f"{text}, {doublings:.1f} doublings beyond" if doublings > TRIFLE else text
+
+
+def _nothing(asked: Asked) -> str:
+    return f"{NOTHING}{UNSEEN[asked.crossing]}"
+
+
+def by_errors(words: str) -> bool:
+    """Whether an interval that rests on this is one of errors, and not of the parameters only."""
+    return not words.startswith(PARAMETERS)
+
+
+def told(words: str) -> str:
+    """What an interval is, as the end of a sentence, from the words that say what it rests on."""
+    if by_errors(words):
+        return f"95 % by how far off prices were at other jobs ({words})"
+    where = unseen(words) or "here"
+    return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
+
+
+def unseen(words: str) -> str:
+    """Where nothing was measured, though elsewhere something was; empty where that is not the reason, or no lack."""
+    return words.removeprefix(NOTHING) if words.startswith(NOTHING) else ""
+
+
+def banded(
+    bands: Mapping[str, Errors], asked: Asked, times: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Sequence[str]]:
+    """The interval of prices, given as seconds with the ends of what the parameters alone leave open, and in words what
+    it rests on. Beyond what was measured it is never narrower than that of the parameters; within, what they leave
+    open is among the errors."""
+    return put_on(times, between(bands, asked))
+
+
+def put_on(
+    times: tuple[Array, Array, Array], logs: tuple[Array, Array, Sequence[str]]
+) -> tuple[Array, Array, Sequence[str]]:
+    """`banded` with what `between` said."""
+    (seconds, least, most), (low, high, words) = times, logs
+    known = np.array([by_errors(text) for text in words], dtype=bool)
+    outside = np.array(["beyond" in text for text in words], dtype=bool)
+    low, high = seconds * np.exp(low), seconds * np.exp(high)
+    low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
+    words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]
+    return np.where(known, low, least), np.where(known, high, most), words
+
+
+def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
+    """For each point the band of the other jobs, never of its own: from, to, and what it rests on. Of many jobs of an
+    operation FOLDS parts are left out in turn, and not one at a time."""
+    low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
+    words: dict[int, str] = {}
+    for operation in np.unique(residuals.operation):
+        own = np.flatnonzero(residuals.operation == operation)
+        fold = numbered(residuals.group[own]) % FOLDS
+        for number in range(fold.max() + 1):
+            left = own[fold == number]
+            rest = np.ones(len(low), dtype=bool)
+            rest[left] = False
+            others = _Lazily(residuals.only(rest), str(operation))
+            for places, asked in _asked(residuals, left):
+                low[places], high[places], texts = between(others.bands(asked), asked)
+                words.update(zip(places.tolist(), texts, strict=True))
+    return low, high, [words.get(place, PARAMETERS) for place in range(len(low))]
+
+
+def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Asked]]:
+    """Some points of one operation, those of the same number of ranks and nodes together."""
+    alike = np.stack([residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes], axis=1)
+    for values in np.unique(alike, axis=0):
+        own = places[(alike == values).all(axis=1)]
+        sizes, nodes = residuals.axes[BYTES][own], float(values[1]) if len(values) > 1 else None
+        yield own, Asked(str(residuals.operation[own[0]]), float(values[0]), sizes, nodes)
+
+
+class _Lazily:
+    """The bands of an operation's classes, made when they are asked for: mostly the first is enough."""
+
+    def __init__(self, residuals: Residuals, operation: str) -> None:
+        self._classes = classes(residuals, [operation]) if len(residuals.logs) else iter(())
+        self._bands: dict[str, Errors] = {}
+
+    def bands(self, asked: Asked) -> dict[str, Errors]:
+        while not any(self._enough(band, asked) for band in self._bands.values()):
+            if (entry := next(self._classes, None)) is None:
+                break
+            if (band := band_of(entry[1])) is not None:
+                self._bands[entry[0]] = band
+        return self._bands
+
+    def _enough(self, band: Errors, asked: Asked) -> bool:
+        sizes = band.seen[BYTES]
+        within = (asked.sizes >= min(sizes)).all() and (asked.sizes <= max(sizes)).all()
+        return _tells(band.seen.get(NODES), asked) and (within or ALL in self._bands)

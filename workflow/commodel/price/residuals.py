@@ -1,0 +1,71 @@
+"""How far off prices were at points that their family's fit has not seen, and which of them are of one class: those of
+an operation, where there are groups enough, else of its kind, else all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.patterns.operations import base
+
+FEWEST = 9  # groups of one operation
+ALL, STREAMS = "all", "streams"
+KINDS = {
+    "one to all": ("bcast", "scatter"),
+    "all to one": ("reduce", "gather"),
+    "all to all": ("allreduce", "allgather", "alltoall", "reduce-scatter", "barrier"),
+}
+KIND = {name: kind for kind, names in KINDS.items() for name in names}
+STREAM = "stream of "
+RANKS, BYTES, NODES = "ranks", "bytes", "nodes"
+AXES = (RANKS, BYTES, NODES)
+WITHOUT = {RANKS: 0, BYTES: 0, NODES: 1}  # up to where something is not more or less of it, but without it
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """ln(measured/price) of one family at points that its fit has not seen: what each is of, the job that it belongs to
+    and the allocation that it was measured in. `left`: the same from fits that have seen nothing of that size, of that
+    number of ranks or of that operation, where there are such."""
+
+    logs: Array
+    operation: np.ndarray
+    group: np.ndarray
+    allocation: np.ndarray
+    axes: Mapping[str, Array]  # AXES; an older table says nothing of nodes
+    left: Mapping[str, Array] = field(default_factory=dict)
+    job: np.ndarray | None = None  # the setting, where people tell jobs apart; None: nobody does
+
+    def only(self, flags: np.ndarray) -> Residuals:
+        named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
+        tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
+        return replace(self, **named, **tables, job=None if self.job is None else self.job[flags])
+
+    def of_axis(self, name: str) -> Array:
+        return self.left.get(name, self.logs)
+
+
+def operation_class(operation: str, waves: float = 1) -> str:
+    return f"{STREAM if waves != 1 else ''}{base(operation)}"
+
+
+def kind_of(operation: str) -> str:
+    return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
+
+
+def classes(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
+    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all."""
+    kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
+    levels = [(name, residuals.operation == name) for name in operations]
+    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(kind_of, operations))]
+    for name, flags in levels:
+        if len(np.unique(residuals.group[flags])) >= FEWEST:
+            yield name, residuals.only(flags)
+    yield ALL, residuals
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1]
