@@ -69,7 +69,7 @@ FASTEST += ["ties"]
 def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     """One row a job and size with two measured alternatives or more: the fastest one, the next, how much slower that
     is and the library's own choice, and which others cannot be told apart from the fastest."""
-    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = measured_once(comparison)
     once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
     once = once.sort_values(["measured", "way"], kind="stable")
     rows = []

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
-from commodel.compare.table import is_said, measured_once, selection
+from commodel.compare.table import measured_once, selection
 from commodel.price.bands import LEAST, PARAMETERS
 from commodel.report.sections import following, library, missing
 from commodel.report.shape import Answer
@@ -16,6 +16,7 @@ MOST = 8  # sentences to one question; the tables have the rest
 
 def answers(
     comparison: pd.DataFrame,
+    judged: pd.DataFrame,
     uses: pd.DataFrame,
     classes: pd.DataFrame,
     picked: pd.DataFrame,
@@ -23,16 +24,15 @@ def answers(
     probes: list[str],
     crowds: list[str],
 ) -> list[Answer]:
-    """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`, `picked` from
-    `following.picks`, `probes` from `gaps.probes`, `crowds` from `crowding.sentences`. Families are judged by points
-    that their own fit has not seen."""
+    """The four answers; `judged` comes from `frames.judged`, `uses` from `recommend.favoured`, `classes` from
+    `ranking.ahead`, `picked` from `following.picks`, `probes` from `gaps.probes`, `crowds` from `crowding.sentences`.
+    Families are judged by points that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
                 "What is missing", ("The comparison holds no points: nothing was planned, or nothing was compared.",)
             )
         ]
-    judged = comparison[comparison["held_out"] & is_said(comparison)]
     trusted = {
         platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
     }

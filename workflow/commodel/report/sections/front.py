@@ -10,15 +10,15 @@ import pandas as pd
 
 from commodel.compare.network import Network, classes
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, ranked, tied_families
-from commodel.compare.table import is_said, selection
+from commodel.compare.table import selection
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.bands import SHARE
-from commodel.report import charts
 from commodel.report.front import Behind, Front, Tile
 from commodel.report.matrix import digits
 from commodel.report.sections import gaps, library
 from commodel.report.sections.grids import ALL, averaged, trust_grid, use_grid
 from commodel.report.sections.network import rate_unit
+from commodel.report.shape import Chart
 from commodel.report.values import finite, plain
 from commodel.report.words import comma, count, percent, some
 from commodel.units import format_seconds
@@ -30,34 +30,39 @@ NAMES = {"L": "L", "alpha": "α", "alpha.a": "α"}
 
 def fronts(
     frame: pd.DataFrame,
+    judged: pd.DataFrame,
+    scatters: Mapping[str, Chart],
+    times: Mapping[str, Sequence[Chart]],
     sets: Sequence[ParameterSet],
     networks: Sequence[Network],
     provenance: Mapping[str, Mapping],
     odd: Sequence[str],
 ) -> tuple[Front, ...]:
     """What was measured on a machine comes first. `odd` are sentences that begin with a platform and a colon."""
+    # Of each point a row, and of each family what it chooses: no screen has more.
+    frame = frame[~frame.duplicated("point") | frame["chosen"] | frame["best"]]
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
-    drawn = {chart.name: chart for chart in charts.predicted_measured(frame[frame["held_out"] & is_said(frame)])}
     return tuple(
         front(
             platform,
             frame[frame["platform"] == platform],
+            judged[judged["platform"] == platform],
             [one for one in sets if plain(one.platform) == platform],
             [network for network in networks if plain(network.platform) == platform],
             [about for about in provenance.values() if plain(about.get("platform")) == platform],
             [line.removeprefix(f"{platform}: ") for line in odd if line.startswith(f"{platform}: ")],
-            drawn.get(f"Predicted {platform}"),
+            scatters.get(platform),
+            times[platform][0] if platform in times else None,
         )
         for platform in order
     )
 
 
-def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
-    judged = part[part["held_out"] & is_said(part)]
+def front(platform, part, judged, sets, networks, batches, odd, scatter, times) -> Front:
     best = best_family(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
-    drawn, choices = charts.time_over_bytes(part[part["held_out"]]), use_grid(part)
+    choices = use_grid(part)
     return Front(
         platform,
         simulated,
@@ -78,7 +83,7 @@ def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
         trust_grid(judged),
         oddities(part, best, networks, odd),
         scatter,
-        drawn[0] if drawn else None,
+        times,
     )
 
 

@@ -1,5 +1,6 @@
 """The table of all prices, each beside its measurement."""
 
+import numpy as np
 import pandas as pd
 
 from commodel.compare.table import crowded, is_said
@@ -28,7 +29,6 @@ def section(frame: pd.DataFrame) -> Section:
 
 
 def _comparison(frame: pd.DataFrame) -> Table:
-    frame = frame.sort_values("simulated", kind="stable")  # what was measured on a machine comes first
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
     blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
     blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
@@ -68,4 +68,5 @@ def _comparison(frame: pd.DataFrame) -> Table:
         Column("point", "point"),
         *SAMPLES,
     ]
-    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)
+    order = np.argsort(frame["simulated"], kind="stable")  # what was measured on a machine comes first
+    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, order, fixed=4)
