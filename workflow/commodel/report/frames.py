@@ -24,7 +24,7 @@ SAMPLES = [
     Column("raw", "raw file", "file", "all its samples, of every pass; below the folder of the results"),
 ]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
-JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "status", "held_out"]
+JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
 LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
 
 
@@ -97,6 +97,12 @@ def judged(frame: pd.DataFrame) -> pd.DataFrame:
     """Prices at points that the family's own fit has not seen: by these it is judged. Of a large comparison every copy
     counts, so this is made once and has no column that judging does not ask for."""
     return frame.loc[frame["held_out"] & is_said(frame), JUDGED]
+
+
+def salient(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of each point one row, and those of what families choose and had better chosen: all that is asked of a point, or
+    of a choice."""
+    return frame[~frame.duplicated("point") | frame["chosen"] | frame["best"]]
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ import pandas as pd
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
 from commodel.compare.table import measured_once, selection
 from commodel.price.bands import LEAST, PARAMETERS
+from commodel.report.frames import salient
 from commodel.report.sections import following, library, missing
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span
@@ -48,9 +49,13 @@ def answers(
         "What to use": [*choices(uses, simulated), *library.sentences(library.against(comparison), simulated)],
         "How sure this is": [
             line
-            for platform, part in comparison.groupby("platform")
+            for platform, part in salient(comparison).groupby("platform")
             for line in certainty(
-                part, trusted[platform], picked[picked["platform"] == platform], origin(platform, simulated)
+                part,
+                judged[judged["platform"] == platform],
+                trusted[platform],
+                picked[picked["platform"] == platform],
+                origin(platform, simulated),
             )
         ],
         "What is missing": missing.sentences(comparison, simulated, probes),
@@ -142,7 +147,9 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
     return lines
 
 
-def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str) -> list[str]:
+def certainty(
+    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str
+) -> list[str]:
     once = measured_once(part)
     if once.empty:
         return []
@@ -157,7 +164,7 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
     if best is None:
         return lines
     family, inside = best["family"], best["inside_share"]
-    words = part.loc[(part["family"] == family) & part["held_out"] & part["mu"].notna(), "interval"]
+    words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval"]
     alone, of = (words == PARAMETERS).mean() > 0.5, f"{percent(inside)} of the measured medians"
     if alone:
         line = f"the interval of {family} holds {of}: it is of its parameters only, not of how far off the model is"

@@ -13,6 +13,7 @@ from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, 
 from commodel.compare.table import selection
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.bands import SHARE
+from commodel.report.frames import salient
 from commodel.report.front import Behind, Front, Tile
 from commodel.report.matrix import digits
 from commodel.report.sections import gaps, library
@@ -39,8 +40,7 @@ def fronts(
     odd: Sequence[str],
 ) -> tuple[Front, ...]:
     """What was measured on a machine comes first. `odd` are sentences that begin with a platform and a colon."""
-    # Of each point a row, and of each family what it chooses: no screen has more.
-    frame = frame[~frame.duplicated("point") | frame["chosen"] | frame["best"]]
+    frame = salient(frame)
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
     return tuple(
         front(

@@ -6,9 +6,10 @@ from itertools import groupby
 
 import pandas as pd
 
-from commodel.compare.ranking import best_family, by_operation, in_order
+from commodel.compare.ranking import best_family, in_order
 from commodel.compare.recommend import fastest
 from commodel.compare.table import summarize
+from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
 from commodel.report.charts import PALE, stem
 from commodel.report.front import Behind, Cell, Grid
@@ -79,9 +80,9 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """The best family first; those that price a few points only come last."""
-    parts = dict(iter(by_operation(judged)))
-    operations = list(parts)
-    named = pd.concat([judged.iloc[:0], *(part.assign(operation=name) for name, part in parts.items())])
+    named = judged[["family", "status", "held_out", "mu", "relative_error", "inside"]]
+    named = named.assign(operation=judged["operation"].map(base)).sort_values("operation", kind="stable")
+    operations = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
     families, platform = in_order(whole)["family"].tolist(), next(iter(judged["platform"]), "")
