@@ -92,7 +92,9 @@ def build(
         errors = verdicts.errors(trusted)
         choices = verdicts.choices(frame)
         odd = [*odd, *differing]
-        first = fronts(frame, trusted, scatters, times, parameter_sets, networks, provenance or {}, odd)
+        latencies = latency.section(distributions, raw, simulated)
+        (trips,) = latencies.tables
+        first = fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
         del trusted
         sections = (
             *rebuilt,
@@ -108,7 +110,7 @@ def build(
             *gaps.sections(gap, simulated),
             *([parameters.models(families)] if families else []),
             parameters.parameters(parameter_sets, definitions or {}),
-            latency.section(distributions, raw, simulated),
+            latencies,
             *distances,
             evidence.fits(parameter_sets),
             evidence.raw_summary(raw, simulated),

@@ -33,7 +33,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     `size` of the job, with its waves and its setting, `kind` of the choice, and `way`, the choice by a name that tells
     it from the others of its job. Where these differ in layout too the way names it and `place` says what is given
     instead, else the layout."""
-    frame = named_streams(comparison)
+    frame = named_streams(comparison).reset_index(drop=True)
     frame = frame.assign(**dict.fromkeys({"batch", "raw", "setting"} - set(comparison), ""))  # of an older comparison
     frame = frame.assign(**dict.fromkeys({"first", "last", "processes", "processors"} - set(comparison), math.nan))
     if "interval" not in frame:

@@ -24,7 +24,7 @@ from commodel.plan.file import load_plan
 from commodel.price.papers import Evidence, paper
 from commodel.records import Plan
 from commodel.report.content import build
-from commodel.report.machines import hider, machines, ranges, siblings
+from commodel.report.machines import hider, machines, ranges, short, siblings
 from commodel.report.rawlinks import results_from
 from commodel.report.sections import crowding, papers
 from commodel.report.sections import samples as samples_sheet
@@ -83,7 +83,7 @@ def _report(
     if tools is not None:
         traces = replace(traces, tools=tools)
     seen = networks(raw, places(plan, provenance))
-    provenance = {batch: about | {"hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
+    provenance = {batch: about | short(about) for batch, about in provenance.items()}
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]

@@ -20,6 +20,7 @@ LATENCIES = (
     Column("last", "last wave [µs]", "number", "median, from when the first rank began it to its end at the last rank"),
 )
 ENDS = [(key, end) for key in ("measured", "predicted") for end in ("", "_low", "_high")]
+OF_PRICES = ("fan_in", "relative_error", "mu", "chosen", "tie", "best", "held_out")  # and of what schedules say
 ENDS += [("parameters", "_low"), ("parameters", "_high")]
 
 
@@ -33,7 +34,7 @@ def _comparison(frame: pd.DataFrame) -> Table:
     blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
     blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
     prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    blank |= dict.fromkeys((*prices, "relative_error", "mu", "held_out"), ~is_said(frame))
+    blank |= dict.fromkeys((*prices, *OF_PRICES), ~is_said(frame))
     times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
     streams = (frame["waves"] > 1).any()
     columns = [
