@@ -33,9 +33,14 @@ def ranked(part: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
 
 
+def operations(part: pd.DataFrame) -> pd.Series:
+    """Of each row, without parameters."""
+    return part["operation"].map(base)
+
+
 def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     """The rows of each operation, whatever its parameters."""
-    return part.groupby(part["operation"].map(base))
+    return part.groupby(operations(part))
 
 
 def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -160,7 +165,7 @@ def classed(frame: pd.DataFrame) -> pd.DataFrame:
     fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
     sizes = [_class(SIZES, value) for value in frame["bytes"]]
     return frame.assign(
-        operation=frame["operation"].map(base),
+        operation=operations(frame),
         fan_order=fans,
         size_order=sizes,
         fan_in=[FAN_INS[place][1] for place in fans],

@@ -132,13 +132,14 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
 
 
 def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
-    """The curves to draw, in their order: those that the fit misses most, left-out samples first."""
+    """The curves to draw, in their order: those that the fit misses most, left-out samples first. One of a single
+    sample is none."""
 
     def miss(curve: Curve) -> float:
         errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
         return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
 
-    drawn = sorted(curves, key=miss, reverse=True)[:MOST_CURVES]
+    drawn = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=miss, reverse=True)[:MOST_CURVES]
     return [curve for curve in curves if curve in drawn]
 
 
