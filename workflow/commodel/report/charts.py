@@ -23,6 +23,7 @@ INTERESTING = 6  # time-over-bytes charts a platform
 MOST_FAMILIES = 5  # in one chart: the best ones
 MOST_CURVES = 8  # drawn of one family on one platform
 MOST_DOTS = 5_000  # prices in one chart: of more points some are left out
+LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
 BAND = 0.1  # along the identity line: what is off by no more
 
 
@@ -120,11 +121,14 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     xs = tuple(float(curve.x[place]) for place in order)
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
+    least, most = min(*measured, *line), max(*measured, *line)
+    level = most - least < LEVEL * abs(most)  # what is left of differences would fill the chart
+    ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
         plain(f"{figure}. {curve.title}: {whose(fitted_set)}"),
         over(curve, xs),
-        Axis(plain(label), log=wide([*measured, *line])),
+        Axis(plain(label), log=wide([*measured, *line]), **ends),
         (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
         plain(f"{curve.form}, R² = {curve.r2:.4f}"),
         figure,

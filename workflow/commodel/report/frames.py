@@ -25,14 +25,16 @@ SAMPLES = [
 ]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
+OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
+OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
 LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparison with honest types, whatever a CSV file made of them, sorted, with the labels that reports need:
-    `size` of the job, with its waves and its setting, `kind` of the choice, and `way`, the choice by a name that tells
-    it from the others of its job. Where these differ in layout too the way names it and `place` says what is given
-    instead, else the layout."""
+    """The comparison with honest types, whatever a CSV file made of them, sorted, what comes from machines first, with
+    the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice, and `way`,
+    the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
+    `place` says what is given instead, else the layout."""
     frame = named_streams(comparison).reset_index(drop=True)
     frame = frame.assign(**dict.fromkeys({"batch", "raw", "setting"} - set(comparison), ""))  # of an older comparison
     frame = frame.assign(**dict.fromkeys({"first", "last", "processes", "processors"} - set(comparison), math.nan))
@@ -55,7 +57,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["several"] = frame.groupby(job)["layout"].transform("nunique") > 1
     frame["place"] = _named(frame, ["layout", "room", "several"], _place)
     frame["way"] = _named(frame, ["choice", "layout", "several"], _way)
-    order = ["platform", "operation", "place", "ranks", "bytes", "way", "family"]
+    order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
     made = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
@@ -100,9 +102,10 @@ def judged(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def salient(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of each point one row, and those of what families choose and had better chosen: all that is asked of a point, or
-    of a choice."""
-    return frame[~frame.duplicated("point") | frame["chosen"] | frame["best"]]
+    """Of each point one row, and those of what families choose and had better chosen, without the prices: all that is
+    asked of a point, or of a choice."""
+    rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
+    return frame.loc[rows, [key for key in frame if key not in OF_PRICES]]
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from commodel.parameters import ParameterSet
@@ -188,12 +187,9 @@ def table(
     columns: list[Column],
     frame: pd.DataFrame,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
-    order: np.ndarray | None = None,
     **more,
 ) -> Table:
-    """A table from a frame that has a column for every key, its rows in another `order` where one is given; where
-    `blank` is true a column shows nothing."""
-    order = np.arange(len(frame)) if order is None else order
-    masks = {key: mask.to_numpy(bool)[order] for key, mask in blank.items()}
-    values = [kept(frame[column.key].take(order), plain, masks.get(column.key)) for column in columns]
+    """A table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
+    masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
+    values = [kept(frame[column.key], plain, masks.get(column.key)) for column in columns]
     return Table(name, title, tuple(columns), Rows(values), **more)

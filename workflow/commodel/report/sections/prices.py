@@ -1,6 +1,5 @@
 """The table of all prices, each beside its measurement."""
 
-import numpy as np
 import pandas as pd
 
 from commodel.compare.table import crowded, is_said
@@ -20,7 +19,7 @@ LATENCIES = (
     Column("last", "last wave [µs]", "number", "median, from when the first rank began it to its end at the last rank"),
 )
 ENDS = [(key, end) for key in ("measured", "predicted") for end in ("", "_low", "_high")]
-OF_PRICES = ("fan_in", "relative_error", "mu", "chosen", "tie", "best", "held_out")  # and of what schedules say
+OF_SCHEDULES = ("fan_in", "relative_error", "mu", "chosen", "tie", "best", "held_out")
 ENDS += [("parameters", "_low"), ("parameters", "_high")]
 
 
@@ -34,7 +33,7 @@ def _comparison(frame: pd.DataFrame) -> Table:
     blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
     blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
     prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    blank |= dict.fromkeys((*prices, *OF_PRICES), ~is_said(frame))
+    blank |= dict.fromkeys((*prices, *OF_SCHEDULES), ~is_said(frame))
     times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
     streams = (frame["waves"] > 1).any()
     columns = [
@@ -69,5 +68,4 @@ def _comparison(frame: pd.DataFrame) -> Table:
         Column("point", "point"),
         *SAMPLES,
     ]
-    order = np.argsort(frame["simulated"], kind="stable")  # what was measured on a machine comes first
-    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, order, fixed=4)
+    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)

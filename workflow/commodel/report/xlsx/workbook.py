@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from commodel.files.atomic import whole
+from commodel.files.memory import give_back
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
 from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
@@ -34,6 +35,7 @@ whose = attrgetter("platform")
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Returns what was written: the workbook, and files of tables that no sheet can hold."""
     path = Path(path)
+    give_back()  # what it took to build the report
     with whole(path) as stream:
         book = Workbook(report, stream)
         book.overviews()
