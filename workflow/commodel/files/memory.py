@@ -1,11 +1,14 @@
 """Memory that was freed, given back to the system."""
 
 import ctypes
+import gc
 from contextlib import suppress
 
 
 def give_back() -> None:
-    """Between things that are still in use glibc keeps what was freed: a hundred megabytes and more after the copies
-    that one makes of a large table. Other libraries have nothing to ask for it, and most need not be asked."""
+    """What refers to itself, as a written workbook does, waits for Python to look for it. And between things that are
+    still in use glibc keeps what was freed: after copies of a large table a hundred megabytes and more. Other libraries
+    have nothing to ask for it, and most need not be asked."""
+    gc.collect()
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
