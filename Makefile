@@ -31,7 +31,7 @@ help:
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
-	@echo "make bench-workbook  time, memory and size of the workbook of 200,000 comparison rows: a minute"
+	@echo "make bench-workbook  time, memory and size of workbook and page of 200,000 comparison rows: a minute"
 	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
 	@echo "make bench-networks  which families predict simulated networks of several levels: minutes"
 	@echo "make bench-coverage  how many measured medians intervals hold, and how wide they are; TABLE=T.csv beside: minutes"

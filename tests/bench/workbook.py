@@ -1,7 +1,8 @@
-"""What the workbook of a very large comparison takes: `make bench-workbook`. With an argument, about so many rows only.
+"""What the workbook and the page of a very large comparison take: `make bench-workbook`. With an argument, about so
+many rows only.
 
-The made-up study of tests/report is repeated with other numbers of ranks until it is long enough, and its workbook
-written as `commodel report` does, from the tables that stages leave.
+The made-up study of tests/report is repeated with other numbers of ranks until it is long enough, and both are written
+as `commodel report` does, from the tables that stages leave.
 """
 
 import resource
@@ -22,7 +23,7 @@ from tests.report.study_sets import make_parameters
 
 from commodel.files.columns import COMPARISON, SUMMARY
 from commodel.files.tables import read_table, write_table
-from commodel.report import build, write_xlsx
+from commodel.report import build, write_html, write_xlsx
 
 ROWS = 200_000
 
@@ -62,10 +63,17 @@ def written(folder: Path) -> None:
     report = build(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
     built = time.process_time()
     write_xlsx(report, folder / "large.xlsx")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     show("building the report", f"{built - began:.0f} s of processor")
     show("writing the workbook", f"{time.process_time() - built:.0f} s of processor")
-    show("memory", f"{peak:.0f} MiB at most")
+    show("memory", f"{peak():.0f} MiB at most")
+    finished = time.process_time()
+    write_html(report, folder / "large.html")
+    show("writing the page", f"{time.process_time() - finished:.0f} s of processor")
+    show("memory", f"{peak():.0f} MiB at most")
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 def main(rows: int) -> None:

@@ -31,6 +31,7 @@ def make_probes():
     rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
     settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
     rows = rows.assign(batch=rows["platform"] + "-1n-0")
+    rows = rows.assign(low=rows["median"] * 0.99, high=rows["median"] * 1.01)
     rows["raw"] = "raw/" + rows["batch"] + "/" + rows["id"] + ".csv"
     return rows.drop(columns="bytes").assign(settings=settings, passes=1, invalid=1, stop="precision", skew=0.0)
 
@@ -52,6 +53,8 @@ def make_raw(comparison):
             "stop": once["stop"],
             "min": middle * 0.93,
             "median": middle,
+            "low": middle * 0.98,
+            "high": middle * 1.03,
             "mean": middle * 1.02,
             "p95": middle * 1.2,
             "max": middle * 3.1,

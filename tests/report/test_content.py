@@ -99,6 +99,14 @@ def test_selection_agrees_with_the_comparison(report, comparison):
     assert sorted(regrets) == pytest.approx(sorted(expected))
 
 
+def test_picks_name_what_differs_and_nothing_else(report, comparison):
+    (table,) = report.section("Picks").tables
+    chosen = comparison[comparison["chosen"] & (comparison["regret"] > 0)]
+    assert len(table.rows) == chosen["group"].nunique()
+    named = sum(isinstance(pick, str) and pick != "" for row in table.rows for pick in row[table.fixed + 2 :])
+    assert named == len(chosen)
+
+
 def test_where_nothing_was_to_be_chosen_there_is_no_table(small, tmp_path, parse):
     """One schedule a job, and no library beside it."""
     single = small[small["choice"] != "library"].assign(chosen=False)

@@ -21,7 +21,7 @@ def slower(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "later")
     table = pd.read_csv(copy / "comparison.csv")
     columns = ["measured", "measured_low", "measured_high"]
-    table.loc[table["operation"] == "bcast", columns] *= 1.3
+    table.loc[table["operation"] == "reduce", columns] *= 1.3
     table.to_csv(copy / "comparison.csv", index=False)
     return copy
 
@@ -40,11 +40,13 @@ def test_a_slower_network_fails_and_stands_in_all_formats(folder, slower, tmp_pa
     rows = json.loads(result.stdout)
     changed = [row for row in rows if row["verdict"] == "slower"]
     assert changed
-    assert all(row["name"].startswith("bcast") and row["ratio"] == pytest.approx(1.3) for row in changed)
+    assert all(row["name"].startswith("reduce") and row["ratio"] == pytest.approx(1.3) for row in changed)
     book = openpyxl.load_workbook(tmp_path / "d.xlsx")
     assert book.sheetnames == ["Summary", "Points", "Parameters", "Provenance"]
     points = [row[0].value for row in book["Points"].iter_rows() if row[-1].value == "slower"]
     assert len(points) == len(changed)
+    units = {row[1].value: row[2].value for row in book["Parameters"].iter_rows(min_row=5)}
+    assert (units["loggp L"], units["loggp G"]) == ("µs", "ns/B")
     assert called("diff", folder, slower, "--fail-above", "40%").exit_code == 0
 
 
@@ -60,9 +62,12 @@ def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
     assert result.exit_code == 0, result.output
     sheet = openpyxl.load_workbook(tmp_path / "h.xlsx")["Summary"]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
-    (bcast,) = (row for row in rows if row[:3] == ["point", "ether16", "bcast"])
-    assert bcast[3:6] == pytest.approx([1.0, 1.3, 1.0], rel=0.2)
+    (reduce,) = (row for row in rows if row[:3] == ["point", "ether16", "reduce"])
+    assert reduce[3:6] == pytest.approx([1.0, 1.3, 1.0], rel=0.2)
     assert len(sheet._charts) == 2
+    drawn = [cell.value for row in openpyxl.load_workbook(tmp_path / "h.xlsx")["Chart data"] for cell in row]
+    operations = [text for text in drawn if text in {f"{row[1]} {row[2]}" for row in rows if row[0] == "point"}]
+    assert operations[0] in ("ether16 reduce", "fattree reduce")  # what changed most comes first
 
 
 @pytest.mark.parametrize(

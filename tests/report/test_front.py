@@ -3,9 +3,11 @@
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
+from commodel.parameters import Estimate, ParameterSet
 from commodel.price.intervals import NOTHING
 from commodel.report import build, write_pictures
 from commodel.report.frames import prepare
@@ -14,8 +16,9 @@ from commodel.report.pictures.files import pictures
 from commodel.report.pictures.lines import lines
 from commodel.report.pictures.render import svg
 from commodel.report.sections.grids import OUT, trust_grid, use_grid
+from commodel.report.sections.wire import net
 from commodel.report.shape import Axis, Chart, Series
-from commodel.units import format_bytes
+from commodel.units import format_bytes, format_seconds
 
 
 def jobs(comparison, platform):
@@ -90,6 +93,30 @@ def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):
     report = build(frame, experiment="near")
     assert all(any(line.endswith(said) for line in front.odd) for front in report.fronts)
     assert not any(line.endswith(said) for front in build(fewer, experiment="near").fronts for line in front.odd)
+
+
+def test_the_network_is_what_was_measured_between_two_ranks(report, inputs, round_trips):
+    for front in report.fronts:
+        mine = round_trips[(round_trips["platform"] == front.platform) & round_trips["valid"]]
+        halves = mine.groupby("bytes")["seconds"].median() / 2
+        unit = {"GB/s": 1e9, "MB/s": 1e6}
+        latency, _, bandwidth = front.tiles[3].figure.partition(", ")
+        assert latency == format_seconds(halves[1])
+        number, _, name = bandwidth.partition(" ")
+        assert float(number) * unit[name] == pytest.approx(65536 / halves[65536], rel=0.01)
+
+
+def test_a_latency_that_a_fit_cannot_tell_is_no_figure():
+    known, unknown = Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6), Estimate(6e-8, "s", 3e-8, 1e-7, "not told apart", False)
+    byte = Estimate(1e-10, "s/B", 9e-11, 1.1e-10)
+    loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
+    pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
+    hockney = replace(loggp, family="hockney", values=pieces)
+    assert net([loggp], [], [])[0].figure == "not fitted"
+    tile, behind = net([loggp, hockney], [], [])
+    assert tile.figure == "1.2 µs, 10.0 GB/s"
+    assert "[1.1 µs, 1.3 µs]" in tile.sentence
+    assert dict(behind.where)["family"] == "hockney"
 
 
 def test_where_there_is_nothing_to_choose_there_is_no_map_of_choices(fewer):

@@ -144,6 +144,15 @@ def test_what_a_family_s_picks_are_to_the_library(report, studied):
     assert "the library's own choice" in line
 
 
+def test_of_the_library_nothing_is_said_that_only_schedules_have(report):
+    comparison = table(report, "Comparison", "Comparison")
+    keys = [column.key for column in comparison.columns]
+    rows = [dict(zip(keys, row, strict=True)) for row in comparison.rows]
+    for key in ("fan_in", "chosen", "tie", "best"):
+        assert {row[key] for row in rows if row["kind"] == "library"} == {None}
+        assert None not in {row[key] for row in rows if row["kind"] != "library"}
+
+
 def test_what_is_missing_counts_prices_not_the_library(report):
     lines = sentences(report, "What is missing")
     assert any(line.startswith("16 of ") and "(hockney 16)" in line for line in lines)

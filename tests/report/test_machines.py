@@ -1,12 +1,15 @@
 """Names of machines: shortened, and hidden."""
 
-from commodel.report.machines import hider, ranges, siblings
+from commodel.report.machines import hider, ranges, short, siblings
 
 
 def test_hosts_are_shortened_and_none_is_lost():
     assert ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == ["login", "m7", "n007", "n[1-3,10,12]"]
     assert ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
     assert ranges([]) == []
+    told = {"nodes": ["n2", "n1"], "hosts": [], "machine": "n1"}
+    assert short(told) == {"nodes": ["n[1-2]"]}
+    assert short({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
 
 
 def test_names_are_replaced_as_whole_words():

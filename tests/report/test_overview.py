@@ -114,13 +114,13 @@ def test_latency_and_its_interval_by_one_click(pages):
     (row,) = [
         (sheet, cells[0])
         for sheet, cells in after(pages, 1)
-        if sheet.title == "Parameters" and len(cells) == 1 and cells[0].column > 1
+        if sheet.title == "Latency" and len(cells) == 1 and cells[0].column > 1
     ]
     sheet, cell = row
     named = dict(zip(head_of(sheet, cell), [entry.value for entry in sheet[cell.row]], strict=True))
     assert named["platform"] == PLATFORM
-    assert named["parameter"] == "L"
-    assert named["low (95 %)"] <= cell.value <= named["high (95 %)"]
+    assert named["bytes [B]"] == 1
+    assert named["median low [µs]"] < cell.value < named["median high [µs]"]
 
 
 def test_a_number_down_to_its_samples_by_two_clicks(pages, comparison):

@@ -144,6 +144,18 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     assert f"the {charts.MOST_CURVES} worst" in section.tables[0].note
 
 
+def test_one_sample_is_no_curve(inputs, comparison):
+    (plogp,) = [each for each in inputs["parameter_sets"] if (each.family, each.platform) == ("plogp", "ether16")]
+    curve = plogp.curves[0]
+    single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)
+    section = build(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section("Fits")
+    first, second = records(section.tables[0])
+    assert first["figure"] == 1
+    assert second["figure"] is None
+    assert math.isnan(second["r2"])
+    assert not any("one" in chart.title for chart in section.charts)
+
+
 def test_latencies_are_half_the_round_trips(report, round_trips):
     trips = round_trips
     (table,) = report.section("Latency").tables

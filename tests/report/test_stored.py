@@ -49,6 +49,17 @@ def test_what_people_wrote_stands_word_for_word(book, made):
     assert all(cell.data_type != "f" for cell in book["Inputs"]["A"])
 
 
+def test_what_all_batches_of_a_platform_have_is_said_once(report):
+    found = {(row["platform"], row["key"]): row["value"] for row in entries(report, "Of platforms")}
+    assert found["ether16", "mpi"] == "MPICH 5.0.2"
+    assert found["fattree", "cpu"] == "simulated"
+    of_all = {row["key"] for row in entries(report, "Common")}
+    assert {"experiment", "commit"} <= of_all
+    assert not of_all & {key for _, key in found}
+    heads = {key for row in entries(report, "Batches") for key in row}
+    assert {"batch", "simulated", "platform", "hosts", "date", "seed"} == heads
+
+
 def test_attempts_name_hosts_jobs_and_ends(made):
     first, second, *_ = entries(made, "Attempts")
     assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "died without a word")

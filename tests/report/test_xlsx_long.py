@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import openpyxl
 import pandas as pd
-from tests.report.book import parts, rows_of, written
+from tests.report.book import rows_of, written
 
-from commodel.report import write_xlsx
+from commodel.report import charts, write_xlsx
+from commodel.report.frames import judged, prepare
 from commodel.report.shape import WORDS, Column, Section, Table
 from commodel.report.values import comparable, show
 from commodel.report.xlsx import beyond, places
@@ -65,11 +66,19 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path, mon
         assert [str(value).strip() for value in cells].count(text) == 2
 
 
-def test_charts_of_very_many_dots_are_drawn_from_the_same_cells(report, tmp_path, monkeypatch, workbook):
-    monkeypatch.setattr(xlsx, "LONG_CHART", 10)
-    long, usual = written(report, tmp_path / "long.xlsx")["Chart data"], openpyxl.load_workbook(workbook)["Chart data"]
-    assert list(long.iter_rows(values_only=True)) == list(usual.iter_rows(values_only=True))
-    assert long.sheet_state == "hidden"
-    charts, before = (parts(path, r"charts/chart\d+\.xml") for path in (tmp_path / "long.xlsx", workbook))
-    for name, text in charts.items():
-        assert re.findall(r"<c:f>([^<]*)</c:f>", text) == re.findall(r"<c:f>([^<]*)</c:f>", before[name])
+def test_charts_of_very_many_dots_have_those_of_some_points(comparison, monkeypatch):
+    """Of each point that is drawn all families', so that none looks better for it."""
+    frame = judged(prepare(comparison))
+    whole = charts.predicted_measured(frame)["ether16"]
+    monkeypatch.setattr(charts, "MOST_DOTS", 100)
+    some = charts.predicted_measured(frame)["ether16"]
+    step = int(re.search(r"One of every (\d+) points is drawn", some.note)[1])
+    assert step > 1
+    _, *clouds = some.series
+    assert sum(len(cloud.x) for cloud in clouds) <= 1.2 * 100
+    for cloud, all_dots in zip(clouds, whole.series[1:], strict=True):
+        assert len(all_dots.x) / step * 0.8 < len(cloud.x) < len(all_dots.x)
+        assert set(zip(cloud.x, cloud.y, cloud.labels, strict=True)) < set(
+            zip(all_dots.x, all_dots.y, all_dots.labels, strict=True)
+        )
+    assert len({cloud.x for cloud in clouds if len(cloud.x) == len(clouds[0].x)}) == 1

@@ -14,6 +14,7 @@ MAX_BYTES = 1 << 50
 MAX_COUNT = 1 << 24
 MAX_WAVES = 100_000  # of a point
 MAX_SECONDS = 1e9
+DUST = 1e-15  # seconds, of which floating point leaves fewer where there should be none
 MAX_ENTRIES = 100_000
 
 # KB and a bare K, M, G are refused on purpose: half of the readers take them for 1024, the other half for 1000.
@@ -162,7 +163,7 @@ def format_seconds(seconds: float) -> str:
     if not math.isfinite(seconds):
         return str(seconds)
     rounded = float(f"{seconds:.2e}")  # before the unit is chosen: 999.9 µs is 1 ms
-    if rounded == 0:
+    if abs(rounded) < DUST:
         return "0 s"
     scales = {"s": 1, "ms": 1e3, "µs": 1e6, "ns": 1e9}
     unit = next((unit for unit, scale in scales.items() if abs(rounded) * scale >= 0.9995), "ns")

@@ -25,17 +25,22 @@ def ranked(part: pd.DataFrame) -> pd.DataFrame:
     """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
     shortest name comes first: a family that extends another is named after it."""
     judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
-    families, owner = np.unique(part["family"].to_numpy(str)[judged], return_inverse=True)
+    owner, families = pd.factorize(part["family"].to_numpy(object)[judged], sort=True)
     points = np.bincount(owner, minlength=len(families))
     mu_mean = np.bincount(owner, part["mu"].to_numpy()[judged], len(families)) / points
     kept = np.flatnonzero(points >= COVER * points.max(initial=0))
-    order = kept[np.lexsort((families[kept], np.char.str_len(families[kept]), mu_mean[kept].round(9)))]
-    return pd.DataFrame({"family": families[order].astype(object), "points": points[order], "mu_mean": mu_mean[order]})
+    order = sorted(kept, key=lambda place: (mu_mean[place].round(9), *named(families[place])))
+    return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
+
+
+def operations(part: pd.DataFrame) -> pd.Series:
+    """Of each row, without parameters."""
+    return part["operation"].map(base)
 
 
 def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     """The rows of each operation, whatever its parameters."""
-    return part.groupby(part["operation"].map(base))
+    return part.groupby(operations(part))
 
 
 def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -51,8 +56,8 @@ def named(family: str) -> tuple[int, str]:
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     """A column as a matrix of points × families, with the families that have a value anywhere."""
     known = part[column].notna().to_numpy(bool)
-    families, columns = np.unique(part["family"].to_numpy(str)[known], return_inverse=True)
-    points, places = np.unique(part["point"].to_numpy(str)[known], return_inverse=True)
+    columns, families = pd.factorize(part["family"].to_numpy(object)[known], sort=True)
+    places, points = pd.factorize(part["point"].to_numpy(object)[known])
     matrix = np.full((len(points), len(families)), math.nan)
     matrix[places, columns] = part[column].to_numpy()[known]
     return families.tolist(), matrix
@@ -160,7 +165,7 @@ def classed(frame: pd.DataFrame) -> pd.DataFrame:
     fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
     sizes = [_class(SIZES, value) for value in frame["bytes"]]
     return frame.assign(
-        operation=frame["operation"].map(base),
+        operation=operations(frame),
         fan_order=fans,
         size_order=sizes,
         fan_in=[FAN_INS[place][1] for place in fans],

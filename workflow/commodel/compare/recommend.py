@@ -1,11 +1,13 @@
 """Which alternative the measurements favour, job by job and over which sizes."""
 
 from itertools import groupby
+from operator import itemgetter
 
 import pandas as pd
 
 from commodel.compare.table import clearly_faster, is_library, measured_once
 
+ASKED = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
 
 
@@ -19,11 +21,10 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
     once = measured_once(comparison)
     once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
     once = once.sort_values([*JOB[:-1], "count", "size", "bytes", "measured", "way"], kind="stable")
-    columns = [*JOB, "bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]
     rows = []
-    for job, entries in groupby(once[columns].to_dict("records"), key=lambda row: [row[key] for key in JOB]):
+    for job, entries in groupby(once[[*JOB, *ASKED]].to_dict("records"), key=itemgetter(*JOB)):
         run: dict = {}
-        for size, group in groupby(entries, key=lambda row: row["bytes"]):
+        for size, group in groupby(entries, key=itemgetter("bytes")):
             first, *others = group
             if not others:
                 continue
@@ -69,12 +70,13 @@ FASTEST += ["ties"]
 def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     """One row a job and size with two measured alternatives or more: the fastest one, the next, how much slower that
     is and the library's own choice, and which others cannot be told apart from the fastest."""
-    once = comparison[comparison["measured"].notna()].drop_duplicates("point")
+    once = measured_once(comparison)
     once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
-    once = once.sort_values(["measured", "way"], kind="stable")
+    keys = ["operation", "place", "size", "count", "bytes"]
+    once = once.sort_values([*keys, "measured", "way"], kind="stable")
     rows = []
-    for key, group in once.groupby(["operation", "place", "size", "count", "bytes"]):
-        first, *others = group.to_dict("records")
+    for key, group in groupby(once[[*keys, *ASKED[1:], "point"]].to_dict("records"), key=itemgetter(*keys)):
+        first, *others = group
         if not others:
             continue
         second = others[0]

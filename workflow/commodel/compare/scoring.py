@@ -25,7 +25,8 @@ def picks(comparison: pd.DataFrame) -> pd.DataFrame:
     """One row a job with two priced and measured alternatives or more: the vote's pick, its time, the fastest one's and
     the library's."""
     rows = []
-    for platform, here in comparison.groupby("platform", sort=False):
+    for platform in comparison["platform"].unique():
+        here = comparison.loc[comparison["platform"] == platform, [*NEEDED, "algorithm", "held_out"]]
         library = here[here["algorithm"] == LIBRARY].groupby("group")["measured"].min()
         priced = here.loc[here["measured"].notna() & here["predicted"].notna() & here["held_out"], NEEDED]
         errors = Errors(priced)

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -63,22 +64,40 @@ def _at_once(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataF
 
 
 def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
-    """With each text once, however many cells it stands in: of large tables most is names, and memory of a parser."""
+    """In little more memory than the table takes: piece by piece into columns that are made for all rows, each text
+    once, however many cells it stands in. Of large tables most is names, and memory of a parser, of which Arrow's gives
+    nothing back."""
+    import numpy as np
     import pandas as pd
 
     types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
     known: dict[str, str] = {}
-    pieces = []
-    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+    columns: dict[str, np.ndarray] = {}
+    dtypes, end = None, 0
+    with bounded(path, MAX_TABLE, "a smaller table") as stream, pd.option_context("mode.string_storage", "python"):
+        most = 1 + sum(block.count(b"\n") + block.count(b"\r") for block in iter(partial(stream.read, MIB), b""))
+        stream.seek(0)
         for piece in pd.read_csv(stream, dtype=types, chunksize=PIECE):
-            for name in set(names(schema, str)) & set(piece):
-                codes, texts = pd.factorize(piece[name])  # -1: blank
-                shared = [*(known.setdefault(text, text) for text in texts), ""]
-                piece[name] = pd.Series(shared, dtype=object).take(codes).set_axis(piece.index)
-            pieces.append(piece)
-    if len({tuple(piece.dtypes) for piece in pieces}) > 1:  # pandas took a column of ours for something else further on
+            dtypes = piece.dtypes if dtypes is None else dtypes
+            if not piece.dtypes.equals(dtypes):  # pandas took a column of ours for something else further on
+                columns.clear()
+                break
+            first, end = end, end + len(piece)
+            for name in piece:
+                values = piece[name].to_numpy()
+                if types.get(name) is str:
+                    codes, texts = pd.factorize(piece[name])  # -1: blank
+                    values = np.array([*(known.setdefault(text, text) for text in texts), ""], dtype=object)[codes]
+                if name not in columns:
+                    columns[name] = np.empty(most, values.dtype)
+                columns[name][first:end] = values
+    if not columns:
         return _at_once(path, schema)
-    return pd.concat(pieces, ignore_index=True)
+    read = {}
+    for name, values in columns.items():
+        dtype = object if types.get(name) is str else dtypes[name]
+        read[name] = pd.Series(values[:end], dtype=dtype, copy=False)
+    return pd.DataFrame(read, copy=False)
 
 
 def column_names(path: AnyPath) -> list[str]:

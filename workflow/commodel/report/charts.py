@@ -22,21 +22,28 @@ PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7
 INTERESTING = 6  # time-over-bytes charts a platform
 MOST_FAMILIES = 5  # in one chart: the best ones
 MOST_CURVES = 8  # drawn of one family on one platform
+MOST_DOTS = 5_000  # prices in one chart: of more points some are left out
+LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
 BAND = 0.1  # along the identity line: what is off by no more
 
 
-def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
-    """One chart a platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
-    charts = []
+def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
+    """Of each platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
+    charts = {}
     best = {platform: distinct(part, ranked(part), MOST_FAMILIES) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
         note = f"The {len(ahead)} of {asked} families with the lowest mean μ; of those with equal prices one is drawn."
+        note = note if len(ahead) < asked else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
         part = part[part["family"].isin(ahead)]
         if part.empty:
             continue
+        step = -(-len(part) // MOST_DOTS)
+        if step > 1:
+            part = part[pd.factorize(part["point"])[0] % step == 0]
+            note += f" One of every {step} points is drawn."
         labels = [
             f"{row.operation} {row.choice}, {row.size}, {row.layout}, {format_bytes(row.bytes)}"
             for row in part.itertuples()
@@ -49,28 +56,27 @@ def predicted_measured(frame: pd.DataFrame) -> list[Chart]:
             if len(some := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
-        charts.append(
-            Chart(
-                f"Predicted {platform}",
-                f"Predicted over measured: {platform}{mark(part)}",
-                Axis("measured [µs]", low=low, high=high),
-                Axis("predicted [µs]", low=low, high=high),
-                (diagonal, *clouds),
-                note if len(ahead) < asked else "",
-                band=BAND,
-            )
+        charts[platform] = Chart(
+            f"Predicted {platform}",
+            f"Predicted over measured: {platform}{mark(part)}",
+            Axis("measured [µs]", low=low, high=high),
+            Axis("predicted [µs]", low=low, high=high),
+            (diagonal, *clouds),
+            note,
+            band=BAND,
         )
     return charts
 
 
-def time_over_bytes(frame: pd.DataFrame) -> list[Chart]:
-    """First the jobs whose winner changes with the size, then those where the choice matters most."""
-    charts = []
-    for _, part in frame.groupby("platform"):
-        part = part[(part["measured"] > 0) & (part["bytes"] > 0)]
-        for job in interesting(part[~part.duplicated("point")]):
-            some = part[np.logical_and.reduce([part[key] == value for key, value in zip(JOB, job, strict=True)])]
-            charts.append(time_chart(job, some, best_family(some)))
+def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
+    """Of each platform first the jobs whose winner changes with the size, then those where the choice matters most."""
+    drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
+    once = frame.loc[drawn, [*JOB, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    for platform, points in once.groupby("platform"):
+        for job in interesting(points):
+            same = [frame[key] == value for key, value in zip(JOB, job, strict=True)]
+            part = frame[np.logical_and.reduce([drawn, *same])]
+            charts.setdefault(platform, []).append(time_chart(job, part, best_family(part)))
     return charts
 
 
@@ -115,11 +121,14 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     xs = tuple(float(curve.x[place]) for place in order)
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
+    least, most = min(*measured, *line), max(*measured, *line)
+    level = most - least < LEVEL * abs(most)  # what is left of differences would fill the chart
+    ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
         plain(f"{figure}. {curve.title}: {whose(fitted_set)}"),
         over(curve, xs),
-        Axis(plain(label), log=wide([*measured, *line])),
+        Axis(plain(label), log=wide([*measured, *line]), **ends),
         (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
         plain(f"{curve.form}, R² = {curve.r2:.4f}"),
         figure,
@@ -127,13 +136,14 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
 
 
 def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
-    """The curves to draw, in their order: those that the fit misses most, left-out samples first."""
+    """The curves to draw, in their order: those that the fit misses most, left-out samples first. One of a single
+    sample is none."""
 
     def miss(curve: Curve) -> float:
         errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
         return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
 
-    drawn = sorted(curves, key=miss, reverse=True)[:MOST_CURVES]
+    drawn = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=miss, reverse=True)[:MOST_CURVES]
     return [curve for curve in curves if curve in drawn]
 
 

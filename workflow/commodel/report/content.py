@@ -7,11 +7,11 @@ import pandas as pd
 
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
-from commodel.compare.table import is_said
 from commodel.compare.trees import PricedTree
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
-from commodel.report.frames import prepare
+from commodel.report import charts
+from commodel.report.frames import judged, prepare
 from commodel.report.sections import (
     conditions,
     evidence,
@@ -74,8 +74,13 @@ def build(
         pictures, distances = network.sections(networks)
         odd = conditions.odd(frame, provenance or {})
         differing = jobs.sentences(drift) if drift is not None else []
+        trusted = judged(frame)
+        scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
         answers = summary.section(
             frame,
+            trusted,
+            scatters,
+            times,
             simulated,
             probes,
             overhead.sentences(beside, containers or {}, simulated),
@@ -83,9 +88,13 @@ def build(
             differing,
         )
         of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
-        errors = verdicts.errors(frame[frame["held_out"] & is_said(frame)])
+        errors = verdicts.errors(trusted)
         choices = verdicts.choices(frame)
-        first = fronts(frame, parameter_sets, networks, provenance or {}, [*odd, *differing])
+        odd = [*odd, *differing]
+        latencies = latency.section(distributions, raw, simulated)
+        (trips,) = latencies.tables
+        first = fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
+        del trusted
         sections = (
             *rebuilt,
             *pictures,
@@ -100,7 +109,7 @@ def build(
             *gaps.sections(gap, simulated),
             *([parameters.models(families)] if families else []),
             parameters.parameters(parameter_sets, definitions or {}),
-            latency.section(distributions, raw, simulated),
+            latencies,
             *distances,
             evidence.fits(parameter_sets),
             evidence.raw_summary(raw, simulated),

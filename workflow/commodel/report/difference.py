@@ -6,7 +6,8 @@ from pathlib import Path
 
 from commodel.compare.difference import CHANGED, SAME, Change, changes, provenance, sentences
 from commodel.compare.snapshot import PARAMETER, POINT, Snapshot
-from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Report, Section, Series, Table
+from commodel.report.sections.parameters import UNITS
+from commodel.report.shape import Answer, Axis, Chart, Column, Report, Section, Series, Table
 from commodel.report.values import plain
 from commodel.report.xlsx.workbook import write_xlsx
 
@@ -17,7 +18,7 @@ MEANT = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    several = Answer(f"{old.name} and {new.name}: what changed", (*sentences(old, new, changed), MEANT))
+    several = Answer("In short", (*sentences(old, new, changed), MEANT))
     sections = [Section("Summary", "", (several, table([change for change in changed if change.verdict in CHANGED])))]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
         if some := [change for change in changed if change.kind == kind]:
@@ -25,7 +26,8 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
     titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
     rows = tuple(tuple(plain(text) for text in row) for row in provenance(old, new))
     sections.append(Section("Provenance", "What differs.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
-    write_xlsx(Report(f"{old.name} {new.name}", "what changed", _banner(old, new), tuple(sections)), path)
+    title = f"What changed from {plain(old.name)} to {plain(new.name)}"
+    write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
 
 
 def table(changed: Sequence[Change], name: str = "Changes") -> Table:
@@ -35,7 +37,7 @@ def table(changed: Sequence[Change], name: str = "Changes") -> Table:
     columns.append(Column("verdict", "verdict"))
     rows = []
     for change in changed:
-        factor, unit = (MICRO, "µs") if change.unit == "s" else (1, change.unit)
+        unit, factor = UNITS.get(change.unit, (change.unit, 1.0))
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
         rows.append((plain(change.platform), plain(change.name), plain(unit), *values, *ratios, change.verdict))
@@ -63,21 +65,26 @@ def write_history(several: Sequence[Snapshot], path: Path) -> None:
     note = "Over the first; of points the geometric mean of all that an operation has in common with it."
     blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
+        drawn = sorted((entry for entry in lines.items() if entry[0][0] == kind), key=_change, reverse=True)
         series = [
-            Series(plain(f"{where} {name}"), xs, ys, "both", place)
-            for place, ((_, where, name), values) in enumerate(
-                (key, values) for key, values in lines.items() if key[0] == kind
-            )
-            for xs, ys in [_drawn(values)]
+            Series(plain(f"{where} {name}"), *_drawn(values), "both", place)
+            for place, ((_, where, name), values) in enumerate(drawn[:MOST_LINES])
         ]
         if series:
-            axes = Axis("which of them", log=False), Axis("over the first", log=False)
-            blocks.append(Chart(f"History {kind}", title, *axes, tuple(series[:MOST_LINES])))
-    about = Answer("What lies in a row", tuple(names))
-    write_xlsx(Report("history", "over time", _banner(*several), (Section("Summary", "", (about, *blocks)),)), path)
+            note = f"The {MOST_LINES} that changed most" if len(drawn) > MOST_LINES else ""
+            axes = Axis("number of the result", log=False), Axis("ratio to the first [×]", log=False)
+            blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
+    about = Answer("The results, from the oldest on", tuple(names))
+    title = "The network over time"
+    write_xlsx(Report("history", title, _banner(*several), (Section("Summary", "", (about, *blocks)),)), path)
 
 
 MOST_LINES = 8
+
+
+def _change(entry: tuple[tuple[str, str, str], list[float]]) -> float:
+    """How far from 1 its ratios go."""
+    return max(abs(math.log(value)) for value in entry[1] if not math.isnan(value))
 
 
 def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -1,11 +1,12 @@
 """The comparison as reports need it: honest types whatever a CSV file made of them, and the scaling to shown units."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import is_library, named_streams
+from commodel.compare.table import is_library, is_said, named_streams
 from commodel.files.columns import COMPARISON, names
 from commodel.price.intervals import PARAMETERS
 from commodel.report.shape import MICRO, Column
@@ -22,22 +23,25 @@ SAMPLES = [
     Column("batch", "batch", "text", "the allocation that it was measured in"),
     Column("raw", "raw file", "file", "all its samples, of every pass; below the folder of the results"),
 ]
+JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
+JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
+OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
+OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
 LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparison with honest types, whatever a CSV file made of them, sorted, with the labels that reports need:
-    `size` of the job, with its waves and its setting, `kind` of the choice, and `way`, the choice by a name that tells
-    it from the others of its job. Where these differ in layout too the way names it and `place` says what is given
-    instead, else the layout."""
-    frame = named_streams(comparison)
+    """The comparison with honest types, whatever a CSV file made of them, sorted, what comes from machines first, with
+    the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice, and `way`,
+    the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
+    `place` says what is given instead, else the layout."""
+    frame = named_streams(comparison).reset_index(drop=True)
     frame = frame.assign(**dict.fromkeys({"batch", "raw", "setting"} - set(comparison), ""))  # of an older comparison
     numbers = {"nodes", "first", "last", "processes", "processors"}
     frame = frame.assign(**dict.fromkeys(numbers - set(comparison), math.nan))
     if "interval" not in frame:
         ends = {f"parameters_{end}": frame[f"predicted_{end}"] for end in ("low", "high")}
         frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
-    frame.columns = pd.Index(frame.columns, dtype=object)
     for key in TEXTS:
         frame[key] = _texts(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):
@@ -47,34 +51,62 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
-    frame["size"] = _sizes(frame)
+    frame["size"] = _named(frame, ["leaves", "ranks", "waves", "setting"], _size)
     kinds = np.where(is_library(frame), 2, frame["topology"] != "")
-    frame["kind"] = np.array(["algorithm", "topology", "library"], dtype=object)[kinds]
+    frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
     job = ["platform", "operation", "size", "room"]
-    several = frame.groupby(job)["layout"].transform("nunique") > 1
-    frame["place"] = _texts(("any layout, " + frame["room"]).where(several, frame["layout"]))
-    frame["way"] = _texts((frame["choice"] + ", " + frame["layout"]).where(several, frame["choice"]))
-    order = ["platform", "operation", "place", "ranks", "bytes", "way", "family"]
-    return frame.sort_values(order, kind="stable").reset_index(drop=True)
+    frame["several"] = frame.groupby(job)["layout"].transform("nunique") > 1
+    frame["place"] = _named(frame, ["layout", "room", "several"], _place)
+    frame["way"] = _named(frame, ["choice", "layout", "several"], _way)
+    order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
+    places = frame[order].sort_values(order, kind="stable").index
+    columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
+    made = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
+    made.columns = pd.Index(made.columns, dtype=object)
+    return made
 
 
 def _texts(column: pd.Series) -> pd.Series:
     """As text that is safe to show, each of them once however many rows have it."""
     codes, texts = pd.factorize(column.astype(object))  # -1: blank; several times faster than Arrow here
-    safe = np.array([*(plain(text) or "" for text in texts), ""], dtype=object)
-    return pd.Series(safe[codes], column.index, dtype=object)
+    safe = [*(plain(text) or "" for text in texts), ""]
+    if column.dtype == object and safe[:-1] == list(texts) and (codes >= 0).all():
+        return column
+    return pd.Series(np.array(safe, dtype=object)[codes], column.index, dtype=object)
 
 
-def _sizes(frame: pd.DataFrame) -> pd.Series:
-    jobs = list(zip(*(frame[key].tolist() for key in ("leaves", "ranks", "waves", "setting")), strict=True))
-    names = {job: _size(*job) for job in set(jobs)}
-    return pd.Series([names[job] for job in jobs], frame.index, object)
+def _named(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd.Series:
+    """A text for each row, made once for all rows that have the same values in these columns."""
+    rows = frame[keys].drop_duplicates().itertuples(index=False)
+    texts = np.array([plain(name(*values)) for values in rows], dtype=object)
+    return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
+
+
+def _place(layout: str, room: str, several: bool) -> str:
+    return f"any layout, {room}" if several else layout
+
+
+def _way(choice: str, layout: str, several: bool) -> str:
+    return f"{choice}, {layout}" if several else choice
 
 
 def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
     over = f"{leaves} leaves" if leaves else f"{ranks} ranks"
     over = over if waves == 1 else f"{over}, {waves} waves"
     return f"{over}, {setting}" if setting else over
+
+
+def judged(frame: pd.DataFrame) -> pd.DataFrame:
+    """Prices at points that the family's own fit has not seen: by these it is judged. Of a large comparison every copy
+    counts, so this is made once and has no column that judging does not ask for."""
+    return frame.loc[frame["held_out"] & is_said(frame), JUDGED]
+
+
+def salient(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of each point one row, and those of what families choose and had better chosen, without the prices: all that is
+    asked of a point, or of a choice."""
+    rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
+    return frame.loc[rows, [key for key in frame if key not in OF_PRICES]]
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:

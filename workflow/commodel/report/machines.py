@@ -33,6 +33,11 @@ def ranges(names: Iterable[str]) -> list[str]:
     return sorted(others)
 
 
+def short(about: Mapping) -> dict[str, list[str]]:
+    """What a batch says of machines, as ranges."""
+    return {key: ranges(map(str, about[key])) for key in ("hosts", "nodes") if _listed(about.get(key))}
+
+
 def machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
     """All that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
     names = {str(about.get("machine", "")) for about in provenance.values()}

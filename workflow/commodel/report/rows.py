@@ -10,7 +10,7 @@ MOST = 2**53  # of whole numbers that a spreadsheet has
 
 
 class Numbers(Sequence):
-    """Numbers, each None where `blank` says so."""
+    """Numbers, or flags, each None where `blank` says so."""
 
     def __init__(self, values: np.ndarray, blank: np.ndarray | None = None):
         self.values, self.blank = values, blank if blank is not None and blank.any() else None
@@ -29,6 +29,24 @@ class Numbers(Sequence):
         for place in np.flatnonzero(self.blank) if self.blank is not None else ():
             values[place] = None
         return iter(values)
+
+
+class Texts(Sequence):
+    """Each of them once: `codes` says which of them a row has."""
+
+    def __init__(self, codes: np.ndarray, texts: Sequence[str | None]):
+        self.codes = codes.astype(np.min_scalar_type(len(texts)))
+        self.texts = np.array(texts, dtype=object)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, at):
+        texts = self.texts[self.codes[at]]
+        return texts.tolist() if isinstance(at, slice) else texts
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self[:])
 
 
 class Rows(Sequence):
@@ -60,17 +78,14 @@ class Rows(Sequence):
 def kept(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
     """A column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
     kind = column.dtype.kind
-    if kind == "f" or (kind == "i" and (column.empty or column.abs().max() < MOST)):
+    if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MOST)):
         return Numbers(column.to_numpy(), blank)
-    known: dict[object, object] = {}
-    values = []
-    for value in column.tolist():
-        if not isinstance(value, str):
-            values.append(plain(value))
-            continue
-        if (text := known.get(value)) is None:
-            text = known[value] = plain(value)
-        values.append(text)
+    if pd.api.types.infer_dtype(column, skipna=False) == "string" and column.notna().all():
+        codes, texts = pd.factorize(column)
+        if blank is not None:
+            codes[blank] = len(texts)
+        return Texts(codes, [*(plain(text) for text in texts), None])
+    values = [plain(value) for value in column.tolist()]
     for place in np.flatnonzero(blank) if blank is not None else ():
         values[place] = None
     return values

@@ -26,7 +26,7 @@ from commodel.plan.file import load_plan
 from commodel.price.papers import Evidence, paper
 from commodel.records import Plan
 from commodel.report.content import build
-from commodel.report.machines import hider, machines, ranges, siblings
+from commodel.report.machines import hider, machines, ranges, short, siblings
 from commodel.report.rawlinks import results_from
 from commodel.report.sections import conditions, crowding, papers
 from commodel.report.sections import samples as samples_sheet
@@ -151,7 +151,7 @@ def _traces(plan: Plan, results: Results) -> Traces:
 
 
 def _with_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
-    return {batch: {**about, "hosts": ranges(about["hosts"])} for batch, about in provenance.items()}
+    return {batch: {**about, **short(about)} for batch, about in provenance.items()}
 
 
 def _provenance(plan: Plan, results: Results) -> dict[str, dict]:

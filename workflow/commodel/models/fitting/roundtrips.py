@@ -55,7 +55,8 @@ class RoundTrips:
         missed = one_way / self.one_way[0] - 1
         worst = np.abs(missed).argmax()
         at = format_bytes(int(self.size[worst]))
-        return f"half a round trip is missed by {missed[worst]:+.0%} at {at}" if abs(missed[worst]) > MISSES else ""
+        share = f"{100 * missed[worst]:+.0f} %"
+        return f"half a round trip is missed by {share} at {at}" if abs(missed[worst]) > MISSES else ""
 
 
 def pair_probes(observed: Observed) -> dict[Pair, str]:

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from commodel.files.atomic import write_text
+from commodel.files.memory import give_back
 from commodel.report.charts import PALETTE
 from commodel.report.front import Front
 from commodel.report.html.matrix import matrix_html
@@ -30,6 +31,7 @@ EXPLORED = "Comparison"  # the section whose table the first screen filters
 
 
 def write_html(report: Report, path: str | Path) -> None:
+    give_back()  # who draws takes a hundred megabytes
     write_text(Path(path), page_html(report))
 
 

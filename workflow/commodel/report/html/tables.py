@@ -45,12 +45,14 @@ def listed(table: Table, name: str, results: str, explored: bool = False) -> dic
 
 def data_of(table: Table, results: str) -> Markup:
     """Column by column: its different cells, and which of them stands in each row."""
-    columns = []
-    for place in range(len(table.columns)):
-        numbers: dict[tuple, int] = {}
-        rows = [numbers.setdefault(cell(table, at, place, results), len(numbers)) for at in range(len(table.rows))]
-        columns.append({"cells": [trimmed(values) for values in numbers], "rows": rows})
-    return data(columns)
+    columns = (column_of(table, place, results) for place in range(len(table.columns)))
+    return Markup(f"[{','.join(map(data, columns))}]")  # noqa: S704 – as `data` has it
+
+
+def column_of(table: Table, place: int, results: str) -> dict[str, list]:
+    numbers: dict[tuple, int] = {}
+    rows = [numbers.setdefault(cell(table, at, place, results), len(numbers)) for at in range(len(table.rows))]
+    return {"cells": [trimmed(values) for values in numbers], "rows": rows}
 
 
 def data(value: object) -> Markup:

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
-from commodel.compare.table import is_said, measured_once, selection
+from commodel.compare.table import measured_once, selection
 from commodel.price.intervals import LEAST, by_errors
+from commodel.report.frames import salient
 from commodel.report.sections import following, gaps, library, missing
 from commodel.report.shape import Answer
 from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span
@@ -16,6 +17,7 @@ MOST = 8  # sentences to one question; the tables have the rest
 
 def answers(
     comparison: pd.DataFrame,
+    judged: pd.DataFrame,
     uses: pd.DataFrame,
     classes: pd.DataFrame,
     picked: pd.DataFrame,
@@ -23,16 +25,15 @@ def answers(
     probes: list[str],
     crowds: list[str],
 ) -> list[Answer]:
-    """The four answers; `uses` comes from `recommend.favoured`, `classes` from `ranking.ahead`, `picked` from
-    `following.picks`, `probes` from `gaps.probes`, `crowds` from `crowding.sentences`. Families are judged by points
-    that their own fit has not seen."""
+    """The four answers; `judged` comes from `frames.judged`, `uses` from `recommend.favoured`, `classes` from
+    `ranking.ahead`, `picked` from `following.picks`, `probes` from `gaps.probes`, `crowds` from `crowding.sentences`.
+    Families are judged by points that their own fit has not seen."""
     if comparison.empty:
         return [
             Answer(
                 "What is missing", ("The comparison holds no points: nothing was planned, or nothing was compared.",)
             )
         ]
-    judged = comparison[comparison["held_out"] & is_said(comparison)]
     trusted = {
         platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
     }
@@ -48,9 +49,13 @@ def answers(
         "What to use": [*choices(uses, simulated), *library.sentences(library.against(comparison), simulated)],
         "How sure this is": [
             line
-            for platform, part in comparison.groupby("platform")
+            for platform, part in salient(comparison).groupby("platform")
             for line in certainty(
-                part, trusted[platform], picked[picked["platform"] == platform], origin(platform, simulated)
+                part,
+                judged[judged["platform"] == platform],
+                trusted[platform],
+                picked[picked["platform"] == platform],
+                origin(platform, simulated),
             )
         ],
         "What is missing": missing.sentences(comparison, simulated, probes),
@@ -142,7 +147,9 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
     return lines
 
 
-def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str) -> list[str]:
+def certainty(
+    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str
+) -> list[str]:
     once = measured_once(part)
     if once.empty:
         return []
@@ -157,7 +164,7 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
     if best is None:
         return lines
     family, inside = best["family"], best["inside_share"]
-    words = part.loc[(part["family"] == family) & part["held_out"] & part["mu"].notna(), "interval"]
+    words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval"]
     alone, of = not words.map(by_errors).mean() >= 0.5, f"{percent(inside)} of the measured medians"
     if alone:
         line = f"the interval of {family} holds {of}: it is of its parameters only, not of how far off the model is"
@@ -170,7 +177,7 @@ def certainty(part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, 
             else ""
         )
     lines.append(f"{where}: {line}.")
-    lines += [f"{where}: {line}." for line in gaps.without_errors(part, family)]
+    lines += [f"{where}: {line}." for line in gaps.without_errors(judged, family)]
     return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *following.sentence(picked)]]
 
 

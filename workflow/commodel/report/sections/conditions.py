@@ -10,6 +10,7 @@ from commodel.report.sections import crowding
 from commodel.report.values import finite
 from commodel.report.words import count
 
+NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
 KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
 UNSTEADY = 2.0  # between the ends of the interval of a median
@@ -33,7 +34,7 @@ def _unnamed(comparison: pd.DataFrame) -> list[str]:
 
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """Of measured points; simulated machines have neither caches nor others on them."""
-    real = comparison[comparison["measured"].notna() & ~comparison["simulated"].astype(bool)]
+    real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED]
     steady = real["measured_high"] <= UNSTEADY * real["measured_low"]
     return [*_unsteady(real, steady), *_cold(real[steady]), *_busy(real, provenance)]
 

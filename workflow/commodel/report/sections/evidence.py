@@ -36,7 +36,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
                 | {
                     "figure": figure,
                     "form": curve.form,
-                    "r2": curve.r2,
+                    "r2": curve.r2 if len(curve.x) > 1 else math.nan,
                     "aic": curve.aic,
                     "worst": max((abs(error) for error in errors if math.isfinite(error)), default=math.nan),
                     "left_out": 100 * curve.left_out,
@@ -72,8 +72,9 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
         Column("error", "fitted − measured [%]", "signed"),
     ]
     note = "Left-out error: each sample left out in turn and predicted by the fit to the others. n/a: too few samples."
-    if sum(len(fitted_set.curves) for fitted_set in sets) > sum(row["figure"] is not None for row in curves):
-        note += f" Drawn are the {charts.MOST_CURVES} worst fitted curves of each family; blank: not drawn."
+    if any(row["figure"] is None for row in curves):
+        note += f" Drawn are, of each family, the {charts.MOST_CURVES} worst fitted curves of several samples; blank: "
+        note += "not drawn."
     blocks = (
         table("Curves", "Fitted curves", about, rows(curves, about), fixed=4, note=note),
         *drawn,

@@ -8,56 +8,63 @@ from dataclasses import replace
 
 import pandas as pd
 
-from commodel.compare.network import Network, classes
+from commodel.compare.network import Network
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, ranked, tied_families
-from commodel.compare.table import is_said, selection
-from commodel.parameters import Estimate, ParameterSet
+from commodel.compare.table import selection
+from commodel.parameters import ParameterSet
 from commodel.price.bands import SHARE
-from commodel.report import charts
+from commodel.report.frames import salient
 from commodel.report.front import Behind, Front, Tile
 from commodel.report.matrix import digits
 from commodel.report.sections import gaps, library
 from commodel.report.sections.grids import ALL, averaged, trust_grid, use_grid
-from commodel.report.sections.network import rate_unit
+from commodel.report.sections.wire import net
+from commodel.report.shape import Chart, Table
 from commodel.report.values import finite, plain
 from commodel.report.words import comma, count, percent, some
-from commodel.units import format_seconds
 
 MOST_ODD = 3  # sentences
-PAIRS = (("L", "G"), ("alpha", "beta"), ("alpha.a", "beta.a"))  # of parameters that are a latency and a time a byte
-NAMES = {"L": "L", "alpha": "α", "alpha.a": "α"}
 
 
 def fronts(
     frame: pd.DataFrame,
+    judged: pd.DataFrame,
+    scatters: Mapping[str, Chart],
+    times: Mapping[str, Sequence[Chart]],
     sets: Sequence[ParameterSet],
     networks: Sequence[Network],
+    latencies: Table,
     provenance: Mapping[str, Mapping],
     odd: Sequence[str],
 ) -> tuple[Front, ...]:
-    """What was measured on a machine comes first. `odd` are sentences that begin with a platform and a colon."""
+    """What was measured on a machine comes first. `latencies` are half the round trips by message size, `odd` sentences
+    that begin with a platform and a colon."""
+    keys = [column.key for column in latencies.columns]
+    trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
+    frame = salient(frame)
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
-    drawn = {chart.name: chart for chart in charts.predicted_measured(frame[frame["held_out"] & is_said(frame)])}
     return tuple(
         front(
             platform,
             frame[frame["platform"] == platform],
+            judged[judged["platform"] == platform],
             [one for one in sets if plain(one.platform) == platform],
             [network for network in networks if plain(network.platform) == platform],
+            [trip for trip in trips if trip["platform"] == platform],
             [about for about in provenance.values() if plain(about.get("platform")) == platform],
             [line.removeprefix(f"{platform}: ") for line in odd if line.startswith(f"{platform}: ")],
-            drawn.get(f"Predicted {platform}"),
+            scatters.get(platform),
+            times[platform][0] if platform in times else None,
         )
         for platform in order
     )
 
 
-def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
-    judged = part[part["held_out"] & is_said(part)]
+def front(platform, part, judged, sets, networks, trips, batches, odd, scatter, times) -> Front:
     best = best_family(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
-    drawn, choices = charts.time_over_bytes(part[part["held_out"]]), use_grid(part)
+    choices = use_grid(part)
     return Front(
         platform,
         simulated,
@@ -71,14 +78,14 @@ def front(platform, part, sets, networks, batches, odd, scatter) -> Front:
                     gain(part, best),
                     Behind("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
                 ),
-                net(sets, networks),
+                net(sets, networks, trips),
             )
         ),
         choices,
         trust_grid(judged),
-        oddities(part, best, networks, odd),
+        oddities(part, judged, best, networks, odd),
         scatter,
-        drawn[0] if drawn else None,
+        times,
     )
 
 
@@ -173,43 +180,8 @@ def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     return Tile("Gain", f"{over:.2f}× slower", text)
 
 
-def net(sets: Sequence[ParameterSet], networks: Sequence[Network]) -> tuple[Tile, Behind | None]:
-    """What was measured between the nearest nodes, else what was fitted."""
-    for network in networks:
-        rows = classes(network)
-        near, far = rows.iloc[0], rows.iloc[-1]
-        figure = f"{format_seconds(near['latency'])}, {rate(near['bandwidth'])}"
-        line = f"Half a round trip and bandwidth between two nodes ({format_seconds(near['latency_low'])} to "
-        line += f"{format_seconds(near['latency_high'])})"
-        if len(rows) > 1:
-            farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
-            line += f"; {len(rows)} classes of distance, the farthest {farthest}"
-        where = (("platform", plain(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{line}."), Behind("Classes", where)
-    for latency, byte in PAIRS:
-        for fitted in sets:
-            one, other = (fitted.values.get(name) for name in (latency, byte))
-            if one is not None and other is not None and one.value > 0 and other.value > 0:
-                figure = f"{format_seconds(one.value)}, {rate(1 / other.value)}"
-                line = f"{NAMES[latency]}{interval(one)} and bandwidth of long messages, as {fitted.family} fits them"
-                named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
-                return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")
-    return Tile("Network", "not fitted", "No family that was fitted has a latency and a bandwidth."), None
-
-
-def interval(estimate: Estimate) -> str:
-    if not estimate.low < estimate.high:
-        return ""
-    return f" [{format_seconds(estimate.low)}, {format_seconds(estimate.high)}]"
-
-
-def rate(bandwidth: float) -> str:
-    unit, scale = rate_unit(bandwidth)
-    return f"{digits(bandwidth / scale)} {unit}"
-
-
 def oddities(
-    part: pd.DataFrame, best: pd.Series | None, networks: Sequence[Network], odd: Sequence[str]
+    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, networks: Sequence[Network], odd: Sequence[str]
 ) -> tuple[str, ...]:
     once = part.drop_duplicates("point")
     lines = gaps.points(once)[:1]
@@ -217,11 +189,11 @@ def oddities(
         slow = [network.names[node] for node in network.distances.slow]
         lines += [f"Slower than their like: {some(slow, 4)}."] if slow else []
     lines += list(odd)[:1]
-    lines += [f"{line}." for line in gaps.without_errors(part, best["family"])] if best is not None else []
+    lines += [f"{line}." for line in gaps.without_errors(judged, best["family"])] if best is not None else []
     if best is not None and finite(inside := best["inside_share"]):
         line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
         chance = 2 * math.sqrt(SHARE * (1 - SHARE) / best["points"])  # how far off such a share is by chance
-        lines.append(f"{line}, as they should." if abs(inside - SHARE) <= chance else f"{line}; 95 % would be right.")
+        lines += [f"{line}; 95 % would be right."] if abs(inside - SHARE) > chance else []
     discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
     if discarded > 0.1 * (discarded + kept):
         lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from commodel.compare.ranking import best_family, by_operation, in_order
+from commodel.compare.ranking import best_family, in_order, operations
 from commodel.compare.recommend import fastest
 from commodel.compare.table import summarize
 from commodel.price.status import PriceStatus
@@ -79,15 +79,15 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """The best family first; those that price a few points only come last."""
-    parts = dict(iter(by_operation(judged)))
-    operations = list(parts)
-    named = pd.concat([judged.iloc[:0], *(part.assign(operation=name) for name, part in parts.items())])
+    named = judged[["family", "status", "held_out", "mu", "relative_error", "inside"]]
+    named = named.assign(operation=operations(judged)).sort_values("operation", kind="stable")
+    names = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
     families, platform = in_order(whole)["family"].tolist(), next(iter(judged["platform"]), "")
     if (best := best_family(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
-    columns = [ALL, *operations] if len(operations) > 1 else operations
+    columns = [ALL, *names] if len(names) > 1 else names
     asked = named.groupby(["operation", "family"])["status"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():

@@ -13,7 +13,8 @@ from commodel.results.distributions import modes
 from commodel.units import format_bytes
 
 DRAWN = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
-STATISTICS = ("min", "median", "mean", "p95", "max")
+STATISTICS = {"min": "min", "median": "median", "low": "median low", "high": "median high"}  # and their headers
+STATISTICS |= {"mean": "mean", "p95": "p95", "max": "max"}
 KINDS = (
     "Which number is the latency? TAN takes the mean of half the round trips, LogP an upper bound without the "
     "overheads of the two ends, Netgauge half the smallest round trip."
@@ -44,7 +45,7 @@ def section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simula
         Column("label", "size"),
         Column("samples", "samples", "count"),
         Column("modes", "modes", "count"),
-        *(Column(key, f"{key} [µs]", "number") for key in STATISTICS),
+        *(Column(key, f"{name} [µs]", "number") for key, name in STATISTICS.items()),
         Column("outliers", "in the last bin", "count", "outliers that share one bin"),
         Column("spread", "spread"),
     ]

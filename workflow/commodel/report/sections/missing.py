@@ -26,18 +26,18 @@ def sentences(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) 
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
-    comparison = comparison[is_said(comparison)]  # from here on prices
-    seen = comparison[~comparison["held_out"]]
+    prices = comparison.loc[is_said(comparison), ["family", "predicted", "status", "held_out"]]
+    seen = prices[~prices["held_out"]]
     if len(seen):
-        said = f"{len(seen)} of {count(len(comparison), 'price')} not held out: the family's own fit has seen the point"
+        said = f"{len(seen)} of {count(len(prices), 'price')} not held out: the family's own fit has seen the point"
         lines.append(f"{said} ({tally(seen['family'])}). They are listed, but count in no figure.")
-    lacking = comparison[comparison["predicted"].isna()]
+    lacking = prices[prices["predicted"].isna()]
     if len(lacking):
-        lines.append(f"{len(lacking)} of {count(len(comparison), 'price')} missing ({tally(lacking['family'])}).")
-    doubtful = comparison[comparison["predicted"].notna() & ~comparison["status"].isin(["ok", ""])]
+        lines.append(f"{len(lacking)} of {count(len(prices), 'price')} missing ({tally(lacking['family'])}).")
+    doubtful = prices[prices["predicted"].notna() & ~prices["status"].isin(["ok", ""])]
     if len(doubtful):
         kinds = doubtful["family"] + " " + doubtful["status"].str.split(":").str[0]
         lines.append(
-            f"{len(doubtful)} of {count(len(comparison), 'price')} doubtful ({tally(kinds)}); their status says why."
+            f"{len(doubtful)} of {count(len(prices), 'price')} doubtful ({tally(kinds)}); their status says why."
         )
     return lines or ["Nothing: every point was measured to the asked precision and priced by every family."]

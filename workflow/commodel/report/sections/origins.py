@@ -2,9 +2,7 @@
 people wrote. The digests are there to be compared: `commodel report --verify`."""
 
 import datetime
-from collections.abc import Mapping
-
-import pandas as pd
+from collections.abc import Iterable, Mapping
 
 from commodel.files.kept import MOST, PLAIN
 from commodel.files.text import MIB
@@ -133,17 +131,32 @@ def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
     return plain(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
 
 
-def common(batches: Mapping[str, Mapping], simulated: set[str]) -> tuple[Table, Table]:
-    """What all batches have in common is said once; what differs has a row per batch."""
+def common(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
+    """What all batches have in common is said once, and what all of each platform have, once for it; what else differs
+    has a row per batch."""
     entries = {plain(name): flat(batch) for name, batch in batches.items()}
+    by_platform: dict[str, list[dict[str, str]]] = {}
+    for batch in entries.values():
+        by_platform.setdefault(batch.get("platform", ""), []).append(batch)
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
-    common = [key for key in keys if len({batch.get(key) for batch in entries.values()}) == 1]
-    differing = [key for key in keys if key not in common and key not in ("platform", "simulated")]
-    if "platform" in keys and "platform" not in common:
+    everywhere = [key for key in keys if one_value(entries.values(), key)]
+    keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
+    somewhere = [key for key in keys if all(one_value(some, key) for some in by_platform.values())]
+    differing = [key for key in keys if key not in somewhere]
+    pair, head = [Column("key", "key"), Column("value", "value")], Column("simulated", "simulated")
+    of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
+    tables = [table("Common", "Common to every batch", pair, rows(of_all, pair))]
+    if somewhere:
+        columns = [Column("platform", "platform"), head, *pair]
+        lines = [
+            {"platform": name, "simulated": simulation(name in simulated), "key": key, "value": some[0][key]}
+            for name, some in by_platform.items()
+            for key in somewhere
+            if key in some[0]
+        ]
+        tables.append(table("Of platforms", "Common to the batches of a platform", columns, rows(lines, columns)))
+    if len(by_platform) > 1:
         differing.insert(0, "platform")
-    shared_rows = pd.DataFrame([(key, next(iter(entries.values()))[key]) for key in common], columns=["key", "value"])
-    shared = table("Common", "Common to every batch", [Column("key", "key"), Column("value", "value")], shared_rows)
-    head = [Column("batch", "batch"), Column("simulated", "simulated")]
     heads = {
         name: {
             "batch": name,
@@ -151,15 +164,20 @@ def common(batches: Mapping[str, Mapping], simulated: set[str]) -> tuple[Table, 
         }
         for name, batch in entries.items()
     }
+    columns = [Column("batch", "batch"), head]
     if len(differing) <= WIDE:
-        columns = [*head, *(Column(f"= {key}", key) for key in differing)]
+        columns += [Column(f"= {key}", key) for key in differing]
         lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
     else:
-        columns = [*head, Column("key", "key"), Column("value", "value")]
+        columns += pair
         lines = [
             heads[name] | {"key": key, "value": batch[key]}
             for name, batch in entries.items()
             for key in differing
             if key in batch
         ]
-    return shared, table("Batches", "What differs between batches", columns, rows(lines, columns))
+    return [*tables, table("Batches", "What differs between batches", columns, rows(lines, columns))]
+
+
+def one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:
+    return len({batch.get(key) for batch in batches}) == 1

@@ -22,19 +22,19 @@ METHOD = (
 
 def against(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
     """A row for each point that was measured in a container and on the platform that is the same without it."""
-    once = frame[frame["measured"] > 0].drop_duplicates("point")
+    if not containers:
+        return pd.DataFrame()
+    times = ["measured", "measured_low", "measured_high"]
+    once = frame.loc[frame["measured"] > 0, ["platform", "simulated", "point", *SAME, *times]].drop_duplicates("point")
     pairs = []
     for name, about in containers.items():
         native = plain(about.get("native") or "")
         inside, outside = once[once["platform"] == plain(name)], once[once["platform"] == native]
         if native and len(inside) and len(outside):
-            times = ["measured", "measured_low", "measured_high"]
             inside = inside[["platform", "simulated", *SAME, *times]]
             outside = outside[[*SAME, *times]].assign(native=native)
             pairs.append(inside.merge(outside, on=SAME, suffixes=("", "_native")))
-    if not pairs:
-        return pd.DataFrame()
-    return ratios(pd.concat(pairs, ignore_index=True))
+    return ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
 
 
 def ratios(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 from, and what each family says and ignores."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from commodel.keys import parse
@@ -108,6 +109,8 @@ def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name
     names = [name, parse(name).function, parse(name).parameter]
     form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
     meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
+    if re.fullmatch(r"x\d+", parse(name).part):
+        meaning = f"from this size on another piece of {parse(name).function} holds"
     return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 

@@ -19,6 +19,7 @@ LATENCIES = (
     Column("last", "last wave [µs]", "number", "median, from when the first rank began it to its end at the last rank"),
 )
 ENDS = [(key, end) for key in ("measured", "predicted") for end in ("", "_low", "_high")]
+OF_SCHEDULES = ("fan_in", "relative_error", "mu", "chosen", "tie", "best", "held_out")
 ENDS += [("parameters", "_low"), ("parameters", "_high")]
 
 
@@ -28,12 +29,11 @@ def section(frame: pd.DataFrame) -> Section:
 
 
 def _comparison(frame: pd.DataFrame) -> Table:
-    frame = frame.sort_values("simulated", kind="stable")  # what was measured on a machine comes first
     # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
     blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
     blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
     prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    blank |= dict.fromkeys((*prices, "relative_error", "mu", "held_out"), ~is_said(frame))
+    blank |= dict.fromkeys((*prices, *OF_SCHEDULES), ~is_said(frame))
     times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
     streams = (frame["waves"] > 1).any()
     columns = [

@@ -5,26 +5,26 @@ import math
 import pandas as pd
 
 from commodel.compare.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
-from commodel.compare.table import selection, summarize
+from commodel.compare.table import is_said, selection, summarize
 from commodel.report.frames import PLATFORM, scaled
 from commodel.report.shape import MU, Column, Table, table
 from commodel.report.words import simulation
 
 
-def families(frame: pd.DataFrame) -> tuple[Table, Table]:
+def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
     """Family × figures of merit, of its prices and of its picks: the best one of each platform marked, the family that
     predicts best first."""
     by = ["platform", "family"]
-    judged = frame[frame["held_out"]]
-    every = frame.loc[frame["family"] != "", [*by, "simulated"]].drop_duplicates(by)
-    rows = every.merge(summarize(frame, by), "left", on=by).merge(selection(frame, by), "left", on=by)
+    priced = frame.loc[is_said(frame), [*by, "simulated", "point", "measured"]]
+    every = priced.loc[priced["family"] != "", [*by, "simulated"]].drop_duplicates(by)
+    rows = every.merge(summarize(judged, by), "left", on=by).merge(selection(frame, by), "left", on=by)
     rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
     rows = in_order(rows, ("platform",))
     best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
-    return predicting(rows, judged, frame, best), choosing(rows, best)
+    return predicting(rows, judged, priced, best), choosing(rows, best)
 
 
-def predicting(rows: pd.DataFrame, judged: pd.DataFrame, frame: pd.DataFrame, best: dict) -> Table:
+def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, best: dict) -> Table:
     standing = {}
     for platform, first in best.items():
         if first is not None:
@@ -33,7 +33,7 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, frame: pd.DataFrame, be
             standing |= {(platform, family): "same prices" for family in twins(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
-    total = frame.loc[frame["measured"].notna(), ["platform", "point"]].groupby("platform")["point"].nunique()
+    total = priced[priced["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = [
         *PLATFORM,

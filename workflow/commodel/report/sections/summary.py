@@ -1,15 +1,16 @@
 """What a reader sees first in the workbook: answers, which family is ahead, what to use, and what the words mean."""
 
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
 import pandas as pd
 
 from commodel.compare.ranking import ahead
 from commodel.compare.recommend import favoured
-from commodel.compare.table import is_said
-from commodel.report import charts
 from commodel.report.frames import PLACE, PLATFORM, scaled
 from commodel.report.sections import following, library, standings
 from commodel.report.sections.answers import answers, leads
-from commodel.report.shape import Answer, Column, Section, Table, table
+from commodel.report.shape import Answer, Chart, Column, Section, Table, table
 from commodel.report.words import span
 
 GLOSSARY = (
@@ -65,9 +66,6 @@ GLOSSARY = (
     ("skew", "how far apart the ranks entered a sample, median"),
 )
 
-# Columns that no score looks at: copies of a large comparison do without them.
-ASIDE = {"batch", "raw", "interval", "stop", "invalid", "samples", "parameters_low", "parameters_high", "first", "last"}
-
 WAVE = (
     "wave",
     (
@@ -83,31 +81,32 @@ TIMES = (
 
 def section(
     frame: pd.DataFrame,
+    judged: pd.DataFrame,
+    scatters: Mapping[str, Chart],
+    times: Mapping[str, Sequence[Chart]],
     simulated: set[str],
     probes: list[str],
     containers: list[str],
     odd: list[str],
     differing: list[str],
 ) -> Section:
-    priced = frame.loc[is_said(frame), [key for key in frame if key not in ASIDE]]
-    judged = priced[priced["held_out"]]
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
-    blocks = [*answers(frame, uses, classes, picked, simulated, probes, odd)]
+    blocks = [*answers(frame, judged, uses, classes, picked, simulated, probes, odd)]
     if differing:
         blocks.append(Answer("How jobs differ", tuple(differing)))
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
     if not frame.empty:
-        blocks += [*standings.families(priced)]
+        blocks += [*standings.families(frame, judged)]
         blocks += [following.overview(picked)] if len(picked) else []
-        blocks += [*charts.predicted_measured(judged)]
+        blocks += [*scatters.values()]
         if (lead := leads(classes, simulated)) is not None:
             blocks.append(lead)
         blocks += [standings.classes(classes, simulated), _use(frame, uses)]
         if len(rows := library.against(frame)):
             blocks.append(library.overview(rows, simulated))
-        if lines := charts.time_over_bytes(frame[frame["held_out"]]):
-            blocks += [Answer("Time over message size", (TIMES,)), *lines]
+        if times:
+            blocks += [Answer("Time over message size", (TIMES,)), *chain(*times.values())]
     terms = (*GLOSSARY, *((WAVE,) if (frame["waves"] > 1).any() else ()))
     words = Answer("How to read this", tuple(f"{term}: {meaning}." for term, meaning in terms))
     return Section("Summary", "", (*blocks, words))

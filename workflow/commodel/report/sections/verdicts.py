@@ -114,14 +114,15 @@ def selection(rows: list[dict], alone: int, families: list[str]) -> Section:
 
 
 def picks(rows: list[dict], families: list[str]) -> Section:
-    """Only picks that differ from the fastest one are named: those are what a reader looks for."""
+    """Only picks that differ from the fastest one are named, and the jobs that have such: those a reader looks for."""
     columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
     if not families:
         return Section("Picks", NOTHING, ())
-    differing = [
-        row | {key: "" for key in (f"pick {family}" for family in families) if row[key] == row["best"]} for row in rows
-    ]
-    note = "Blank: the family picks the alternative that was the fastest schedule measured; n/a: it could not choose."
+    keys = [f"pick {family}" for family in families]
+    differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
+    differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
+    note = "Jobs in which a family picks another schedule than the fastest one measured. Blank: it picks that one; "
+    note += "n/a: it could not choose."
     made = table("Picks", "What each family would choose instead", columns, job_frame(differing, columns), fixed=6)
     return Section("Picks", note, (made,))
 

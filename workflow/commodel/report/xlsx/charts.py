@@ -94,7 +94,7 @@ class ChartData:
         return max((len(names or series.x) for _, series, names in self.columns), default=0)
 
     def write(self, sheet, bold) -> None:
-        """Row by row, as a long sheet has to be: the charts' titles, the names of x and y, the values."""
+        """Row by row: the charts' titles, the names of x and y, the values."""
         drawn = ""
         for (title, _, _), x in self.columns.items():
             sheet.set_column(x, x + 1, 14)

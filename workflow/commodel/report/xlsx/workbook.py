@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from commodel.files.atomic import whole
+from commodel.files.memory import give_back
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
 from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
@@ -24,7 +25,6 @@ from commodel.report.xlsx.overview import Overview
 from commodel.report.xlsx.places import HEAD, MAX_ROWS, cell
 
 LONG = 20_000  # rows of a table
-LONG_CHART = 5_000  # dots: their charts have no copy of them, and are drawn when the workbook is opened
 PRINTED = 200  # rows of a sheet; all of the summary
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
 WIDE = 12  # columns that are printed where there are fewer, as texts run over
@@ -35,6 +35,7 @@ whose = attrgetter("platform")
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Returns what was written: the workbook, and files of tables that no sheet can hold."""
     path = Path(path)
+    give_back()  # what it took to build the report
     with whole(path) as stream:
         book = Workbook(report, stream)
         book.overviews()
@@ -75,10 +76,8 @@ class Workbook(Book):
             overview.write(self.places, self.chart_data, own, calculator_at)
         self.sets()
         if self.chart_data.columns:
-            self.book.constant_memory = self.chart_data.rows > LONG_CHART
             sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
             self.chart_data.write(sheet, self.form(bold=True))
-            self.book.constant_memory = False
             sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
         self.book.close()
 

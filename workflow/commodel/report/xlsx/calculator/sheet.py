@@ -14,6 +14,7 @@ from commodel.price.reach import SHORT
 from commodel.report.charts import PALETTE
 from commodel.report.shape import Axis
 from commodel.report.values import number_format, plain
+from commodel.report.xlsx.calculator.cells import CALCULATED, Cells
 from commodel.report.xlsx.calculator.known import Known
 from commodel.report.xlsx.calculator.row import LEVELS, MOST_RANKS, Area, Pattern
 from commodel.report.xlsx.calculator.terms import Term, largest, term
@@ -24,7 +25,6 @@ from commodel.units import format_bytes
 
 SHEET = "Calculator"
 SIZES = tuple(4**power for power in range(13))  # bytes, of the chart
-INK, EDITABLE, CALCULATED = "#1F3A4D", "#FFF4CC", "#F3F6F8"
 INPUTS = (
     ("ranks", "ranks", 2, MOST_RANKS, "of linear, binomial and chain"),
     ("bytes", "message [B]", 0, 1 << 40, "to or from each rank"),
@@ -40,13 +40,12 @@ TIMES = "[>=1000]#,##0;[>=10]#,##0.0;0.000"
 PROBED = {"fan_in": "fan-in probed up to", "partners": "partners probed up to"}
 
 
-class Sheet:
-    """`writer` is the workbook's own, for its formats; `row` the first free one, from 0."""
+class Sheet(Cells):
+    """`row` is the first free one, from 0."""
 
     def __init__(self, writer, sheet, row: int, several: Sequence[Calculable], refused: Mapping[str, str]):
-        self.writer, self.sheet, self.top = writer, sheet, row
-        self.several, self.refused = several, refused
-        self.names: set[str] = set()
+        super().__init__(writer, sheet)
+        self.top, self.several, self.refused = row, several, refused
         self.latency: tuple[int, int] | None = None  # the cell of the factor of the first family's
 
     def write(self) -> None:
@@ -62,101 +61,64 @@ class Sheet:
         self.sheet.fit_to_pages(1, 1)
         self.sheet.protect("", {"format_columns": True, "format_rows": True})
 
-    def _heading(self, row: int, title: str, note: str = "") -> int:
-        return self.writer.heading(self.sheet, row, title, note)
-
-    def _look(self, numbers: str = "", **more):
-        look = {"bottom": 4, "bottom_color": "#D5DBE0"} | more
-        return self.writer.form(**look, **({"num_format": numbers} if numbers else {}))
-
-    def _editable(self, numbers: str = ""):
-        return self._look(numbers, bg_color=EDITABLE, locked=False, align="right")
-
-    def _head(self, row: int, titles: Sequence[str]) -> None:
-        for place, title in enumerate(titles):
-            side = "left" if place < 2 or place > 7 else "right"
-            look = self.writer.form(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
-            self.sheet.write_string(row, place, title, look)
-
-    def _name(self, name: str, row: int, column: int, value: float) -> Term:
-        """A cell of this sheet by a name that differs from others not only in its case."""
-        while name.lower() in self.names:
-            name += "_"
-        self.names.add(name.lower())
-        place = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
-        self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{place}")
-        return Term(name, value)
-
-    def _formula(self, row: int, column: int, formula: Term | tuple[str, object], look) -> None:
-        text, value = (formula.text, formula.value) if isinstance(formula, Term) else formula
-        if isinstance(value, float) and not math.isfinite(value):
-            value = "#NUM!"
-        self.sheet.write_formula(row, column, f"={text}", look, value)
-
     def _inputs(self, row: int) -> tuple[Pattern, Term, int]:
-        row = self._heading(row, "What to price")
+        row = self.heading(row, "What to price")
         terms: dict[str, Term] = {}
         for name, title, least, most, note in INPUTS:
-            self.sheet.write_string(row, 0, title, self._look())
-            self.sheet.write_number(row, 1, START[name], self._editable("#,##0"))
-            self.sheet.write_string(row, 2, note, self._look(italic=True, font_color="#555555", bottom=0))
-            self._whole(row, 1, row, 1, title, least, most)
-            terms[name] = self._name(name, row, 1, START[name])
+            self.sheet.write_string(row, 0, title, self.look())
+            self.sheet.write_number(row, 1, START[name], self.editable("#,##0"))
+            self.sheet.write_string(row, 2, note, self.look(italic=True, font_color="#555555", bottom=0))
+            self.whole(row, 1, row, 1, title, least, most)
+            terms[name] = self.name(name, row, 1, START[name])
             row += 1
-        self.sheet.write_string(row, 0, "children, level by level", self._look())
+        self.sheet.write_string(row, 0, "children, level by level", self.look())
         fan_outs = []
         for place, count in enumerate(FAN_OUTS, 1):
-            self.sheet.write_number(row, place, count, self._editable("#,##0"))
-            fan_outs.append(self._name(f"fan_out_{place}", row, place, count))
-        self._whole(row, 1, row, LEVELS, "children of every node of a level", 0, 100_000)
+            self.sheet.write_number(row, place, count, self.editable("#,##0"))
+            fan_outs.append(self.name(f"fan_out_{place}", row, place, count))
+        self.whole(row, 1, row, LEVELS, "children of every node of a level", 0, 100_000)
         pattern = Pattern(**terms, fan_outs=tuple(fan_outs))
         leaves = term(1)
         for count in fan_outs:
             leaves = leaves * largest(count, 1)
-        self.sheet.write_string(row + 1, 0, "leaves of that tree", self._look())
-        self._formula(row + 1, 1, leaves, self._look("#,##0", bg_color=CALCULATED, align="right"))
-        self.sheet.write_string(row + 2, 0, "the chart draws", self._look())
-        self.sheet.write_string(row + 2, 1, DRAWN[1], self._editable())
+        self.sheet.write_string(row + 1, 0, "leaves of that tree", self.look())
+        self.formula(row + 1, 1, leaves, self.look("#,##0", bg_color=CALCULATED, align="right"))
+        self.sheet.write_string(row + 2, 0, "the chart draws", self.look())
+        self.sheet.write_string(row + 2, 1, DRAWN[1], self.editable())
         self.sheet.data_validation(row + 2, 1, row + 2, 1, {"validate": "list", "source": list(DRAWN)})
         cell = xl_rowcol_to_cell(row + 2, 1, row_abs=True, col_abs=True)
         listed = ",".join(f'"{name}"' for name in DRAWN)
         draw = Term(f"MATCH({cell},{{{listed}}},0)", 2.0)
         return pattern, draw, row + 4
 
-    def _whole(self, first: int, left: int, last: int, right: int, title: str, least: int, most: int) -> None:
-        message = f"wanted a whole number from {least:,} to {most:,}"
-        limits = {"validate": "integer", "criteria": "between", "minimum": least, "maximum": most}
-        about = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
-        self.sheet.data_validation(first, left, last, right, limits | about | {"error_message": message})
-
     def _prices(self, row: int, workings: Workings) -> None:
-        row = self._heading(row, "Predicted time [µs]")
-        self._head(row, ("family", "operation", *WAYS, "", "remark"))
+        row = self.heading(row, "Predicted time [µs]")
+        self.head(row, ("family", "operation", *WAYS, "", "remark"))
         for entry in self.several:
             for operation in OPERATIONS:
                 prices = workings.prices[entry.name]
                 if not any(key[0] == operation for key in prices):
                     continue
                 row += 1
-                self.sheet.write_string(row, 0, entry.known.entry.title, self._look())
-                self.sheet.write_string(row, 1, operation, self._look())
+                self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+                self.sheet.write_string(row, 1, operation, self.look())
                 for place, way in enumerate(WAYS, 2):
-                    look = self._look(TIMES, bg_color=CALCULATED, align="right")
+                    look = self.look(TIMES, bg_color=CALCULATED, align="right")
                     if (operation, way) not in prices:
                         self.sheet.write_string(row, place, "", look)
                         continue
                     cell = prices[operation, way]
                     shown = f'IFERROR(IF({cell.text}<0,"below 0",{cell.text}),"n/a")'
                     value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
-                    self._formula(row, place, (shown, value), look)
+                    self.formula(row, place, (shown, value), look)
                 best = {"type": "bottom", "value": 1, "format": self.writer.book.add_format({"bold": True})}
                 self.sheet.conditional_format(row, 2, row, 1 + len(WAYS), best)
-                self._formula(row, 8, _remark(entry), self._look(italic=True, bottom=0))
+                self.formula(row, 8, _remark(entry), self.look(italic=True, bottom=0))
         for text, cell in workings.bounds:
             row += 1
-            self.sheet.write_string(row, 0, "gather, cluster", self._look())
-            self._formula(row, 2, cell, self._look(TIMES, bg_color=CALCULATED, align="right"))
-            self.sheet.write_string(row, 3, text, self._look(bottom=0))
+            self.sheet.write_string(row, 0, "gather, cluster", self.look())
+            self.formula(row, 2, cell, self.look(TIMES, bg_color=CALCULATED, align="right"))
+            self.sheet.write_string(row, 3, text, self.look(bottom=0))
 
     def _bounds_height(self) -> int:
         return len(BOUNDS) if any(entry.name == "cluster" for entry in self.several) else 0
@@ -164,8 +126,8 @@ class Sheet:
     def _values(self, row: int) -> tuple[dict[str, Known], int]:
         """Value by value what was fitted, a factor and a value instead, and what formulas use. Returns the values as
         cells and the next free row."""
-        row = self._heading(row, "With which values", "Say a factor (2: twice as long), or another value instead.")
-        self._head(row, (*VALUES, "", f"of {plain(self.several[0].parameters.platform)}"))
+        row = self.heading(row, "With which values", "Say a factor (2: twice as long), or another value instead.")
+        self.head(row, (*VALUES, "", f"of {plain(self.several[0].parameters.platform)}"))
         known = {}
         for entry in self.several:
             cells: dict[str, Term] = {}
@@ -176,30 +138,30 @@ class Sheet:
             known[entry.name] = Known(entry.known.entry, entry.known.values, cells, areas)
         for name, reason in self.refused.items():
             row += 1
-            self.sheet.write_string(row, 0, family(name).title, self._look())
-            self.sheet.write_string(row, 1, f"left out: {reason}"[:300], self._look(italic=True, bottom=0))
+            self.sheet.write_string(row, 0, family(name).title, self.look())
+            self.sheet.write_string(row, 1, f"left out: {reason}"[:300], self.look(italic=True, bottom=0))
         return known, row + 2
 
     def _value(self, row: int, entry: Calculable, name: str) -> Term:
         value, unit = entry.known.in_shown_unit(name)
         numbers = number_format("number", value)
-        self.sheet.write_string(row, 0, entry.known.entry.title, self._look())
-        self.sheet.write_string(row, 1, name, self._look())
-        self.sheet.write_number(row, 2, value, self._look(numbers))
-        self.sheet.write_string(row, 3, unit, self._look())
-        self.sheet.write_number(row, 4, 1, self._editable("General"))
+        self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+        self.sheet.write_string(row, 1, name, self.look())
+        self.sheet.write_number(row, 2, value, self.look(numbers))
+        self.sheet.write_string(row, 3, unit, self.look())
+        self.sheet.write_number(row, 4, 1, self.editable("General"))
         if name in LATENCIES and self.latency is None:
             self.latency = row, 4
-        self.sheet.write_blank(row, 5, None, self._editable("General"))
+        self.sheet.write_blank(row, 5, None, self.editable("General"))
         message = {"error_title": "value", "error_message": "wanted a number"}
         anything = {"validate": "decimal", "criteria": "between", "minimum": -1e15, "maximum": 1e15}
         self.sheet.data_validation(row, 4, row, 5, anything | message)
         fitted, factor, instead = (xl_rowcol_to_cell(row, column) for column in (2, 4, 5))
         used = (f"IF(ISNUMBER({instead}),{instead},{fitted}*{factor})", value)
-        self._formula(row, 6, used, self._look(numbers, bg_color=CALCULATED, bold=True))
+        self.formula(row, 6, used, self.look(numbers, bg_color=CALCULATED, bold=True))
         meaning = entry.known.entry.by_name[parse(name).parameter].meaning
-        self.sheet.write_string(row, 8, meaning, self._look(bottom=0, font_color="#555555"))
-        return self._name(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
+        self.sheet.write_string(row, 8, meaning, self.look(bottom=0, font_color="#555555"))
+        return self.name(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
 
     def _tables(self, row: int, entry: Calculable) -> tuple[dict[str, Area], int]:
         """Functions by samples: message sizes down, how many at once across."""
@@ -209,13 +171,13 @@ class Sheet:
             columns = [name for name in own if not name.endswith("at once")]
             levels = own[f"{function} at once"]
             row += 1
-            self.sheet.write_string(row, 0, entry.known.entry.title, self._look())
-            self.sheet.write_string(row, 1, f"{function}{TABLE}", self._look(bottom=0))
+            self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+            self.sheet.write_string(row, 1, f"{function}{TABLE}", self.look(bottom=0))
             row += 1
-            self.sheet.write_row(row, 2, levels.values, self._look("#,##0", bold=True))
+            self.sheet.write_row(row, 2, levels.values, self.look("#,##0", bold=True))
             areas[f"{function} at once"] = Area(xl_range_abs(row, 2, row, 1 + len(levels.values)), levels.values)
             for place, name in enumerate(columns, 1):
-                look = self._look("#,##0", bold=True) if place == 1 else self._editable("#,##0.000")
+                look = self.look("#,##0", bold=True) if place == 1 else self.editable("#,##0.000")
                 self.sheet.write_column(row + 1, place, own[name].values, look)
                 last = row + len(own[name].values)
                 areas[name] = Area(xl_range_abs(row + 1, place, last, place), own[name].values)
@@ -224,17 +186,17 @@ class Sheet:
 
     def _workings(self, row: int, pattern: Pattern, known: dict[str, Known], draw: Term) -> list[Workings]:
         note = "Microseconds. The first row is yours, the others are what the chart draws."
-        row = self._heading(row, "Workings", note)
+        row = self.heading(row, "Workings", note)
         sizes = [pattern.bytes, *map(term, SIZES)]
         several = [
             workings(number, replace(pattern, bytes=size), known, draw, size is pattern.bytes)
             for number, size in enumerate(sizes, row + 2)
         ]
-        self._head(row, list(several[0].line.terms))
+        self.head(row, list(several[0].line.terms))
         for entry in several:
             for place, value in enumerate(entry.line.terms.values()):
                 shown = (value.text, "#N/A") if math.isnan(value.value) else value
-                self._formula(entry.line.number - 1, place, shown, self._look("General", font_color="#555555"))
+                self.formula(entry.line.number - 1, place, shown, self.look("General", font_color="#555555"))
         self.drawn_at = list(several[0].line.terms).index(f"draw {self.several[0].name}")
         return several
 
