@@ -11,7 +11,7 @@ NAME=VALUE in place of RATES. Minutes.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
@@ -19,7 +19,7 @@ from statistics import median
 import numpy as np
 from tests.bench.forest import forest
 
-from commodel.advice.active import Arm, Arms, Job, believe, unmeasured
+from commodel.advice.active import Arm, Arms, Job, believe
 from commodel.cli._output import table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
@@ -80,6 +80,10 @@ def prices(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str
 
 def without_prices(arms: Arms) -> Arms:
     return Arms([Arm(arm.job, arm.algorithm) for arm in arms.arms])
+
+
+def unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
+    return [arm for arm in range(len(arms.arms)) if arm not in measured]
 
 
 def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:

@@ -5,14 +5,17 @@ A belief is one Gaussian over the logarithms of all times. Its mean are prices, 
 by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one algorithm at like sizes and
 numbers of ranks; what is shared by all ways to do a job changes no choice, and what an algorithm is off by at one size
 it mostly is at the next. How far off prices of algorithms are is learned from what was measured (the likeliest of a
-few, near to what is usual). Worked example: of two algorithms at three sizes, priced alike, one measurement of the
-first at the middle size that is twice its price makes the second the choice at all three.
+few, near to what is usual). How sure all that is was measured, too: each measurement is compared with what the others
+of its operation say of it (left out, in closed form), and where these miss by more than they should, every doubt
+about the operation grows by as much. Worked example: of two algorithms at three sizes, priced alike, one measurement
+of the first at the middle size that is twice its price makes the second the choice at all three.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import sqrt
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -28,6 +31,7 @@ PECULIAR, PLAIN = (0.03, 0.1, 0.3), 0.1  # of one point
 STRENGTH = 1.0  # of what is usual, against what was measured
 AGAIN = 0.1  # of one that may be worth measuring again
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
+SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -78,8 +82,8 @@ class Arms:
         """Covariances between some arms and others."""
         words = self._words
         same = {name: column[rows][:, None] == column[columns] for name, column in words.items()}
-        alike = np.exp(-0.5 * ((self._bytes[rows][:, None] - self._bytes[columns]) / BYTES_REACH) ** 2)
-        ranks = np.exp(-0.5 * ((self._ranks[rows][:, None] - self._ranks[columns]) / RANKS_REACH) ** 2)
+        alike = _alike(self._bytes[rows][:, None] - self._bytes[columns], BYTES_REACH)
+        ranks = _alike(self._ranks[rows][:, None] - self._ranks[columns], RANKS_REACH)
         priced = self._priced[rows][:, None] & self._priced[columns]
         known = np.where(priced, OPERATION, UNKNOWN) ** 2 * same["operation"] * np.where(priced, 1, alike)
         shared = known + SIZE**2 * same["operation"] * alike * ranks + SIZE**2 * same["job"]
@@ -95,6 +99,11 @@ class Arms:
         names = [f"{arm.job[0]} {arm.algorithm}" for arm in self.arms]
         columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
         return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {"job": self.job}
+
+    @property
+    def operation(self) -> np.ndarray:
+        """The number of each arm's operation."""
+        return self._words["operation"]
 
     @cached_property
     def _bytes(self) -> np.ndarray:
@@ -118,6 +127,12 @@ class Arms:
         """Of each job the arm that takes least, the first of several."""
         ends = [*self.first[1:], len(self.arms)]
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
+
+
+def _alike(distances: np.ndarray, reach: float) -> np.ndarray:
+    """Matérn's correlation of order 3/2: a smoother one would be too sure of what lies between two measurements."""
+    far = sqrt(3) * np.abs(distances) / reach
+    return (1 + far) * np.exp(-far)
 
 
 def _middle(logs: np.ndarray) -> float:
@@ -170,8 +185,7 @@ class Belief:
         self, count: int, costs: np.ndarray | float = 1.0, least: float = 0.0, without: Collection[int] = ()
     ) -> list[int]:
         """The arms to measure next, at most one of a job, each worth the most for its cost given those before; none
-        that is worth no more than `least`. What was measured well is not measured again, nor
-        are arms `without` a valid sample."""
+        that is worth no more than `least`. What was measured well is not measured again, nor arms `without` samples."""
         belief, points = self, []
         known = {arm for arm in self.measured if self.noise.get(arm, NOISE) <= AGAIN} | set(without)
         jobs: set[int] = set()
@@ -200,11 +214,22 @@ def believe(arms: Arms, measured: Mapping[int, float], noise: Mapping[int, float
         product(ALGORITHM, PECULIAR),
         key=lambda scales: _likelihood(arms.prior(*scales, seen, seen) + errors, off, *scales),
     )
-    solver = cho_factor(arms.prior(algorithm, peculiar, seen, seen) + errors)
+    inverse = np.linalg.inv(arms.prior(algorithm, peculiar, seen, seen) + errors)
     across = arms.prior(algorithm, peculiar, everything, seen)
-    mean = arms.prior_mean + across @ cho_solve(solver, off)
-    covariance = arms.prior(algorithm, peculiar, everything, everything) - across @ cho_solve(solver, across.T)
-    return Belief(arms, mean, covariance, dict(measured), dict(noise))
+    mean = arms.prior_mean + across @ inverse @ off
+    covariance = arms.prior(algorithm, peculiar, everything, everything) - across @ inverse @ across.T
+    missed = (inverse @ off) / np.sqrt(np.diag(inverse))
+    doubts = np.sqrt(_doubts(missed, arms.operation[seen], arms.operation))
+    return Belief(arms, mean, covariance * np.outer(doubts, doubts), dict(measured), dict(noise))
+
+
+def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """By how much the variances of operations have to grow, by how far each measurement is from what others say of it,
+    in standard deviations of that. Never less than 1; with few measurements near to what it is of all operations."""
+    usual = max((SOUND + (missed**2).sum()) / (SOUND + len(missed)), 1.0)
+    count = wanted.max() + 1
+    squares = np.bincount(operations, missed**2, count)
+    return np.maximum((SOUND * usual + squares) / (SOUND + np.bincount(operations, minlength=count)), 1.0)[wanted]
 
 
 def _errors(noise: Mapping[int, float], arms: Iterable[int]) -> np.ndarray:
@@ -223,7 +248,3 @@ def _likelihood(covariance: np.ndarray, off: np.ndarray, algorithm: float, pecul
     factor, lower = cho_factor(covariance)
     fit = -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
     return fit - STRENGTH * (np.log(algorithm / USUAL) ** 2 + np.log(peculiar / PLAIN) ** 2)
-
-
-def unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
-    return [arm for arm in range(len(arms.arms)) if arm not in measured]
