@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.active import Arm, Arms, believe, pooled
+from commodel.advice.active import believe, pooled
+from commodel.advice.arms import Arm, Arms
 from commodel.records import LIBRARY
 from commodel.stats import NOISE
 

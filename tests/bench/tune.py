@@ -19,7 +19,8 @@ from statistics import median
 import numpy as np
 from tests.bench.forest import forest
 
-from commodel.advice.active import Arm, Arms, Job, believe
+from commodel.advice.active import believe
+from commodel.advice.arms import Arm, Arms, Job
 from commodel.cli._output import table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
