@@ -188,7 +188,7 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
         seconds[arm] = measured
     samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
     start = max(took - samples[list(belief.measured)].sum(), 0.0) / max(starts, 1)
-    return float(samples.sum() + np.bincount(belief.arms.job).max() * start)
+    return max(float(samples.sum() + np.bincount(belief.arms.job).max() * start), took)
 
 
 def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
