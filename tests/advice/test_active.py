@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.active import Arm, Arms, believe, pooled
+from commodel.advice.active import believe, pooled
+from commodel.advice.arms import Arm, Arms
 from commodel.records import LIBRARY
 from commodel.stats import NOISE
 
@@ -95,6 +96,25 @@ def test_regret_is_what_it_says():
     logs = random.multivariate_normal(belief.mean, belief.covariance, 4000)
     chosen = logs[:, belief.choices()] - np.minimum.reduceat(logs, arms.first, axis=1)
     assert belief.regret(draws=4000) == pytest.approx(np.exp(chosen).mean(axis=0) - 1, rel=0.15)
+
+
+@pytest.mark.parametrize(("rough", "points"), [(0.3, 28), (0.5, 14), (0.5, 21), (0.5, 28)])
+def test_regret_is_what_it_says_of_machines_that_are_not_as_believed(rough, points):
+    """Here what prices are off by has nothing to do with size: the belief does not know that, but it can see how far
+    measurements are from what the others said. On average the true regret is what was expected, within a third."""
+    random = np.random.default_rng(1)
+    sizes = [64 << 2 * step for step in range(7)]
+    arms = Arms.of(Arm(("bcast", 8, "block", size), name, 1e-5 + 1e-8 * size) for size in sizes for name in "abcdefgh")
+    expected, true = [], []
+    for _ in range(30):
+        seconds = np.exp(arms.prior_mean + rough * random.standard_normal(len(arms.arms)))
+        told = {}
+        while len(told) < points:
+            told |= {arm: seconds[arm] for arm in believe(arms, told).next_points(len(sizes))}
+        belief = believe(arms, told)
+        expected.append(belief.regret().mean())
+        true.append(np.mean(seconds[belief.choices()] / seconds[arms.cheapest(seconds)]) - 1)
+    assert 3 / 4 < np.mean(true) / np.mean(expected) < 4 / 3
 
 
 def test_fewer_points_than_by_lot():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.proof import between, gain, geometric_mean, in_turn
+from commodel.advice.proof import between, gain, in_turn, of_all
 
 
 def test_a_gain_by_hand():
@@ -58,5 +58,11 @@ def test_with_and_without_come_first_in_turn(pairs):
     assert abs(sum(turns[::2]) - sum(turns[1::2])) <= 1
 
 
-def test_geometric_mean():
-    assert geometric_mean([2, 8]) == pytest.approx(4)
+def test_the_mean_of_all_cases_by_hand():
+    assert of_all([gain([1, 1, 1], [2, 2, 2]), gain([1, 1, 1], [8, 8, 8])]) == pytest.approx((4, 4, 4))
+
+
+def test_one_slow_start_says_no_more_of_many_cases_than_of_one():
+    one = gain([1, 1, 4], [1, 1, 1])
+    assert of_all([one] * 50) == pytest.approx((one.times, one.low, one.high))
+    assert one.low < 1 < one.high

@@ -6,20 +6,23 @@ network; nothing of the table is fitted), and the point whose outcome most chang
 without prices, `in random order` the same belief with points drawn by lot, `forest by variance` a forest for each
 operation, whose next point is the one that its trees differ most about (as ACCLAiM; `whole jobs`: all ways to do that
 point's job are measured, as it does). Regret is of all jobs with two and more ways,
-the library's own choice among them: what was chosen over what is fastest, as measured. Arguments: the table, then
-NAME=VALUE in place of RATES. Minutes.
+the library's own choice among them: what was chosen over what is fastest, as measured. Last comes whether the regret
+that a search expects is the one that it really has, after some points by lot and then as `commodel tune` chooses them,
+several at once. Arguments: the table, then NAME=VALUE in place of RATES. Minutes.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 from tests.bench.forest import forest
 
-from commodel.advice.active import Arm, Arms, Job, believe, unmeasured
+from commodel.advice.active import believe
+from commodel.advice.arms import Arm, Arms, Job
 from commodel.cli._output import table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
@@ -43,6 +46,8 @@ WITH_ARGUMENT = (
 GOAL = 0.05
 SHOWN = (0, 5, 10, 20, 40, 60, 80, 120, 160, 240, 320)
 SEEDS, TREES = 3, 20
+LOT, AT_ONCE, STARTS = 12, 16, 6  # points by lot at first, points of a round after that, such searches
+LIMITS = (0.3, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02)  # of the expected regret, to compare it with the real one
 STEP = 5  # points by lot between two looks at what would be chosen
 MOST_RANKS = 64  # what has more takes minutes to price
 Seconds = np.ndarray
@@ -80,6 +85,10 @@ def prices(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str
 
 def without_prices(arms: Arms) -> Arms:
     return Arms([Arm(arm.job, arm.algorithm) for arm in arms.arms])
+
+
+def unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
+    return [arm for arm in range(len(arms.arms)) if arm not in measured]
 
 
 def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
@@ -144,6 +153,31 @@ def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, np.ndar
     return every, np.array(values)[np.searchsorted(counts, every, side="right") - 1]
 
 
+def foreseen(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
+    """The regret that is expected in each round of a search, and the real one."""
+    measured = {int(arm): float(seconds[arm]) for arm in random.choice(len(seconds), LOT, replace=False)}
+    fastest = seconds[arms.cheapest(seconds)]
+    while True:
+        belief = believe(arms, measured)
+        expected = float(np.mean(belief.regret()))
+        yield expected, float(np.mean(seconds[belief.choices()] / fastest)) - 1
+        points = belief.next_points(AT_ONCE)
+        if not points or expected < LIMITS[-1]:
+            return
+        measured |= {arm: float(seconds[arm]) for arm in points}
+
+
+def compared(name: str, arms: Arms, seconds: Seconds) -> dict:
+    """Expected and real regret, on average over the rounds in which the expected one was between two limits."""
+    rounds = np.array([row for seed in range(STARTS) for row in foreseen(arms, seconds, np.random.default_rng(seed))])
+    cells = {"expected, real": name}
+    for high, low in pairwise(LIMITS):
+        inside = rounds[(rounds[:, 0] < high) & (rounds[:, 0] >= low)]
+        means = " ".join(f"{100 * mean:.1f}" for mean in inside.mean(axis=0)) if len(inside) else "-"
+        cells[f"{100 * low:.0f} to {100 * high:.0f} %"] = means
+    return cells
+
+
 def needed(regret: np.ndarray) -> int:
     """Points after which the regret stays within the goal."""
     above = np.flatnonzero(regret > GOAL)
@@ -178,6 +212,9 @@ def main(path: Path, rates: dict[str, str]) -> None:
         print(table(rows[-1:]), flush=True)
     print("\nRegret in % after so many points, and after how many it stays within the goal")
     print(table(rows))
+    print(f"\nRegret in %, expected and real, over {STARTS} searches from {LOT} points by lot, {AT_ONCE} at once")
+    known = {"prices": arms, "no prices": without_prices(arms)}
+    print(table([compared(name, ways, seconds) for name, ways in known.items()]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ from statistics import mean
 
 import pytest
 
-from commodel.advice.active import Arm, Arms
+from commodel.advice import tuning
+from commodel.advice.active import believe
+from commodel.advice.arms import Arm, Arms
 from commodel.advice.trial import kept, on_trial, prove
 from commodel.advice.tuning import chosen, search
 from commodel.cli._dialects import OPEN
@@ -30,10 +32,12 @@ def cost(operation, algorithm, size):
 
 @dataclass(frozen=True)
 class Machine(Place):
-    """Notes what it was asked; `deaf`: operations whose rules change nothing."""
+    """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
+    library is to choose by itself again, it goes on with the rule."""
 
     deaf: tuple = ()
     late: tuple = ()
+    beyond: bool = False
     asked: list = field(default_factory=list)
 
     def _measure(self, raw, jobs, settings):
@@ -44,9 +48,11 @@ class Machine(Place):
         return {job: (cost(job[0], self._way(job, rules), job[3]), NOISE) for job in in_time}
 
     def _way(self, job, rules):
-        below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3] and row.algorithm != LIBRARY]
-        nearest = max(below, key=lambda row: row.bytes, default=None)
-        return OWN[job[0]] if nearest is None or job[0] in self.deaf else nearest.algorithm
+        below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]
+        ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
+        nearest = max(ruled, key=lambda row: row.bytes, default=None)
+        own = nearest is None or nearest.algorithm == LIBRARY or job[0] in self.deaf
+        return OWN[job[0]] if own else nearest.algorithm
 
     def _start(self, name, jobs, choices):
         self.told[self.dialect.text(choices) if choices else ""] = choices
@@ -70,14 +76,14 @@ def arms():
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
     place = machine(tmp_path)
-    found = search(place, arms(), 1e9, lambda text: None)
-    choices = chosen(found)
+    searched = search(place, arms(), 1e9, lambda text: None)
+    choices = chosen(searched)
     ways = [OWN[job[0]] if choices[job] == LIBRARY else choices[job] for job in JOBS]
     best = [min(cost(job[0], way, job[3]) for way in WAYS[job[0]]) for job in JOBS]
     assert mean(cost(job[0], way, job[3]) / least for job, way, least in zip(JOBS, ways, best, strict=True)) < 1.05
     assert mean(cost(job[0], OWN[job[0]], job[3]) / least for job, least in zip(JOBS, best, strict=True)) > 1.3
-    assert len(found.belief.measured) < len(found.arms.arms)
-    assert not found.ignored
+    assert len(searched.belief.measured) < len(searched.arms.arms)
+    assert not searched.ignored
     rows, _ = prove(place, "trial", choices, 3, lambda text: None)
     assert {row.size for row in rows}.isdisjoint(SIZES)
     for row in rows:
@@ -89,9 +95,9 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
 
 
 def test_rules_that_change_nothing_are_found_out(tmp_path):
-    found = search(machine(tmp_path, deaf=("alltoall",)), arms(), 1e9, lambda text: None)
-    assert found.ignored == ["alltoall"]
-    assert {algorithm for job, algorithm in chosen(found).items() if job[0] == "alltoall"} == {LIBRARY}
+    searched = search(machine(tmp_path, deaf=("alltoall",)), arms(), 1e9, lambda text: None)
+    assert searched.ignored == ["alltoall"]
+    assert {algorithm for job, algorithm in chosen(searched).items() if job[0] == "alltoall"} == {LIBRARY}
 
 
 def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_change_nothing(tmp_path, monkeypatch):
@@ -101,17 +107,34 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
     checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured
     pair = {(arm.job[0], arm.algorithm, arm.job[3]) for arm in (known.arms[number] for number in checked)}
     monkeypatch.setattr(f"{__name__}.cost", lambda *way: 1e-4 if way in pair else usual(*way))
-    found = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
-    assert len(found.belief.measured) > len(checked)
-    assert not found.ignored
+    searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
+    assert len(searched.belief.measured) > len(checked)
+    assert not searched.ignored
 
 
-def test_a_budget_ends_it_and_what_was_timed_is_not_timed_again(tmp_path):
+def test_a_budget_ends_it(tmp_path):
+    """But for the two starts that show whether rules are followed."""
+    place = machine(tmp_path)
+    search(place, arms(), 0.0, lambda text: None)
+    assert [name for name, _ in place.asked] == ["round-0", "round-1"]
+
+
+def test_what_was_timed_is_not_timed_again(tmp_path):
     first, second = machine(tmp_path), machine(tmp_path)
-    search(first, arms(), 0.0, lambda text: None)
-    assert [name for name, _ in first.asked] == ["check-0", "check-1"]
+    search(first, arms(), 1e9, lambda text: None)
     search(second, arms(), 1e9, lambda text: None)
-    assert second.asked[0][0] == "round-0"
+    assert len(first.asked) > 2
+    assert not second.asked
+
+
+def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
+    """Both ways gain as much, but each point of the barrier takes a start of its own."""
+    ways = [Arm((name, 8, "block", 0), way, 1e-3) for name in ("barrier", "bcast") for way in ("linear", "binomial")]
+    place = machine(tmp_path)
+    known = believe(Arms.of(ways), {})
+    costs = tuning._costs(place.measure, known, 1.0)
+    assert costs[:2] == pytest.approx(costs[2:] + 1)
+    assert known.next_points(1, costs) == [2]
 
 
 def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
@@ -131,10 +154,11 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
 
 
 def test_where_rules_slow_down_what_they_are_not_for_none_stays(tmp_path):
-    """Here a rule holds beyond the library's own choice, as if its component were another one then."""
+    """As if its component were another one then."""
     alltoall = JOBS[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
-    rows, _ = prove(machine(tmp_path), "trial", choices, 3, lambda text: None)
+    place = replace(machine(tmp_path), beyond=True)
+    rows, _ = prove(place, "trial", choices, 3, lambda text: None)
     assert rows[0].gain.pays
     assert [row.gain.harms for row in rows] == [False, False, True]
     assert set(kept(rows).values()) == {LIBRARY}

@@ -153,6 +153,7 @@ mn5,1,gather,linear_synch_ompi,32,1,1024,5,7e-5,3e-5
 mn5,1,bcast,binomial_mpich,32,1,1024,5,8e-5,3e-5
 mn5,1,bcast,pipeline_ompi,32,1,1024,5,9e-5,3e-5
 mn5,1,bcast,chain_ompi,32,1,1024,5,9e-5,3e-5
+mn5,1,reduce,chain_ompi,32,1,1024,5,9e-5,3e-5
 mn5,1,allreduce,nonoverlapping_ompi,32,1,1024,5,9e-5,3e-5
 """
 
@@ -224,7 +225,12 @@ SAMPLES = {
             ("bcast", "binomial", "block:1", 32, 1024, 8e-5, "median"),
             ("bcast", "chain:2GiB", "block:1", 32, 1024, 9e-5, "median"),
         ],
-        left_out={"bcast bine-lat": 2, "bcast chain_ompi": 1, "allreduce nonoverlapping_ompi": 1},
+        left_out={
+            "bcast bine-lat": 2,
+            "bcast chain_ompi": 1,
+            "reduce chain_ompi": 1,
+            "allreduce nonoverlapping_ompi": 1,
+        },
     ),
     "csv": Sample(
         CSV,

@@ -1,5 +1,6 @@
 """Clocks that jump while samples are taken: no sample is ever an hour long, and none is lost for good."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -64,3 +65,12 @@ def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinke
     result = start(2, slow, "library", "id,operation,bytes\none,allreduce,8", *options)
     assert result.code == 0, result.err
     assert 1 <= len(result.rows("one")) <= 0.5 / 0.005
+
+
+def test_clocks_are_not_compared_again_for_every_case(relinked, start):
+    """Over a slow network that takes longer than many a case."""
+    cases = "\n".join(["id,operation,bytes", *(f"c{number},bcast,8" for number in range(40))])
+    counted = relinked("counted_scatters.c", ["library"])
+    result = start(2, counted, "library", cases, "--sync", "barrier", "--min-samples", 5, "--max-samples", 5)
+    assert result.code == 0, result.err
+    assert 1 <= int(re.search(r"clocks compared (\d+) times", result.err)[1]) < 40

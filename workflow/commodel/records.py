@@ -14,6 +14,7 @@ from commodel.errors import UserError, suggest
 from commodel.units import MAX_WAVES
 
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
+BARRIER = "barrier"  # the operation that samples may be lined up by
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
 MOST = 2**63  # of any number in a plan

@@ -20,6 +20,7 @@ class Gain:
     high: float
     with_rules: float  # seconds, the median over starts
     without: float
+    pairs: tuple[float, ...] = ()  # the logarithm in each pair of starts
 
     @property
     def pays(self) -> bool:
@@ -34,15 +35,24 @@ class Gain:
 def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     """From the medians of pairs of starts that followed each other. Geometric mean and Student's interval: what pairs
     share, such as a busy network, is in neither."""
-    logs = [log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True)]
+    logs = tuple(log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True))
+    medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
+    return Gain(*_interval(logs), *medians, logs)
+
+
+def _interval(logs: Sequence[float]) -> tuple[float, float, float]:
+    """The geometric mean, and where it may lie."""
     middle = mean(logs)
     half = t.ppf((1 + SURE) / 2, len(logs) - 1) * stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else float("inf")
-    ends = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
-    return Gain(exp(middle), *ends, sorted(with_rules)[len(with_rules) // 2], sorted(without)[len(without) // 2])
+    low, high = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
+    return exp(middle), low, high
 
 
-def geometric_mean(gains: Iterable[float]) -> float:
-    return exp(mean(log(value) for value in gains))
+def of_all(gains: Iterable[Gain]) -> tuple[float, float, float]:
+    """The geometric mean of several cases, and its interval. Cases are timed in the same starts, and what makes a start
+    slow is in all of them: so it rests on the mean of each pair of starts, not on so many cases."""
+    by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a case may lack a pair
+    return _interval([mean(logs) for logs in by_pair])
 
 
 def between(sizes: Sequence[int]) -> dict[int, int]:

@@ -4,7 +4,7 @@ sizes that were not measured."""
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from commodel.advice.active import Job
+from commodel.advice.arms import Job
 from commodel.advice.proof import Gain, between, gain, in_turn
 from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY

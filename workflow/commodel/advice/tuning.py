@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from math import log
 from typing import Protocol
 
@@ -10,14 +11,16 @@ import numpy as np
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Arm, Arms, Belief, Job, believe, pooled
+from commodel.advice.active import Belief, believe, pooled
+from commodel.advice.arms import Arm, Arms, Job
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
-from commodel.records import LIBRARY, Choice, Measure, Timed
+from commodel.records import BARRIER, LIBRARY, Choice, Measure, Timed
 
-AT_ONCE = 16  # points of a start, at most
+AT_ONCE = 32  # points of a start, at most
+START = 2.0  # seconds that a start takes at most, before any was seen
 SETTLED = 0.05  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
@@ -83,29 +86,50 @@ def _says(names: Names, setting: Setting, job: Job, spec: str) -> bool:
 
 
 def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
-    """Measures until the choice is settled or the budget of seconds is used up."""
+    """Measures until the choice is settled or the budget of seconds is used up. The first two starts show whether rules
+    are followed, whatever the budget."""
     measured: dict[int, tuple[float, float]] = {}
-    took = 0.0
     pairs = _telling(arms)
-    checks = [[pair[end] for pair in pairs.values()] for end in (0, 1)] if pairs else []
-    for number, points in enumerate(checks):
-        took += _measure(place, f"check-{number}", arms, points, measured)
-    belief, number = _belief(arms, measured), 0
+    checks = _checks(arms, pairs)
+    belief, took, least = _belief(arms, measured), 0.0, START
     failed: set[int] = set()  # points of which no sample was valid
-    while took < budget and (expected := float(np.mean(belief.regret()))) > SETTLED:
-        progress(
-            f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
-            f"{100 * expected:.1f} % more than the best"
-        )
-        costs = A_POINT + np.exp(belief.mean) * place.measure.min_samples
-        points = belief.next_points(AT_ONCE, np.minimum(costs, place.measure.seconds), without=failed)
+    for number in count():
+        expected = float(np.mean(belief.regret()))
+        going_on = took < budget and expected > SETTLED
+        if not going_on and number >= len(checks):
+            break
+        if measured:
+            progress(
+                f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
+                f"{100 * expected:.1f} % more than the best"
+            )
+        first = checks[number] if number < len(checks) else []
+        costs = _costs(place.measure, belief, least)
+        points = belief.next_points(AT_ONCE if going_on else len(first), costs, first=first, without=failed)
         if not points:
             break
-        took += _measure(place, f"round-{number}", arms, points, measured)
+        seconds = _measure(place, f"round-{number}", arms, points, measured)
+        took, least = took + seconds, min(least, seconds)
         failed |= set(points) - set(measured)
-        belief, number = _belief(arms, measured), number + 1
-    ignored = [name for name in pairs if _alike(arms, name, measured)]
-    return Search(arms, belief, took, _full(place.measure, belief, took, number + len(checks)), ignored)
+        belief = _belief(arms, measured)
+    ignored = [name for name in pairs if _same_times(arms, name, measured)]
+    return Search(arms, belief, took, _full(place.measure, belief, took, number), ignored)
+
+
+def _checks(arms: Arms, pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
+    """The dear and the cheap algorithm of each operation. Barriers are left to the search: with a rule they need a
+    start of their own."""
+    shared = [pair for name, pair in pairs.items() if name != BARRIER]
+    return [list(ends) for ends in zip(*shared, strict=True)]
+
+
+def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
+    """Seconds that each point is believed to take: samples, as many more that go before them, and a start of its own
+    where a barrier has a rule."""
+    arms, seconds = belief.arms.arms, np.exp(belief.mean)
+    samples = np.clip(settings.seconds, seconds, settings.min_samples * seconds)
+    alone = np.array([arm.job[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
+    return A_POINT + 2 * samples + start * alone
 
 
 def _belief(arms: Arms, measured: Mapping[int, tuple[float, float]]) -> Belief:
@@ -144,7 +168,7 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
-def _alike(arms: Arms, operation: str, measured: Mapping[int, tuple[float, float]]) -> bool:
+def _same_times(arms: Arms, operation: str, measured: Mapping[int, tuple[float, float]]) -> bool:
     """Whether algorithms of an operation were measured for one job, and in no job two of them took different times. One
     pair alone may be as fast as each other by chance, whatever their prices."""
     times: dict[Job, list[float]] = {}
@@ -164,7 +188,7 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
         seconds[arm] = measured
     samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
     start = max(took - samples[list(belief.measured)].sum(), 0.0) / max(starts, 1)
-    return float(samples.sum() + np.bincount(belief.arms.job).max() * start)
+    return max(float(samples.sum() + np.bincount(belief.arms.job).max() * start), took)
 
 
 def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:

@@ -2,7 +2,7 @@
 
 import click
 
-from commodel.advice.proof import geometric_mean
+from commodel.advice.proof import of_all
 from commodel.advice.trial import Row, slowed
 from commodel.advice.tuning import rules_of
 from commodel.cli._output import show
@@ -59,15 +59,15 @@ def _sentences(outcome: Outcome) -> list[str]:
     if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
     operations = dict.fromkeys(row.job[0] for row in rows)
-    means = {name: geometric_mean(row.gain.times for row in rows if row.job[0] == name) for name in operations}
-    overall = geometric_mean(row.gain.times for row in rows)
-    gains = ", ".join(f"{name} {mean:.2f} ×" for name, mean in means.items())
+    means = {name: of_all(row.gain for row in rows if row.job[0] == name) for name in operations}
+    mean = _times(*of_all(row.gain for row in rows))
+    gains = ", ".join(f"{name} {_times(*own)}" for name, own in means.items())
     worst = min(rows, key=lambda row: row.gain.times)
     slow = slowed(rows)
-    interval = f"{worst.gain.times:.2f} × ({worst.gain.low:.2f} to {worst.gain.high:.2f})"
+    interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall:.2f} ×; {gains}.",
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {mean}; {gains}.",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
@@ -75,3 +75,7 @@ def _sentences(outcome: Outcome) -> list[str]:
         ),
         f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
     ]
+
+
+def _times(middle: float, low: float, high: float) -> str:
+    return f"{middle:.2f} × ({low:.2f} to {high:.2f})"

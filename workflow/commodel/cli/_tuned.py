@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.advice.active import Job
+from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.evidence import setting as setting_of
 from commodel.advice.ground import Evidence
@@ -31,7 +31,7 @@ from commodel.records import LIBRARY, Measure
 from commodel.results.holding import held
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.3, 60.0  # of a point
+PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # of a point
 
 
 @dataclass(frozen=True)

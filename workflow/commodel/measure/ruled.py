@@ -19,13 +19,13 @@ from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.make import planned
 from commodel.platforms.platform import Platform
-from commodel.records import LIBRARY, Batch, Choice, Measure, Plan, Point, Timed
+from commodel.records import BARRIER, LIBRARY, Batch, Choice, Measure, Plan, Point, Timed
 from commodel.records import Call as Job
 from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import LATE, why_unmeasured
 from commodel.stats import NOISE, noise
 
-TIMES, RAW, BARRIER = "times.json", "raw", "barrier"
+TIMES, RAW = "times.json", "raw"
 
 
 class Dialect(Protocol):

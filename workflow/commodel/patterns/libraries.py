@@ -46,6 +46,7 @@ OPEN_MPI_FUNCTIONS = (
     ("gather-linear-sync", "gather_intra_linear_sync", 3),
     ("reduce-binary", "reduce_intra_binary", 4),
     ("reduce-binomial", "reduce_intra_binomial", 5),
+    ("reduce-chain", "reduce_intra_pipeline", 3),
     ("reduce-in-order", "reduce_intra_in_order_binary", 6),
     ("reduce-linear", "reduce_intra_basic_linear", 1, "the root receives from the last rank first, one at a time"),
     ("reduce-rabenseifner", "reduce_intra_redscat_gather", 7, LINEAR),

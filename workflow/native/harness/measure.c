@@ -187,6 +187,14 @@ static void fit_window(Measurement *m, int n)
   free(took);
 }
 
+/* Clocks that were compared a moment ago, for the case before, need no comparing. Rank 0 says so for all. */
+static bool clocks_are_old(const Alignment *a)
+{
+  int old = COMMODEL_SIMULATED || clock_now() - a->synced > resync_seconds;
+  if (!COMMODEL_SIMULATED) MPI_TRY(MPI_Bcast(&old, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  return old;
+}
+
 /* Leaves what a sample is likely to cost: as long as a pass or, if samples start at windows, as a window, which is far
  * longer where clocks are known badly. */
 static void warm_up(Measurement *m)
@@ -194,7 +202,7 @@ static void warm_up(Measurement *m)
   Alignment *a = m->alignment;
   double least = 0, all = 0;
   long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs to know how long one takes */
-  if (m->clocks) align_clocks(a);
+  if (m->clocks && clocks_are_old(a)) align_clocks(a);
   agree_on_time(&m->entered, &m->jumped);
   for (long long i = 0; i < passes; i++) {
     bool first = i == 0 && m->program->first_pass;

@@ -30,6 +30,7 @@ FULL_NAMES = {  # where libraries mean different things by a name; what is none 
     ("bcast", "binomial_ompi"): "binomial-near",
     ("bcast", "binomial_over"): "binomial_over",
     ("bcast", "chain_ompi"): "chain_ompi",  # several rows of ranks
+    ("reduce", "chain_ompi"): "chain_ompi",
     ("allreduce", "nonoverlapping_ompi"): "nonoverlapping_ompi",  # a reduce and a bcast of Open MPI's choice
     ("alltoall", "linear_sync_ompi"): "linear",  # no bound on its requests: all are posted at once
     ("allgather", "k_bruck_ompi"): "k_bruck_ompi",  # its radix is whatever was set

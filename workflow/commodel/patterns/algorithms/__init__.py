@@ -15,6 +15,7 @@ ANY_ORDER = "combines in any order: the operation must commute"
 ELSEWHERE = {  # what MPI libraries call some of them
     ("bcast", "pipeline"): "chain",
     ("reduce", "in-order-binary"): "in-order",
+    ("reduce", "pipeline"): "chain",
     ("allgather", "neighbour-exchange"): "neighbor-exchange",
     ("barrier", "tree"): "binomial",
 }
