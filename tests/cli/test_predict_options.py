@@ -28,7 +28,7 @@ from tests.cli.predicting import CAB, predict, run, sets
         ),
         (
             "alpha.a: {value: 1e-6, unit: s}\n  bta: {value: 1e-9, unit: s/B}",
-            "set.yaml:4: parameters.bta: family hockney has no such parameter; did you mean 'beta'?",
+            "family hockney has no parameter 'bta'; did you mean 'beta'?",
         ),
     ],
 )

@@ -18,7 +18,7 @@ from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
-from commodel.parameters import Estimate, ParameterSet
+from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.sources import ROOT
@@ -188,22 +188,16 @@ def read_set(path: AnyPath) -> ParameterSet:
     if set(parameters.forms.values()) - set(FORM_NAMES):
         return parameters  # `complete` says what is wrong with it
     for name, estimate in parameters.values.items():
-        if message := _mistake(entry, name, estimate, parameters.forms):
-            line = read_yaml(path).line(("parameters", name))
-            raise UserError(message, file=path, line=line, key=f"parameters.{one_line(name, 40)}")
+        wanted = unit(entry, name, parameters.forms) if parse(name).parameter in entry.by_name else estimate.unit
+        if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
+            continue
+        if estimate.unit:
+            message = f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
+        else:
+            message = f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
+        line = read_yaml(path).line(("parameters", name))
+        raise UserError(message, file=path, line=line, key=f"parameters.{name}")
     return parameters
-
-
-def _mistake(entry: Family, name: str, estimate: Estimate, forms: Mapping[str, str]) -> str:
-    """What is wrong with a value's name or unit; empty if nothing is."""
-    if parse(name).parameter not in entry.by_name:
-        return f"family {entry.name} has no such parameter; {suggest(name, entry.by_name)}"
-    wanted = unit(entry, name, forms)
-    if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
-        return ""
-    if estimate.unit:
-        return f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
-    return f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
 
 
 def published_file(name: str) -> str:
