@@ -20,14 +20,14 @@ class Answering:
 def answering(spec: str, operation: str, size: str, params: Path) -> Answering:
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
-    if (waited := waits(point, parameters)) is None:
+    if (told := waits(point, parameters)) is None:
         lacking = "is not replayed message by message, and does not tell which its price waits for"
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, words = [], {}
-    for src, dst, own in waited.messages:
-        share = f"{100 * own / waited.price:.0f} %"
+    for src, dst, own in told.messages:
+        share = f"{100 * own / told.price:.0f} %"
         rows.append({"from": src, "to": dst, "seconds": format_seconds(own), "share": share})
         words[max(src, dst)] = f"{src} to {dst}: {format_seconds(own)}, {share}"
-    rest = f", {format_seconds(waited.work)} of work" if waited.work else ""
-    what = f"{operation} over {spec}, {size}: {format_seconds(waited.price)} by {parameters.family}"
+    rest = f", {format_seconds(told.work)} of work" if told.work else ""
+    what = f"{operation} over {spec}, {size}: {format_seconds(told.price)} by {parameters.family}"
     return Answering(rows, words, f"{what}; it waits for the {len(rows)} messages that stand out{rest}")
