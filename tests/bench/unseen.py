@@ -1,5 +1,6 @@
 """Networks of several levels that no model was made for: two of each kind of params/experiments/networks.yaml, with
-other ports, oversubscription, latency and limits of eager messages. `written` makes a project of them."""
+other ports, oversubscription, latency and limits of eager messages; and one of each kind with SimGrid's own settings,
+where factors by size stand for protocols, and data leave when they are received. `written` makes a project of them."""
 
 from pathlib import Path
 
@@ -44,7 +45,23 @@ def trunks(clusters: int, each: int, speed: str, latency: str, trunk: str, far: 
     return "".join([*lines, "</zone>\n"])
 
 
-# name: nodes, levels, overhead of a message in seconds, largest eager message, the network
+def behind(clusters: int, each: int, speed: str, latency: str, backbone: str, trunk: str, far: str) -> str:
+    """Clusters, each with a backbone that its nodes share, and one line for all between them, for both ways."""
+    lines = ['<zone id="site" routing="Full">\n']
+    for number in range(clusters):
+        nodes = range(number * each, (number + 1) * each)
+        rest = f'bb_bw="{backbone}" bb_lat="5us" router_id="gate-{number}"'
+        lines.append(cluster(f"c{number}", nodes, "4GBps", speed, latency, rest))
+    lines.append(f'<link id="trunk" bandwidth="{trunk}" latency="{far}"/>\n')
+    for one in range(clusters):
+        for two in range(one + 1, clusters):
+            ends = f'src="c{one}" dst="c{two}" gw_src="gate-{one}" gw_dst="gate-{two}"'
+            lines.append(f'<zoneRoute {ends}><link_ctn id="trunk"/></zoneRoute>\n')
+    return "".join([*lines, "</zone>\n"])
+
+
+# name: nodes, levels, overhead of a message in seconds, largest eager message, the network; without overhead all else
+# is as SimGrid has it
 PLATFORMS = {
     "fat-tree-96": (96, {"leaf": 8}, 3e-7, 16384, switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
     "fat-tree-128": (128, {"leaf": 16}, 8e-7, 65536, switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us")),
@@ -64,6 +81,15 @@ PLATFORMS = {
         32768,
         switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
+    "fat-tree-64-plain": (64, {"leaf": 16}, None, 0, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
+    "trunks-64-plain": (64, {"cluster": 32}, None, 0, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
+    "dragonfly-72-plain": (
+        72,
+        {"router": 2, "chassis": 8, "group": 24},
+        None,
+        0,
+        switched("DRAGONFLY", "3,1;3,1;4,1;2", 72, "1.25GBps", "2us"),
+    ),
 }
 
 
@@ -73,10 +99,12 @@ def written(folder: Path) -> list[str]:
     for made in (platforms, experiments):
         made.mkdir(parents=True, exist_ok=True)
     for name, (nodes, levels, overhead, eager, network) in PLATFORMS.items():
-        config = {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
-        config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
-        config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
-        config |= {f"smpi/{kind}-thresh": str(eager) for kind in ("send-is-detached", "async-small")}
+        config = {}
+        if overhead is not None:
+            config |= {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
+            config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
+            config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
+            config |= {f"smpi/{kind}-thresh": str(eager) for kind in ("send-is-detached", "async-small")}
         about = {"title": f"{name} (simulated)", "launcher": "simgrid", "nodes": nodes, "cores": 2, "levels": levels}
         about["simgrid"] = {"file": f"{name}.xml", "config": config}
         (platforms / f"{name}.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
