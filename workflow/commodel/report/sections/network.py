@@ -29,9 +29,10 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
         for network in worth_drawing
         for block in (Answer(_who(network), tuple(sentences(network))), *pictures(network))
     ]
-    note = "Half the round trip between two nodes at a time, nothing else on the network: colours are by the logarithm."
+    note = "Half the round trip between two nodes at a time, nothing else on the network."
     numbers = Section(NUMBERS, note, tuple(numbered(networks)))
-    return ([Section(SHEET, note, tuple(blocks))] if worth_drawing else []), [numbers]
+    drawn = Section(SHEET, f"{note} Colours are by the logarithm.", tuple(blocks))
+    return ([drawn] if worth_drawing else []), [numbers]
 
 
 def _odd(network: Network) -> bool:
