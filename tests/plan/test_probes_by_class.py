@@ -7,6 +7,7 @@ from commodel.models.probes import Site, farther, probe
 from tests.plan.planning import MATRIX, PLATFORM
 
 LEVELS = {"leaf": 4, "pod": 12}
+DEALT = "  - axes: {operation: bcast, algorithm: binomial, ranks: 8, layout: 'scatter:leaf', bytes: 8}"
 SIZES = [1, 1024]
 
 
@@ -33,6 +34,19 @@ def test_where_there_is_one_class_nothing_is_added():
     assert len(list(probe("pingpong").cases("p", flat, SIZES))) == len(SIZES)
 
 
-def test_auto_has_the_picture_where_a_platform_has_levels(planned):
-    for levels, more in (("", set()), ("levels: {leaf: 8}\n", {"nodepairs"})):
-        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work"} | more
+def test_auto_has_the_picture_of_levels_and_asks_for_them_where_none_are_named(planned):
+    for levels, more in (("", "evenness"), ("levels: {leaf: 8}\n", "nodepairs")):
+        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", more}
+
+
+def test_naming_levels_keeps_what_was_measured(planned):
+    """Batches keep their names, so that only new cases are measured; a layout that asks for levels names its groups."""
+    plans = [
+        planned(MATRIX, platform=PLATFORM + levels) for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
+    ]
+    assert len({tuple(batch.name for batch in plan.batches) for plan in plans}) == 1
+    near, nearer = (
+        [point.id for point in planned(DEALT, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n").points]
+        for nodes in (8, 4)
+    )
+    assert not set(near) & set(nearer)

@@ -178,11 +178,12 @@ class Platform(Part):
 
     @property
     def digest(self) -> str:
-        """Also of the simulated network and of the image themselves: another one is another platform."""
-        apart = {"container", "data_sheet"} | (
-            set() if self.overlay else {"substrate"}
-        )  # digests are as they were with MPI alone
-        fresh = ("fewer_cores", "levels", "setting")  # and where nodes are alike, and jobs
+        """Also of the simulated network and of the image themselves: another one is another platform. What is only said
+        of it, its levels and data sheets, changes nothing that was measured; layouts that ask for levels name their
+        groups."""
+        apart = {"container", "data_sheet", "levels"}
+        apart |= set() if self.overlay else {"substrate"}  # digests are as they were with MPI alone
+        fresh = ("fewer_cores", "setting")  # and where nodes are alike, and jobs
         apart |= {name for name in fresh if not getattr(self, name)}
         settings = self.model_dump(mode="json", warnings="none", exclude=apart)
         image = self._image

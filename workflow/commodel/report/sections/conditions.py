@@ -25,9 +25,9 @@ def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str
 def _unnamed(comparison: pd.DataFrame) -> list[str]:
     """Platforms whose nodes are near and far, which their files do not say."""
     doubted = comparison[comparison["status"].astype(str).str.endswith(NO_LEVELS)].drop_duplicates("platform")
-    help = "an experiment with `probes: [auto, nodepairs]` and `commodel network EXPERIMENT --levels` tell them"
+    help = "`probes: [auto, nodepairs]` and `commodel network EXPERIMENT --levels` tell them"
     return [
-        f"{platform}: {status.partition(': ')[2]}: {help}."
+        f"{platform}: {status.partition(': ')[2]}: {help}; then only what is new is measured."
         for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
     ]
 
