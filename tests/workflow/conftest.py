@@ -23,6 +23,7 @@ SMALL = """
 title: a small one
 platform: loggp-64
 families: [loggp]
+probes: [prtt, work]
 measure: {precision: 5%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1}
 probe_bytes: [1, 64, 1024, 16384]
 matrix:

@@ -82,7 +82,7 @@ def _choice(row: Mapping[str, str]) -> Choice:
     if not algorithm:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
     ground = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
-    ground += f" ({SHEETS})" if row.get("doubt") == SHEETS else ""
+    ground += f" ({SHEETS})" if SHEETS in str(row.get("doubt")) else ""
     ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
     if _library_is_faster(row.get("library", "")):
         algorithm = LIBRARY
