@@ -25,14 +25,14 @@ def arms_of(prices):
 
 def measured(arms, seconds, strategy):
     """The choice after each measurement until nothing is left."""
-    told = {}
+    times = {}
     while True:
-        belief = believe(arms, told)
-        yield belief.choices(), told
-        if len(told) == len(seconds):
+        belief = believe(arms, times)
+        yield belief.choices(), times
+        if len(times) == len(seconds):
             return
-        arm = strategy(belief, told)
-        told[arm] = seconds[arm]
+        arm = strategy(belief, times)
+        times[arm] = seconds[arm]
 
 
 TIMES = st.lists(st.lists(st.floats(1e-6, 1e-2), min_size=3, max_size=3), min_size=len(SIZES), max_size=len(SIZES))
@@ -42,8 +42,8 @@ TIMES = st.lists(st.lists(st.floats(1e-6, 1e-2), min_size=3, max_size=3), min_si
 def test_perfect_prices_need_no_point(prices):
     arms = arms_of(prices)
     seconds = np.array([arm.price for arm in arms.arms])
-    (chosen, told) = next(measured(arms, seconds, None))
-    assert not told
+    (chosen, times) = next(measured(arms, seconds, None))
+    assert not times
     assert (seconds[chosen] == seconds[arms.cheapest(seconds)]).all()
 
 
@@ -51,7 +51,7 @@ def test_perfect_prices_need_no_point(prices):
 def test_who_has_measured_all_chooses_the_fastest_up_to_noise(prices, times):
     arms = arms_of(prices)
     seconds = np.array([arm.price for arm in arms_of(times).arms])
-    *_, (chosen, _) = measured(arms, seconds, lambda belief, told: min(set(range(len(seconds))) - set(told)))
+    *_, (chosen, _) = measured(arms, seconds, lambda belief, times: min(set(range(len(seconds))) - set(times)))
     assert (np.log(seconds[chosen] / seconds[arms.cheapest(seconds)]) < 8 * NOISE).all()
 
 
@@ -108,10 +108,10 @@ def test_regret_is_what_it_says_of_machines_that_are_not_as_believed(rough, poin
     expected, true = [], []
     for _ in range(30):
         seconds = np.exp(arms.prior_mean + rough * random.standard_normal(len(arms.arms)))
-        told = {}
-        while len(told) < points:
-            told |= {arm: seconds[arm] for arm in believe(arms, told).next_points(len(sizes))}
-        belief = believe(arms, told)
+        times = {}
+        while len(times) < points:
+            times |= {arm: seconds[arm] for arm in believe(arms, times).next_points(len(sizes))}
+        belief = believe(arms, times)
         expected.append(belief.regret().mean())
         true.append(np.mean(seconds[belief.choices()] / seconds[arms.cheapest(seconds)]) - 1)
     assert 3 / 4 < np.mean(true) / np.mean(expected) < 4 / 3
@@ -131,9 +131,9 @@ def test_fewer_points_than_by_lot():
             best = seconds[arms.cheapest(seconds)]
             return np.mean([np.mean(seconds[chosen] / best) - 1 for chosen, _ in measured(arms, seconds, strategy)])
 
-        ours = areas(lambda belief, told: max(set(range(15)) - set(told), key=belief.worth().__getitem__))
+        ours = areas(lambda belief, times: max(set(range(15)) - set(times), key=belief.worth().__getitem__))
         lot = np.mean(
-            [areas(lambda belief, told: int(random.choice(sorted(set(range(15)) - set(told))))) for _ in "ab"]
+            [areas(lambda belief, times: int(random.choice(sorted(set(range(15)) - set(times))))) for _ in "ab"]
         )
         wins.append(ours / lot)
     assert np.mean(wins) < 0.8

@@ -63,6 +63,6 @@ def test_the_mean_of_all_cases_by_hand():
 
 
 def test_one_slow_start_says_no_more_of_many_cases_than_of_one():
-    one = gain([1, 1, 4], [1, 1, 1])
-    assert of_all([one] * 50) == pytest.approx((one.times, one.low, one.high))
-    assert one.low < 1 < one.high
+    noisy = gain([1, 1, 4], [1, 1, 1])
+    assert of_all([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
+    assert noisy.low < 1 < noisy.high

@@ -6,6 +6,7 @@ import yaml
 
 from commodel.compare.network import classes, networks, written
 from commodel.errors import UserError
+from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
 from tests.compare.pairs import TIMES, summary
 
@@ -50,6 +51,15 @@ def test_what_the_place_says_goes_before_what_was_learned():
     (network,) = networks(summary(TWO, 8), {"p": {"levels": {"rack": [*racks, 2]}}})
     assert network.hierarchy.settings == {"rack": racks}
     assert network.distances.hierarchy.settings == TWO.settings
+
+
+def test_levels_keep_their_order_through_a_file_of_notes(tmp_path):
+    """The innermost first, though its name comes last in the alphabet."""
+    levels = {"router": [0, 0, 1, 1, 2, 2, 3, 3], "chassis": [0, 0, 0, 0, 1, 1, 1, 1]}
+    write_json(tmp_path / "provenance.json", {"levels": levels})
+    (network,) = networks(summary(TWO, 8), {"p": read_json(tmp_path / "provenance.json")})
+    assert network.said.settings == levels
+    assert list(network.said.groups) == ["router", "chassis"]
 
 
 @pytest.mark.parametrize("place", [{"nodes": ["n0"]}, {"nodes": 7}, {"levels": {"leaf": [0, 1]}}])

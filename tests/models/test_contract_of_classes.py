@@ -62,21 +62,27 @@ def seconds(entry, case, name):
     return float(machine(name).cost(probe(entry).pattern(case))[0])
 
 
+def placed(entry, site):
+    """Of each case of a probe its settings as tables have them, the nodes of its ranks, and how far apart these are."""
+    for case in probe(entry).cases("synthetic", site, SIZES):
+        about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
+        about["where"] = "+".join(map(str, case.where))
+        nodes = nodes_of(case.layout, case.ranks, about["where"])
+        same = about["pair"].endswith(".same")
+        yield about, nodes, "node" if same else LEVELS.names[int(LEVELS.distance(nodes[0], nodes).max())]
+
+
 @cache
 def evidence(name, without=""):
     """All probes of a family on all of the machine, but for one class."""
-    probes = {}
-    for entry in family(name).probes:
-        cases = []
-        for case in probe(entry).cases("synthetic", SITE, SIZES):
-            about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
-            about["where"] = "+".join(map(str, case.where))
-            node = nodes_of(case.layout, case.ranks, about["where"])
-            apart = LEVELS.names[int(LEVELS.distance(node[0], node).max())]
-            apart = "node" if about["pair"].endswith(".same") else apart
-            if apart != without:
-                cases.append(CaseSamples(about, np.full(3, seconds(entry, about, apart)), np.ones(3, dtype=int)))
-        probes[entry] = cases
+    probes = {
+        entry: [
+            CaseSamples(about, np.full(3, seconds(entry, about, apart)), np.ones(3, dtype=int))
+            for about, _, apart in placed(entry, SITE)
+            if apart != without
+        ]
+        for entry in family(name).probes
+    }
     return Observed(probes, levels=LEVELS.settings)
 
 

@@ -19,8 +19,8 @@ BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)
 
 
 def priced(parameters, algorithm, ranks, size):
-    (found,) = predict(parameters, [point("bcast", algorithm, ranks=ranks, bytes=size)])
-    return found
+    (price,) = predict(parameters, [point("bcast", algorithm, ranks=ranks, bytes=size)])
+    return price
 
 
 @pytest.mark.parametrize("ranks", [4, 9])
@@ -39,12 +39,12 @@ def chain(parts):
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 30])
 def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
-    found = priced(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
+    price = priced(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
     dear, without = chain(parts)
-    assert found.seconds == pytest.approx(dear)
+    assert price.seconds == pytest.approx(dear)
     share = 1 - without / dear
     said = f"blind to overlap: up to {share:.0%} of it is ports that wait for α"
-    assert found.status == (said if share >= 0.1 else "ok")
+    assert price.status == (said if share >= 0.1 else "ok")
 
 
 def test_messages_that_wait_for_each_other_are_not_doubted():
@@ -53,7 +53,7 @@ def test_messages_that_wait_for_each_other_are_not_doubted():
 
 def test_sizes_of_a_stack_are_doubted_each_by_itself():
     points = [point("bcast", "linear", ranks=3, bytes=size) for size in (8, 10_000_000)]
-    assert [found.status.partition(":")[0] for found in predict(BY_CLASS, points)] == ["blind to overlap", "ok"]
+    assert [prices.status.partition(":")[0] for prices in predict(BY_CLASS, points)] == ["blind to overlap", "ok"]
 
 
 def test_where_no_latency_is_of_a_class_nothing_is_said():

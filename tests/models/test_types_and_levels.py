@@ -6,14 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from commodel.fit.leftout import nodes_of
 from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe, round_trip
 from commodel.price.prices import pricer
-from tests.models.synthetic import SIZES
-from tests.models.test_contract_of_classes import LEVELS, machine, seconds
+from tests.models.test_contract_of_classes import LEVELS, machine, placed, seconds
 
 TYPES = {"fat": 16, "thin": 8}  # a leaf of 4, a group of 12
 SITE = Site(24, 4, TYPES, levels=LEVELS)
@@ -24,15 +22,11 @@ THIN = 3.0  # times as long as on fat nodes
 def parameters(name):
     probes = {}
     for entry in dict.fromkeys([*family(name).probes, "prtt"]):
-        cases = []
-        for case in probe(entry).cases("synthetic", SITE, SIZES):
-            about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
-            about["where"] = "+".join(map(str, case.where))
-            node = nodes_of(case.layout, case.ranks, about["where"])
-            apart = LEVELS.names[int(LEVELS.distance(node[0], node).max())]
-            slower = THIN if (node >= TYPES["fat"]).any() else 1.0
-            cases.append(CaseSamples(about, np.full(3, slower * seconds(entry, about, apart)), np.ones(3, dtype=int)))
-        probes[entry] = cases
+        probes[entry] = []
+        for about, nodes, apart in placed(entry, SITE):
+            slower = THIN if (nodes >= TYPES["fat"]).any() else 1.0
+            times = np.full(3, slower * seconds(entry, about, apart))
+            probes[entry].append(CaseSamples(about, times, np.ones(3, dtype=int)))
     return fitted_set(family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
 
 
@@ -57,9 +51,9 @@ def test_probes_of_two_ranks_stay_on_nodes_of_the_first_type():
 @pytest.mark.parametrize("name", ["hockney", "loggp", "plogp", "loggops"])
 def test_a_family_that_knows_no_types_has_values_by_class(name):
     for nodes in ((7, 7), (0, 1), (0, 5), (2, 14)):
-        found = priced(name, nodes)
-        assert found.seconds[0] == pytest.approx(taken(nodes), rel=0.03), nodes
-        assert found.status == ["ok"]
+        price = priced(name, nodes)
+        assert price.seconds[0] == pytest.approx(taken(nodes), rel=0.03), nodes
+        assert price.status == ["ok"]
     assert priced(name, (2, 20)).status == ["blind to placement: ranks on thin nodes are priced as on fat ones"]
 
 
@@ -72,5 +66,5 @@ def test_one_that_knows_types_has_none_by_class_and_says_so():
         "blind to placement: ranks in different leaf are priced as others that are nearer or farther"
     ]
     assert far.status == ["not probed: ranks in different group"]
-    for found, nodes in ((middle, (0, 5)), (far, (2, 14))):
-        assert found.low[0] <= taken(nodes) <= found.high[0]
+    for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
+        assert price.low[0] <= taken(nodes) <= price.high[0]

@@ -1,6 +1,5 @@
 """What single algorithms send, by closed forms and by hand: volumes, rounds, segments, windows."""
 
-import tracemalloc
 from collections import defaultdict
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.patterns.build import schedule
 from tests.patterns.catalogue import point
+from tests.patterns.memory import with_memory
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 9, 10, 26, 27, 28])
@@ -20,12 +20,7 @@ def test_n_way_dissemination_takes_log_rounds(ways, ranks):
 
 def test_n_way_dissemination_has_as_many_ways_as_there_are_ranks():
     """More signals than others to send them to: all of them in one round, in memory for those only."""
-    tracemalloc.start()
-    try:
-        pattern = schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0))
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    pattern, most = with_memory(lambda: schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0)))
     wanted = schedule(point("barrier", "n-way:4", ranks=5, bytes=0))
     assert (pattern.src.tolist(), pattern.dst.tolist()) == (wanted.src.tolist(), wanted.dst.tolist())
     assert most < 1 << 20

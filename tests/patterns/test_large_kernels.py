@@ -1,13 +1,13 @@
 """Kernels of thousands of blocks and ranks: no id, part or neighbourhood of them needs the whole schedule."""
 
 import itertools
-import tracemalloc
 from dataclasses import replace
 
 from commodel.patterns.build import parted, schedule, stacked
 from commodel.patterns.identity import MOST_ROWS, identified
 from commodel.registry import discover
 from tests.patterns.catalogue import point
+from tests.patterns.memory import with_memory
 
 
 def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
@@ -32,22 +32,12 @@ def test_a_large_kernel_is_few_different_iterations():
     ((_, stack),) = stacked([whole])
     count, first = next(stack.counted())
     assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
-    tracemalloc.start()
-    try:
-        made = sum(1 for _ in itertools.islice(stack.counted(), 8))
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.counted(), 8)))
     assert made == 8
     assert most < 100 * first.bytes.nbytes
 
 
 def test_neighbours_of_many_ranks_are_found_without_looking_at_all_pairs():
-    tracemalloc.start()
-    try:
-        pattern = schedule(point("wave2d:n=2000", "paper", ranks=10_000, bytes=8))
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    pattern, most = with_memory(lambda: schedule(point("wave2d:n=2000", "paper", ranks=10_000, bytes=8)))
     assert len(pattern.src) == 4 * 100 * 99
     assert most < 100 * pattern.src.nbytes

@@ -51,27 +51,27 @@ COPIES = "  - axes: {operation: alltoall, algorithm: [bruck, linear], ranks: 4, 
 
 def cases_of(plan):
     """Sizes by probe and path."""
-    found = {}
+    sizes = {}
     for case in (case for batch in plan.batches for case in batch.cases):
         if case.probe in ("work", "memcopy"):
-            found.setdefault(case.settings.get("path", "work"), []).append(case.settings["bytes"])
-    return found
+            sizes.setdefault(case.settings.get("path", "work"), []).append(case.settings["bytes"])
+    return sizes
 
 
 def test_probes_reach_what_points_do_in_steps_of_four(planned):
-    found = cases_of(planned(f"{REDUCTIONS}\n{COPIES}", "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
-    assert found["work"][:3] == [64, 1024, 65536]
-    assert found["ctm"] == found["mtm"] == [64, 65536]
+    sizes = cases_of(planned(f"{REDUCTIONS}\n{COPIES}", "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
+    assert sizes["work"][:3] == [64, 1024, 65536]
+    assert sizes["ctm"] == sizes["mtm"] == [64, 65536]
     for path, longest in (("work", 96 * MIB), ("ctc", 96 * MIB)):  # four blocks and those that the first round sends
-        assert found[path][-5:] == [longest // 256, longest // 64, longest // 16, longest // 4, longest]
-    assert found[ANEW] == [MAPPED, 96 * MIB]
+        assert sizes[path][-5:] == [longest // 256, longest // 64, longest // 16, longest // 4, longest]
+    assert sizes[ANEW] == [MAPPED, 96 * MIB]
 
 
 def test_reductions_alone_ask_for_no_copies(planned):
-    found = cases_of(planned(REDUCTIONS, "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
-    assert found["work"] == [64, 1024, 65536, 196608, 786432, 3 * MIB, 12 * MIB, 48 * MIB]
-    assert found["ctc"] == [64, 65536]
-    assert found[ANEW] == [MAPPED, 48 * MIB]
+    sizes = cases_of(planned(REDUCTIONS, "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
+    assert sizes["work"] == [64, 1024, 65536, 196608, 786432, 3 * MIB, 12 * MIB, 48 * MIB]
+    assert sizes["ctc"] == [64, 65536]
+    assert sizes[ANEW] == [MAPPED, 48 * MIB]
 
 
 def test_no_vector_is_longer_than_any_cache():

@@ -97,8 +97,8 @@ def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):
 
 def test_the_network_is_what_was_measured_between_two_ranks(report, inputs, round_trips):
     for front in report.fronts:
-        mine = round_trips[(round_trips["platform"] == front.platform) & round_trips["valid"]]
-        halves = mine.groupby("bytes")["seconds"].median() / 2
+        trips = round_trips[(round_trips["platform"] == front.platform) & round_trips["valid"]]
+        halves = trips.groupby("bytes")["seconds"].median() / 2
         unit = {"GB/s": 1e9, "MB/s": 1e6}
         latency, _, bandwidth = front.tiles[3].figure.partition(", ")
         assert latency == format_seconds(halves[1])

@@ -50,12 +50,12 @@ def test_what_people_wrote_stands_word_for_word(book, made):
 
 
 def test_what_all_batches_of_a_platform_have_is_said_once(report):
-    found = {(row["platform"], row["key"]): row["value"] for row in entries(report, "Of platforms")}
-    assert found["ether16", "mpi"] == "MPICH 5.0.2"
-    assert found["fattree", "cpu"] == "simulated"
+    values = {(row["platform"], row["key"]): row["value"] for row in entries(report, "Of platforms")}
+    assert values["ether16", "mpi"] == "MPICH 5.0.2"
+    assert values["fattree", "cpu"] == "simulated"
     of_all = {row["key"] for row in entries(report, "Common")}
     assert {"experiment", "commit"} <= of_all
-    assert not of_all & {key for _, key in found}
+    assert not of_all & {key for _, key in values}
     heads = {key for row in entries(report, "Batches") for key in row}
     assert {"batch", "simulated", "platform", "hosts", "date", "seed"} == heads
 

@@ -55,16 +55,16 @@ def test_a_workbook(platform, tmp_path):
 def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
     what_if = ("--set", "loggp:L=2ms", "--set", "hockney:alpha=2ms")
     plain, changed = (run(*JOB, "--platform", platform, *more).stdout for more in ((), what_if))
-    told = "loggp L=2ms in place of 20 µs"
-    assert told not in plain
-    assert told in changed
+    by_hand = "loggp L=2ms in place of 20 µs"
+    assert by_hand not in plain
+    assert by_hand in changed
     assert "weights are by the errors of what was fitted" in changed
     for out in ("a.csv", "a.xlsx", "a.conf"):
         run(*JOBS, "--platform", platform, *what_if, "--out", out)
-    assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(told).all()
-    assert told in (tmp_path / "a.conf").read_text().splitlines()[0]
+    assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(by_hand).all()
+    assert by_hand in (tmp_path / "a.conf").read_text().splitlines()[0]
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
-    assert any(told in str(cell) for cell in cells)
+    assert any(by_hand in str(cell) for cell in cells)
     assert run(*JOB, "--platform", platform, "--score", "--set", "loggp:L=1us", code=2).output == (
         "commodel: --score is about what was fitted: leave --set out\n"
     )

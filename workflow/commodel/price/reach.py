@@ -38,7 +38,7 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
     reached = (_reach(model.entry, parameters, pattern.ranks, *end) for end in ends)
     several = zip(texts, reached, _too_long(parameters, pattern), strict=True)
-    return [text or (longer if found == OK and longer else found) for text, found, longer in several]
+    return [text or (longer if reach == OK and longer else reach) for text, reach, longer in several]
 
 
 def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
