@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from commodel.price.bands import errors
 from commodel.price.sizes import SPAN, apart, half_size, of_empty
-from tests.price.offs import asked, ends, known
+from tests.price.offs import ends, known
 
 SIZES = 2.0 ** np.arange(3, 19)
 
@@ -97,8 +97,7 @@ def test_farther_away_is_never_narrower(half, factor, near, more):
 
 
 def test_the_worst_of_few_cuts_is_not_left_out():
-    """Twenty points were off by 1 at one step between sizes, and 400 by nothing at others."""
-    sizes = np.repeat(2.0 ** np.arange(3, 9), [100, 100, 100, 100, 20, 20])
-    bands = errors(known(np.where(sizes == 128, 1.0, 0.0), size=sizes))
-    assert bands["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))
-    assert asked().operation in bands
+    """Twelve of 100 points were off by 1 at one of four steps between sizes: that is 3 % of all, but not rare there."""
+    sizes = np.repeat(2.0 ** np.arange(3, 8), 100)
+    logs = np.where((sizes == 64) & (np.arange(500) % 100 < 12), 1.0, 0.0)
+    assert errors(known(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))
