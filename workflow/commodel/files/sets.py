@@ -124,6 +124,8 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
             yield ("errors", name), "found a number below 0 in wider or growth"
         if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
             yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
+        if errors.half_size < 0:
+            yield ("errors", name, "half_size"), "wanted bytes"
     for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
             yield ("curves", number), "found x, measured and fitted of different lengths"
