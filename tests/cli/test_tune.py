@@ -8,7 +8,7 @@ import pytest
 
 from commodel.advice import tuning
 from commodel.advice.active import believe
-from commodel.advice.arms import Arm, Arms
+from commodel.advice.arms import REST, Arm, Arms
 from commodel.advice.trial import kept, on_trial, prove
 from commodel.advice.tuning import chosen, search
 from commodel.cli._dialects import OPEN
@@ -33,11 +33,13 @@ def cost(operation, algorithm, size):
 @dataclass(frozen=True)
 class Machine(Place):
     """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
-    library is to choose by itself again, it goes on with the rule."""
+    library is to choose by itself again, it goes on with the rule; `device`: how many times as fast an operation is
+    where there is no rule for it."""
 
     deaf: tuple = ()
     late: tuple = ()
     beyond: bool = False
+    device: dict = field(default_factory=dict)
     asked: list = field(default_factory=list)
 
     def _measure(self, raw, jobs, settings):
@@ -45,7 +47,10 @@ class Machine(Place):
         text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
         rules = self.told[text] if settings else {}
         in_time = [job for job in jobs if job not in self.late]
-        return {job: (cost(job[0], self._way(job, rules), job[3]), NOISE) for job in in_time}
+        return {job: (cost(job[0], self._way(job, rules), job[3]) / self._device(job, rules), NOISE) for job in in_time}
+
+    def _device(self, job, rules):
+        return 1 if job[0] in {row.operation for row in rules} else self.device.get(job[0], 1)
 
     def _way(self, job, rules):
         below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]
@@ -66,12 +71,12 @@ def machine(folder, deaf=()):
     return Machine("m", None, None, OPEN, measure, SafePath.at(folder), lambda text: None, deaf)
 
 
-def arms():
+def arms(own=(LIBRARY,)):
     """Prices that are off by a factor of each algorithm."""
     off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
     ways = [Arm(job, way, off[job[0], way] * cost(job[0], way, job[3])) for job in JOBS for way in WAYS[job[0]]]
-    own = [Arm(job, LIBRARY, min(arm.price for arm in ways if arm.job == job)) for job in JOBS]
-    return Arms.of(ways + own)
+    left = [Arm(job, name, min(arm.price for arm in ways if arm.job == job)) for job in JOBS for name in own]
+    return Arms.of(ways + left)
 
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
@@ -92,6 +97,22 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
         assert row.gain.times == pytest.approx(times[0] / times[1])
     stay = kept(rows)
     assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in rows)
+
+
+def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
+    """MPICH's device does an operation that has no rule: here 100 times as fast as any rule, which no start with rules
+    for other sizes would show."""
+    place = replace(machine(tmp_path), device={"alltoall": 100})
+    searched = search(place, arms((LIBRARY, REST)), 1e9, lambda text: None)
+    assert {choice for job, choice in chosen(searched).items() if job[0] == "alltoall"} == {LIBRARY}
+    assert any(choice != LIBRARY for job, choice in chosen(searched).items() if job[0] == "bcast")
+    belief = searched.belief
+    for number, seconds in belief.measured.items():
+        (operation, *_, size), algorithm = belief.arms.arms[number].job, belief.arms.arms[number].algorithm
+        way = OWN[operation] if algorithm in (LIBRARY, REST) else algorithm
+        faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
+        assert seconds == pytest.approx(cost(operation, way, size) / faster)
+    assert {ruled for name, ruled in place.asked if name.startswith("round")} == {True, False}
 
 
 def test_rules_that_change_nothing_are_found_out(tmp_path):

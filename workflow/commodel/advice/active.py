@@ -49,21 +49,25 @@ class Belief:
         anew knowing the outcome."""
         noise = _errors(self.noise, range(len(self.mean)))
         moves = self.covariance / np.sqrt(np.diag(self.covariance) + noise**2)  # of all arms, by what is measured
-        now = np.minimum.reduceat(self.mean, self.arms.first).sum()
+        now = self.arms.least(self.mean).sum()
         then = sum(
-            weight * np.minimum.reduceat(self.mean[:, None] + node * moves, self.arms.first).sum(axis=0)
+            weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
             for node, weight in zip(NODES, WEIGHTS, strict=True)
         )
         return np.maximum(now - then, 0.0)
 
     def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
-        """Of each job, what the choice is expected to take over the fastest, as a share."""
+        """Of each job, what the choice is expected to take over the fastest, as a share; the same of all that are
+        decided together."""
         count = len(self.mean)
         values, vectors = np.linalg.eigh(self.covariance)
         roots = vectors * np.sqrt(np.maximum(values, 0))
         logs = self.mean + np.random.default_rng(seed).standard_normal((draws, count)) @ roots.T
-        fastest = np.minimum.reduceat(logs, self.arms.first, axis=1)
-        return np.exp(np.minimum(logs[:, self.choices()] - fastest, 5)).mean(axis=0) - 1
+        groups = self.arms.groups
+        chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
+        sizes = np.diff([*groups, len(self.arms.jobs)])
+        over = (chosen - self.arms.least(logs.T)) / sizes[:, None]
+        return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
 
     def supposing(self, arm: int) -> "Belief":
         """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""

@@ -72,7 +72,7 @@ def tuned(
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
         _same_as_before(place, jobs, loaded)
-        arms = arms_of(jobs, evidence, place.setting, speaks.names, say)
+        arms = arms_of(jobs, evidence, place.setting, speaks.names, say, speaks.spread)
         searched = search(place, arms, 60 * minutes, say)
         choices = chosen(searched)
         trial, took = prove(place, "trial", on_trial(choices), pairs, say) if rules_of(choices.items()) else ([], 0.0)
