@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from math import log
 from statistics import mean
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from commodel.advice import tuning
 from commodel.advice.active import believe
 from commodel.advice.arms import REST, Arm, Arms
-from commodel.advice.trial import kept, on_trial, prove
+from commodel.advice.proof import gain
+from commodel.advice.trial import Row, Stage, kept, on_trial, prove
 from commodel.advice.tuning import chosen, search
+from commodel.cli import _gains
 from commodel.cli._dialects import OPEN
 from commodel.errors import UserError
 from commodel.files.paths import SafePath
@@ -34,12 +37,13 @@ def cost(operation, algorithm, size):
 class Machine(Place):
     """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
     library is to choose by itself again, it goes on with the rule; `device`: how many times as fast an operation is
-    where there is no rule for it."""
+    where there is no rule for it; `turn`: how many times as fast all is in starts with rules, by chance."""
 
     deaf: tuple = ()
     late: tuple = ()
     beyond: bool = False
     device: dict = field(default_factory=dict)
+    turn: float = 1.0
     asked: list = field(default_factory=list)
 
     def _measure(self, raw, jobs, settings):
@@ -47,10 +51,11 @@ class Machine(Place):
         text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
         rules = self.told[text] if settings else {}
         in_time = [job for job in jobs if job not in self.late]
-        return {job: (cost(job[0], self._way(job, rules), job[3]) / self._device(job, rules), NOISE) for job in in_time}
+        return {job: (cost(job[0], self._way(job, rules), job[3]) / self._faster(job, rules), NOISE) for job in in_time}
 
-    def _device(self, job, rules):
-        return 1 if job[0] in {row.operation for row in rules} else self.device.get(job[0], 1)
+    def _faster(self, job, rules):
+        ruled = job[0] in {row.operation for row in rules}
+        return (self.turn if rules else 1) * (1 if ruled else self.device.get(job[0], 1))
 
     def _way(self, job, rules):
         below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]
@@ -89,14 +94,14 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
     assert mean(cost(job[0], OWN[job[0]], job[3]) / least for job, least in zip(JOBS, best, strict=True)) > 1.3
     assert len(searched.belief.measured) < len(searched.arms.arms)
     assert not searched.ignored
-    rows, _ = prove(place, "trial", choices, 3, lambda text: None)
-    assert {row.size for row in rows}.isdisjoint(SIZES)
-    for row in rows:
+    trial = prove(place, "trial", choices, 3, lambda text: None)
+    assert {row.size for row in trial.rows}.isdisjoint(SIZES)
+    for row in trial.rows:
         way = OWN[row.job[0]] if row.algorithm == LIBRARY else row.algorithm
         times = [cost(row.job[0], name, row.size) for name in (OWN[row.job[0]], way)]
         assert row.gain.times == pytest.approx(times[0] / times[1])
-    stay = kept(rows)
-    assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in rows)
+    stay = kept(trial)
+    assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
 
 
 def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
@@ -179,11 +184,50 @@ def test_where_rules_slow_down_what_they_are_not_for_none_stays(tmp_path):
     alltoall = JOBS[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), beyond=True)
-    rows, _ = prove(place, "trial", choices, 3, lambda text: None)
-    assert rows[0].gain.pays
-    assert [row.gain.harms for row in rows] == [False, False, True]
-    assert set(kept(rows).values()) == {LIBRARY}
-    assert kept(rows[:2])[alltoall[0]] == "linear"
+    trial = prove(place, "trial", choices, 3, lambda text: None)
+    assert trial.rows[0].gain.times > 1
+    assert [row.harms for row in trial.rows] == [False, False, True]
+    assert set(kept(trial).values()) == {LIBRARY}
+    rows = prove(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
+    assert kept(rows)[alltoall[0]] == "linear"
+
+
+def test_gains_are_held_against_cases_without_a_rule(tmp_path):
+    """All is 1.2 times as fast whenever there are rules, by chance: a rule for what the library does anyway seems to
+    gain as much."""
+    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: OWN["bcast"], JOBS[2]: "scatter-allgather"}
+    quiet, turning = (
+        prove(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
+        for turn in (1.0, 1.2)
+    )
+    assert (quiet.control.cases, quiet.control.differ, quiet.control.wider) == (4, 0, 0)
+    assert (turning.control.cases, turning.control.differ, turning.control.wider) == (4, 4, pytest.approx(log(1.2)))
+    rows = {row.job: row for row in turning.rows}
+    assert rows[JOBS[0]].gain.times == pytest.approx(1.2)
+    real = {row.job: row.gain.times for row in quiet.rows}[JOBS[2]]
+    assert rows[JOBS[2]].gain.low == pytest.approx(real)
+    assert [job for job, way in kept(turning).items() if way != LIBRARY] == [JOBS[2]]
+    assert _gains._control("trial", quiet) == [
+        "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
+    ]
+    assert (
+        "4 of 4 cases that rules leave as they were took other times: the machine changed meanwhile. So all intervals "
+    )
+    assert "reach 20.0 % further" in _gains._control("trial", turning)[0]
+
+
+def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):
+    """And what it leaves to the library is no control."""
+    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[2]: "scatter-allgather"}
+    place = replace(machine(tmp_path), device={"bcast": 1.04})
+    trial = prove(place, "trial", choices, 3, lambda text: None, spread=True)
+    assert (trial.control.cases, trial.control.differ) == (3, 0)
+    assert kept(trial)[JOBS[2]] == "scatter-allgather"
+    noisy = [gain([2, 1, 4], [1, 1, 1]), gain([1, 1, 1], [1, 1, 1]), gain([1, 1, 1], [1.2, 1.2, 1.2])]
+    rows = [Row(job, 1, choices[job], seen) for job, seen in zip(JOBS, noisy, strict=False)]
+    assert [row.gain.harms for row in rows] == [False] * 3
+    assert kept(Stage(rows))[JOBS[2]] == "scatter-allgather"
+    assert kept(Stage(rows, spread=True))[JOBS[2]] == LIBRARY
 
 
 def test_nothing_is_said_of_more_ranks():
@@ -224,7 +268,7 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     searched = search(late, arms(), 1e9, lambda text: None)
     assert not {searched.arms.arms[arm].job for arm in searched.belief.measured} & {JOBS[0]}
     assert len(searched.belief.measured) > len(JOBS)
-    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched), 3, lambda text: None)[0]}
+    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched), 3, lambda text: None).rows}
     late = replace(machine(tmp_path), late=tuple(("bcast", 8, "block", size) for size in sizes))
-    rows, _ = prove(late, "proof", chosen(searched), 3, lambda text: None)
-    assert {row.job[0] for row in rows} == {"alltoall"}
+    proof = prove(late, "proof", chosen(searched), 3, lambda text: None)
+    assert {row.job[0] for row in proof.rows} == {"alltoall"}
