@@ -50,7 +50,7 @@ def control(gains: Iterable[Gain]) -> Control:
     """Pairs of starts know what changes from one to the next, not what changes with their turn or between all of them.
     So intervals reach as far further as those of the control have to, but for as many as miss 1 by chance."""
     short = sorted((max(log(gain.low), -log(gain.high), 0.0) for gain in gains), reverse=True)
-    by_chance = int((1 - SURE) * len(short) + 1e-9)
+    by_chance = round((1 - SURE) * len(short))
     return Control(len(short), sum(missing > 0 for missing in short), short[by_chance] if short else 0.0)
 
 

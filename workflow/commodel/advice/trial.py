@@ -99,21 +99,23 @@ def on_trial(choices: Mapping[Job, str]) -> dict[Job, str]:
 
 def kept(trial: Stage) -> dict[Job, str]:
     """The rules that pay, the library's own choice elsewhere."""
-    return _unless_spoilt(trial, lambda gain: gain.pays)
+    return _staying(trial, lambda gain: gain.pays)
 
 
-def proven(proof: Stage) -> dict[Job, str]:
-    """What stays of rules that were seen to pay before: those that were faster again."""
-    return _unless_spoilt(proof, lambda gain: gain.times > 1)
+def proven(proof: Stage, trial: Stage) -> dict[Job, str]:
+    """What stays of rules that were seen to pay in the trial: those that were faster again. Where both say that rules
+    for an operation slow down what none of them is for, none of it stays; of so many cases one alone says it by chance.
+    """
+    before = {row.job for row in slowed(trial.rows)}
+    spoilt = {row.job[0] for row in slowed(proof.rows) if row.job in before}
+    return _staying(proof, lambda gain: gain.times > 1, spoilt)
 
 
-def _unless_spoilt(stage: Stage, stays: Callable[[Gain], bool]) -> dict[Job, str]:
-    """Where rules for an operation slow down what none of them is for, none of it stays; nor where they change all of
-    it, and that is no faster on average."""
-    spoilt = {row.job[0] for row in slowed(stage.rows)}
-    if stage.spread:
-        spoilt |= {operation for operation in stage.ruled if stage.of(operation)[0] <= 1}
-    return {row.job: row.algorithm if stays(row.gain) and row.job[0] not in spoilt else LIBRARY for row in stage.rows}
+def _staying(stage: Stage, stays: Callable[[Gain], bool], spoilt: Collection[str] = ()) -> dict[Job, str]:
+    """Rules that change all of their operation have to be faster on average, too."""
+    costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1}
+    good = [row for row in stage.rows if stays(row.gain) and row.job[0] not in costly | set(spoilt)]
+    return {row.job: LIBRARY for row in stage.rows} | {row.job: row.algorithm for row in good}
 
 
 def slowed(rows: Iterable[Row]) -> list[Row]:

@@ -78,7 +78,7 @@ def tuned(
         trial = prove(place, "trial", on_trial(choices), pairs, say, speaks.spread)
         paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
-        final = dict.fromkeys(choices, LIBRARY) | proven(proof)
+        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
         outcome = Outcome(place, searched, trial, proof, final, dropped)
         _write(outcome)
