@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -11,7 +12,7 @@ from commodel.advice.active import believe
 from commodel.advice.arms import REST, Arm, Arms
 from commodel.advice.trial import kept, prove
 from commodel.advice.tuning import chosen, search
-from commodel.cli._dialects import OPEN
+from commodel.cli._dialects import OPEN, dialect
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, Timed
 from tests.cli.knownmpi import JOBS, OWN, SIZES, WAYS, arms, cost, machine
@@ -110,6 +111,12 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
     monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "30")
     with pytest.raises(UserError, match="OMPI_MCA_coll_tuned_priority is set in the environment"):
         machine(tmp_path).time("round-0", [JOBS[0]], [Choice("bcast", 8, 64, "linear")])
+
+
+@pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
+def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, spread):
+    monkeypatch.setattr("commodel.cli._dialects.library_of", lambda command: f"Open MPI v{version}, package: Debian")
+    assert dialect(Path("library")).spread == spread
 
 
 def test_nothing_is_said_of_more_ranks():
