@@ -3,6 +3,7 @@ sizes that were not measured."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import log
 
 from commodel.advice.arms import Job
 from commodel.advice.proof import Control, Gain, between, control, gain, in_turn, of_all
@@ -103,12 +104,12 @@ def kept(trial: Stage) -> dict[Job, str]:
 
 
 def proven(proof: Stage, trial: Stage) -> dict[Job, str]:
-    """What stays of rules that were seen to pay in the trial: those that were faster again. Where both say that rules
-    for an operation slow down what none of them is for, none of it stays; of so many cases one alone says it by chance.
-    """
+    """What stays of rules that were seen to pay in the trial: those that were faster again, by more than the machine
+    changed. Where both say that rules for an operation slow down what none of them is for, none of it stays; of so many
+    cases one says it once by chance."""
     before = {row.job for row in slowed(trial.rows)}
     spoilt = {row.job[0] for row in slowed(proof.rows) if row.job in before}
-    return _staying(proof, lambda gain: gain.times > 1, spoilt)
+    return _staying(proof, lambda gain: log(gain.times) > proof.control.wider, spoilt)
 
 
 def _staying(stage: Stage, stays: Callable[[Gain], bool], spoilt: Collection[str] = ()) -> dict[Job, str]:

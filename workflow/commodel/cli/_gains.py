@@ -89,7 +89,7 @@ def _control(name: str, stage: Stage) -> list[str]:
     line = f"In the {name} {beside.differ} of {beside.cases} cases that rules leave as they were took other times"
     if beside.wider:
         line += (
-            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.1f} % further than "
+            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.2g} % further than "
             "pairs of starts alone would say, and rules are judged by these"
         )
     return [f"{line}." if beside.wider else f"{line}, no more than by chance."]
