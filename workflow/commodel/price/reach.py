@@ -82,10 +82,10 @@ def _between_nodes(pattern: Schedule) -> bool:
 def _other_type(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether ranks sit on nodes of another type than those that values by distance class are of."""
     types = parameters.settings.get("types")
-    if not types or entry.by_type or not (found := rank_types(pattern.node, types)).any():
+    if not types or entry.by_type or not (of_ranks := rank_types(pattern.node, types)).any():
         return ""
     names = list(types)
-    return f"ranks on {names[found.max()]} nodes are priced as on {names[0]} ones"
+    return f"ranks on {names[of_ranks.max()]} nodes are priced as on {names[0]} ones"
 
 
 def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
