@@ -26,15 +26,15 @@ def longest(points: Iterable[Point], beyond: int) -> dict[str, int]:
         if point.priced:
             shape = replace(unplaced(point), bytes=0)
             largest[shape] = max(largest.get(shape, 0), point.bytes)
-    longest_of: dict[str, int] = {}
+    found: dict[str, int] = {}
     worked_on = cache(_kinds)
     for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
-        if _at_most(point) <= max(beyond, min(longest_of.get(kind, 0) for kind in KINDS)):
+        if _at_most(point) <= max(beyond, min(found.get(kind, 0) for kind in KINDS)):
             break
         for kind in worked_on(replace(point, bytes=0, ranks=_few(point))):
-            if _at_most(point) > longest_of.get(kind, 0) and (length := _length(point, kind)) > beyond:
-                longest_of[kind] = max(longest_of.get(kind, 0), length)
-    return longest_of
+            if _at_most(point) > found.get(kind, 0) and (length := _length(point, kind)) > beyond:
+                found[kind] = max(found.get(kind, 0), length)
+    return found
 
 
 def _at_most(point: Point) -> float:
