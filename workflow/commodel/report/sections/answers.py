@@ -135,7 +135,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
         return ["No job has two measured alternatives, so there is nothing to choose between."]
     lines = []
     for (platform, operation), part in uses.groupby(["platform", "operation"]):
-        largest = max(part["size"], key=lambda job: int(job.split()[0]))
+        largest = part.loc[part["count"].idxmax(), "size"]
         job = part[part["size"] == largest]
         job = job[job["place"] == job["place"].iloc[0]]
         runs = [f"{row.use} {span(row.smallest, row.largest)} ({gain(row)})" for row in job.itertuples()]
