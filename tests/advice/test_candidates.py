@@ -18,10 +18,10 @@ def test_ordered_factorizations(leaves, count):
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 16, 30, 97, 128])
 def test_every_tree_has_the_leaves_and_stands_once(leaves):
-    found = trees(leaves, [1.0, 3.7])
-    assert all(tree(spec).leaves == leaves for spec in found)
-    assert len({tree(spec).parent.tobytes() for spec in found}) == len(found)
-    assert f"flat:{leaves}" in found
+    specs = trees(leaves, [1.0, 3.7])
+    assert all(tree(spec).leaves == leaves for spec in specs)
+    assert len({tree(spec).parent.tobytes() for spec in specs}) == len(specs)
+    assert f"flat:{leaves}" in specs
 
 
 def test_two_levels_are_as_even_as_can_be():
@@ -34,17 +34,17 @@ def test_two_levels_are_as_even_as_can_be():
 
 
 def test_the_trees_of_the_tan_paper_are_among_them():
-    found = {tuple(sorted(tree(spec).fanout)) for spec in trees(32)}
+    fanouts = {tuple(sorted(tree(spec).fanout)) for spec in trees(32)}
     for spec in ("groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32"):
-        assert tuple(sorted(tree(spec).fanout)) in found
+        assert tuple(sorted(tree(spec).fanout)) in fanouts
 
 
 @pytest.mark.parametrize("operation", operations())
 def test_every_algorithm_is_tried_with_arguments_that_work(operation):
-    found = algorithms(operation, 12, 100_000, [5])
-    assert {spec.partition(":")[0] for spec in found} == set(choices(operation))
-    assert len(set(found)) == len(found)
-    for spec in found:
+    specs = algorithms(operation, 12, 100_000, [5])
+    assert {spec.partition(":")[0] for spec in specs} == set(choices(operation))
+    assert len(set(specs)) == len(specs)
+    for spec in specs:
         schedule(point(operation, spec, ranks=12, bytes=100_000))
 
 

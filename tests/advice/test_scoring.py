@@ -27,10 +27,10 @@ def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
     frame = frame.assign(measured=1e-5, predicted=1e-5 * np.exp(frame["error"]), mu=np.exp(frame["error"].abs()))
     errors, families = Errors(frame), sorted(set(frame["family"]))
     for group, operation in {(row.group, row.operation) for row in frame.itertuples()}:
-        found = errors.without(group, operation, families)
+        weights = errors.without(group, operation, families)
         slow = trusts(families, frame[frame["group"] != group], operation)
         for name in families:
-            assert found.get(name, 0.0) == pytest.approx(slow[name].weight, rel=1e-6, abs=1e-9)
+            assert weights.get(name, 0.0) == pytest.approx(slow[name].weight, rel=1e-6, abs=1e-9)
 
 
 def study(jobs):
@@ -77,19 +77,19 @@ RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
 
 
 def test_the_family_that_errs_less_decides():
-    found = picks(study([job(RIGHT, WRONG)] * 4))
-    assert found["choice"].tolist() == ["a"] * 4
-    (row,) = summary(found).to_dict("records")
+    voted = picks(study([job(RIGHT, WRONG)] * 4))
+    assert voted["choice"].tolist() == ["a"] * 4
+    (row,) = summary(voted).to_dict("records")
     assert (row["jobs"], row["right"], row["regret_max"]) == (4, 1.0, 0.0)
     assert row["gain"] == row["most"] == pytest.approx(3)
 
 
 def test_a_job_does_not_say_whom_to_believe_in_it():
     """In the last job alone the family that has been right so far is wrong: nobody can know."""
-    found = picks(study([job(RIGHT, WRONG)] * 4 + [job(WRONG, RIGHT, library=1.5)]))
-    assert found["choice"].tolist() == ["a"] * 4 + ["b"]
-    assert found["regret"].tolist() == pytest.approx([0, 0, 0, 0, 0.5])
-    (row,) = summary(found).to_dict("records")
+    voted = picks(study([job(RIGHT, WRONG)] * 4 + [job(WRONG, RIGHT, library=1.5)]))
+    assert voted["choice"].tolist() == ["a"] * 4 + ["b"]
+    assert voted["regret"].tolist() == pytest.approx([0, 0, 0, 0, 0.5])
+    (row,) = summary(voted).to_dict("records")
     assert row["right"] == pytest.approx(0.8)
     assert row["regret_mean"] == pytest.approx(0.1)
     assert row["gain"] == pytest.approx((3**4 * 1.5 / 3) ** (1 / 5))

@@ -46,17 +46,17 @@ def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
 
 def test_where_nothing_was_measured_all_count_alike():
     nothing = rows("other", [1.0])
-    found = trusts(["one", "two"], nothing, "reduce")
-    assert [found[name].weight for name in ("one", "two")] == [0.5, 0.5]
-    assert np.isnan(found["one"].error)
+    trusted = trusts(["one", "two"], nothing, "reduce")
+    assert [trusted[name].weight for name in ("one", "two")] == [0.5, 0.5]
+    assert np.isnan(trusted["one"].error)
 
 
 def test_a_factor_that_all_alternatives_share_says_nothing_against_a_choice():
     groups = [0, 0, 0, 1, 1, 1]
     held_out = rows("one", [2.0, 2.0, 2.0, 0.5, 0.5, 0.5], groups=groups)
-    found = trusts(["one"], held_out, "reduce")["one"]
-    assert found.error == pytest.approx(np.log(2))
-    assert found.contrast == pytest.approx(0, abs=1e-12)
+    trusted = trusts(["one"], held_out, "reduce")["one"]
+    assert trusted.error == pytest.approx(np.log(2))
+    assert trusted.contrast == pytest.approx(0, abs=1e-12)
 
 
 def test_contrast_recovers_the_spread_of_a_ratio():
@@ -71,34 +71,34 @@ SURE = Trust(0.75, 0.0, 0.0, 9), Trust(0.25, 0.0, 0.0, 9)
 
 def test_the_common_price_is_the_weighted_geometric_mean():
     prices = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
-    found = ballot(prices, dict(zip(prices, SURE, strict=True)))
-    assert found.seconds.tolist() == pytest.approx([2.0, 4.0])
-    assert found.votes.tolist() == pytest.approx([0.75, 0.25])
-    assert found.best == 0
-    assert found.behind.tolist() == pytest.approx([0, 1])
-    assert found.as_good.tolist() == [True, False]
+    voted = ballot(prices, dict(zip(prices, SURE, strict=True)))
+    assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])
+    assert voted.votes.tolist() == pytest.approx([0.75, 0.25])
+    assert voted.best == 0
+    assert voted.behind.tolist() == pytest.approx([0, 1])
+    assert voted.as_good.tolist() == [True, False]
 
 
 def test_what_families_usually_get_wrong_makes_neighbours_as_good():
     prices = {"one": np.array([[1.0, 1.1, 2.0]])}
-    found = ballot(prices, {"one": Trust(1.0, 0.3, 0.1, 20)})
-    assert found.as_good.tolist() == [True, True, False]
-    assert found.high[0] == pytest.approx(np.exp(1.96 * 0.3))
+    voted = ballot(prices, {"one": Trust(1.0, 0.3, 0.1, 20)})
+    assert voted.as_good.tolist() == [True, True, False]
+    assert voted.high[0] == pytest.approx(np.exp(1.96 * 0.3))
 
 
 def test_beyond_what_was_measured_intervals_widen():
     prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": Trust(1.0, 0.1, 0.0, 20)}
-    found = ballot(prices, trust, np.array([0.0, 3.0]))
-    widths = np.log(found.high / found.low)
+    voted = ballot(prices, trust, np.array([0.0, 3.0]))
+    widths = np.log(voted.high / voted.low)
     assert widths[1] == pytest.approx(2 * widths[0])
 
 
 def test_a_family_doubts_itself_beyond_what_was_probed():
     """Its own widening counts where it is larger than what was measured says, and is not put on top of that."""
     prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": Trust(1.0, 0.1, 0.0, 20)}
-    found = ballot(prices, trust, 0.0, {"one": np.array([0.05, 0.3])})
-    assert np.log(found.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
-    assert found.as_good.tolist() == [True, True]
+    voted = ballot(prices, trust, 0.0, {"one": np.array([0.05, 0.3])})
+    assert np.log(voted.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
+    assert voted.as_good.tolist() == [True, True]
 
 
 prices_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
@@ -123,8 +123,8 @@ def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, facto
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=12))
 def test_the_front_holds_what_nothing_beats(pairs):
     seconds, period = np.array(pairs, dtype=float).T
-    found = front(seconds, period)
-    for place, kept in enumerate(found):
+    on_front = front(seconds, period)
+    for place, kept in enumerate(on_front):
         no_worse = (seconds <= seconds[place]) & (period <= period[place])
         better = no_worse & ((seconds < seconds[place]) | (period < period[place]))
         assert kept == (not better.any())

@@ -66,9 +66,9 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     chosen = lines[lines.index("Choices among what was held out, beside the fastest:") + 2 :]
     assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 3]
     assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
-    found = read_parameters(sets / "hockney.yaml")
-    assert found.provenance["held_out_where"] == WHERE
-    assert found.values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
+    parameters = read_parameters(sets / "hockney.yaml")
+    assert parameters.provenance["held_out_where"] == WHERE
+    assert parameters.values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
 
     # Stopped and called again it goes on where it was, but not with another table or split.
     written = {path.name: path.stat().st_mtime_ns for path in sets.iterdir()}

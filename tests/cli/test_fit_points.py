@@ -34,13 +34,13 @@ def test_a_table_becomes_a_set(tmp_path):
         rows += [f"reduce,,flat:4,,{size},{price.seconds},"]
     result, out = fit(table(tmp_path, rows))
     assert result.exit_code == 0, result.output
-    found = read_parameters(out)
-    assert found.source == "fitted from 6 points of collectives.csv; these points are not held out"
-    assert found.provenance["held_out"] is False
-    assert found.values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
-    assert found.bytes_range == (8, 65536)
-    assert found.curves[0].title == "price of the fitted points"
-    assert len(found.curves[0].x) == 6
+    parameters = read_parameters(out)
+    assert parameters.source == "fitted from 6 points of collectives.csv; these points are not held out"
+    assert parameters.provenance["held_out"] is False
+    assert parameters.values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
+    assert parameters.bytes_range == (8, 65536)
+    assert parameters.curves[0].title == "price of the fitted points"
+    assert len(parameters.curves[0].x) == 6
 
 
 @pytest.mark.parametrize(

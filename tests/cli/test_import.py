@@ -23,7 +23,7 @@ MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
 
 def price(file, *arguments):
     text = run("predict", "--family", "taulop", "--params", file, *arguments, "--format", "json")
-    return [found["seconds"] for found in json.loads(text)]
+    return [row["seconds"] for row in json.loads(text)]
 
 
 @pytest.fixture
@@ -180,12 +180,12 @@ NETGAUGE_FILE = """# size n PRTT(1,0,s) …
 def test_loggp_parameters_of_another_tool(tmp_path, text):
     (tmp_path / "ng.log").write_text(text)
     run("import", "netgauge", tmp_path / "ng.log", "-o", tmp_path / "set.yaml")
-    found = read_parameters(tmp_path / "set.yaml")
-    values = {name: value.value for name, value in found.values.items()}
+    parameters = read_parameters(tmp_path / "set.yaml")
+    values = {name: value.value for name, value in parameters.values.items()}
     assert values == pytest.approx({"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6, "G": 0.5e-9})
-    assert "half of the smallest round trip, 5 µs, less o_s and o_r" in found.values["L"].note
-    assert "1 of 3 rows have none, or a negative one" in found.values["G"].note
-    assert found.bytes_range == (1, 2049)
+    assert "half of the smallest round trip, 5 µs, less o_s and o_r" in parameters.values["L"].note
+    assert "1 of 3 rows have none, or a negative one" in parameters.values["G"].note
+    assert parameters.bytes_range == (1, 2049)
     said = run("predict", "--family", "loggp", "--params", tmp_path / "set.yaml", "--operation", "bcast", "--algorithm",
                "linear", "--ranks", 2, "--bytes", 1, "--format", "json")  # fmt: skip
     assert json.loads(said)[0]["seconds"] == pytest.approx(5e-6)  # what was measured

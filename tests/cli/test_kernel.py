@@ -104,8 +104,8 @@ def test_the_wave_equation_and_a_csv(sets):
 def test_a_platform_and_a_layout_that_says_its_ranks(sets):
     layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
     out = run("summa", "--params", sets, "--platform", "fermi", "--layout", layout, "--blocks", 16, "--format", "json")
-    found = json.loads(out.output)
-    assert (found["platform"], found["ranks"], found["nodes"]) == ("fermi", 5, 2)
+    priced = json.loads(out.output)
+    assert (priced["platform"], priced["ranks"], priced["nodes"]) == ("fermi", 5, 2)
 
 
 def test_a_workbook(sets, tmp_path):

@@ -9,8 +9,8 @@ from tests.cli.predicting import CAB, predict, sets
 
 @pytest.mark.parametrize(("spec", "microseconds"), [("flat:32", 344.112), ("groups:12x7,11x4", 184.012)])
 def test_tan_pipelined_on_cab(spec, microseconds):
-    (found,) = predict("--family", "tan", "--params", CAB, "--operation", "reduce", "--topology", spec, "--pipelined")
-    assert found["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
+    (row,) = predict("--family", "tan", "--params", CAB, "--operation", "reduce", "--topology", spec, "--pipelined")
+    assert row["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
 
 
 def test_the_time_between_waves_of_a_family_without_an_equation():

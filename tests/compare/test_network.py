@@ -69,10 +69,17 @@ def test_a_place_that_knows_too_few_nodes_is_not_asked(place):
     assert network.hierarchy.settings == TWO.settings
 
 
-def test_levels_that_do_not_nest_are_refused():
-    place = {"levels": {"leaf": [0, 0, 0, 0, 1, 1, 1, 1], "group": [0, 1, 0, 1, 0, 1, 0, 1]}}
-    with pytest.raises(UserError, match="levels nest"):
-        networks(summary(TWO, 8), {"p": place})
+@pytest.mark.parametrize(
+    ("levels", "complaint"),
+    [
+        ({"leaf": [0, 0, 0, 0, 1, 1, 1, 1], "group": [0, 1, 0, 1, 0, 1, 0, 1]}, "levels nest"),
+        ({"leaf": 3}, "level leaf: found '3', wanted a group number for every node"),
+        ([[0, 1]], "wanted a mapping of levels"),
+    ],
+)
+def test_notes_that_are_no_levels_are_refused(levels, complaint):
+    with pytest.raises(UserError, match=complaint):
+        networks(summary(TWO, 8), {"p": {"levels": levels}})
 
 
 def test_a_platform_of_one_size_or_none_has_no_picture():

@@ -12,7 +12,8 @@ from commodel.models.probes import Site, probe
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.reach import NO_LEVELS, doubts
+from commodel.price.reach import doubts
+from commodel.price.status import PriceStatus
 
 RNG = np.random.default_rng(5)
 
@@ -56,7 +57,6 @@ def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
     parameters = ParameterSet("hockney", "p", "", {}, settings={"uneven": 2.14}, bytes_range=(0.0, 1e6))
     far, near = (stack([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
     model = Model(entry, values)
-    assert doubts(model, parameters, far)[0].endswith(
-        f"2.1 times as far from each other as those probed, and {NO_LEVELS}"
-    )
-    assert NO_LEVELS not in doubts(model, parameters, near)[0]
+    doubt = "nodes are up to 2.1 times as far from each other as those probed, and the platform's file names no levels"
+    assert doubts(model, parameters, far) == [f"blind to placement: {doubt}"]
+    assert not PriceStatus.UNNAMED.of(doubts(model, parameters, near)[0])

@@ -21,7 +21,8 @@ from commodel.models.speeds import FORMS, read_speeds
 from commodel.patterns.partitions.columns import by_columns
 from commodel.patterns.partitions.constant import constant
 from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.points import Setting, full_layout, make_point
+from commodel.patterns.placed import full_layout
+from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES

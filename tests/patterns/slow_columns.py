@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commodel.patterns.partitions.columns import Columns, half_perimeters
+from commodel.patterns.partitions.columns import Columns
 
 
 def arrangements(ranks: int) -> Iterator[Columns]:
@@ -17,6 +17,12 @@ def arrangements(ranks: int) -> Iterator[Columns]:
         yield [*columns, [last]]
         for place, column in enumerate(columns):
             yield [*columns[:place], [*column, last], *columns[place + 1 :]]
+
+
+def half_perimeters(columns: Columns, areas: np.ndarray) -> float:
+    """Their sum in sides of the square, before anything is rounded."""
+    shares = np.asarray(areas, dtype=float) / np.sum(areas)
+    return len(columns) + sum(len(column) * float(shares[column].sum()) for column in columns)
 
 
 def smallest(areas: np.ndarray) -> float:

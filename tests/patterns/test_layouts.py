@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.measure.starts import Start
 from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
-from commodel.patterns.points import Setting, full_layout, make_point
+from commodel.patterns.placed import full_layout
+from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import load_platform
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover

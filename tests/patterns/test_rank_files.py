@@ -4,7 +4,8 @@ import pytest
 
 from commodel.patterns.identity import identified
 from commodel.patterns.layouts import Defaults, full, place
-from commodel.patterns.points import Setting, full_layout, make_point
+from commodel.patterns.placed import full_layout
+from commodel.patterns.points import Setting, make_point
 from tests.refusals import message
 
 DEFAULTS = Defaults(hosts=("a", "b", "c", "d"))

@@ -44,8 +44,8 @@ def block(way, ranks, sizes):
     return f"- axes: {{bytes: {sizes}, operation: {operation}, algorithm: [{choice}], ranks: {ranks}}}"
 
 
-def rows(found):
-    return pd.concat([piece(columns, TYPES).to_pandas() for columns in found], ignore_index=True)
+def rows(pieces):
+    return pd.concat([piece(columns, TYPES).to_pandas() for columns in pieces], ignore_index=True)
 
 
 CHOSEN = st.tuples(
@@ -61,10 +61,10 @@ CHOSEN = st.tuples(
 )
 @settings(max_examples=15, deadline=None)
 def test_prices_are_those_of_every_point_by_itself(tmp_path_factory, chosen, names):
-    experiment = loaded(tmp_path_factory, [block(*each) for each in chosen])
+    experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
-    found = rows(price(shapes(experiment, Setting.unlimited()), sets))
-    assert not found.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
+    prices = rows(price(shapes(experiment, Setting.unlimited()), sets))
+    assert not prices.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
     wanted = {
         (*way.split(), count, 0 if "barrier" in way else size, name)
         for way, ranks, sizes in chosen
@@ -72,8 +72,8 @@ def test_prices_are_those_of_every_point_by_itself(tmp_path_factory, chosen, nam
         for size in sizes
         for name in names
     }
-    assert {tuple(row) for row in found[["operation", "algorithm", "ranks", "bytes", "family"]].values} == wanted
-    for row in found.itertuples():
+    assert {tuple(row) for row in prices[["operation", "algorithm", "ranks", "bytes", "family"]].values} == wanted
+    for row in prices.itertuples():
         entry, parameters = family(row.family), sets[row.parameters]
         pattern = schedule(point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes))
         exact = costs(entry, pattern, parameters, drawn=False)[0]
@@ -91,9 +91,9 @@ def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
     experiment = loaded(tmp_path_factory, [*(block(way, [4, 9, 33, 64], [8, 4000]) for way in WAYS), trees])
     whole = shapes(experiment, Setting.unlimited())
     pieces = [part(whole, number, parts) for number in range(1, parts + 1)]
-    assert [shape for each in pieces for shape in each] == whole
+    assert [shape for piece in pieces for shape in piece] == whole
     total, heaviest = sum(map(weight, whole)), max(map(weight, whole))
-    assert max(sum(map(weight, each)) for each in pieces) <= total / parts + heaviest + 1e-6 * total
+    assert max(sum(map(weight, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
 
 
 @pytest.mark.parametrize("way", [*WAYS, "gather linear", "allgather ring", "barrier dissemination"])
@@ -113,9 +113,9 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     assert predict(parameters, points) == whole
     monkeypatch.setattr("commodel.price.prices.CELLS", 1)
     entry = family("loggp")
-    for found, each in zip(predict(parameters, points), points, strict=True):
-        drawn = costs(entry, schedule(each), parameters, drawn=True)[:FEWEST]
-        assert found.low == pytest.approx(min(np.percentile(drawn, 2.5), found.seconds), rel=1e-12)
+    for row, asked in zip(predict(parameters, points), points, strict=True):
+        drawn = costs(entry, schedule(asked), parameters, drawn=True)[:FEWEST]
+        assert row.low == pytest.approx(min(np.percentile(drawn, 2.5), row.seconds), rel=1e-12)
     assert CELLS > FEWEST
 
 

@@ -16,8 +16,8 @@ LOGGP = given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 
 def priced(size, **more):
     known = replace(LOGGP, bytes_range=(1024.0, 65536.0), left_out={"error": 0.2, "cases": 5}, **more)
-    (found,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
-    return found
+    (price,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
+    return price
 
 
 @pytest.mark.parametrize(
@@ -33,23 +33,23 @@ def priced(size, **more):
     ],
 )
 def test_the_interval_widens_with_every_doubling(size, doublings, said):
-    found = priced(size)
-    assert found.status == said
+    price = priced(size)
+    assert price.status == said
     spread = 1.96 * np.log(1.2) * np.sqrt(doublings)
-    assert np.log(found.high / found.seconds) == pytest.approx(spread)
-    assert np.log(found.seconds / found.low) == pytest.approx(spread)
+    assert np.log(price.high / price.seconds) == pytest.approx(spread)
+    assert np.log(price.seconds / price.low) == pytest.approx(spread)
 
 
 def test_probes_of_short_messages_reach_down_to_nothing():
     known = replace(LOGGP, bytes_range=(8.0, 65536.0))
-    (found,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
-    assert found.status == "ok"
+    (price,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
+    assert price.status == "ok"
 
 
 def test_more_ranks_than_were_probed_where_a_family_counts_them():
-    found = priced(1024, settings={"ranks": 2})
-    assert found.status == "extrapolated: 4 ranks, probed up to 2"
-    assert found.high > found.seconds
+    price = priced(1024, settings={"ranks": 2})
+    assert price.status == "extrapolated: 4 ranks, probed up to 2"
+    assert price.high > price.seconds
 
 
 def test_without_cases_left_out_the_fit_s_own_misfit_counts():

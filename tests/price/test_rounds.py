@@ -35,28 +35,28 @@ def machines(draw):
 @given(machines(), st.integers(2, 40))
 def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
     points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in algorithms("barrier", ranks, 0)]
-    prices = [found.seconds for found in predict(machine, points)]
+    prices = [price.seconds for price in predict(machine, points)]
     assert min(prices) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
 
 
 @given(machines(), st.integers(2, 30))
 def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
     """All sequences of partners that reach everyone, tried one by one."""
-    each = round_of(Model.of_set(machine).values, np.arange(1, ranks))
-    first, wire = each.first[0], each.wire[0]
+    seconds = round_of(Model.of_set(machine).values, np.arange(1, ranks))
+    first, wire = seconds.first[0], seconds.wire[0]
     least = [min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)]
     rounds = range(1, 1 + int(np.ceil(np.log2(ranks))))
-    found = np.inf
+    cheapest = np.inf
     for count in rounds:
         for partners in product(range(1, ranks), repeat=count) if ranks**count < 30_000 else ():
             if np.prod(np.array(partners) + 1) >= ranks:
-                found = min(found, sum(least[n - 1] for n in partners))
+                cheapest = min(cheapest, sum(least[n - 1] for n in partners))
     bound = lower_bound(machine, ranks)
-    assert bound.seconds <= found * (1 + 1e-12)
+    assert bound.seconds <= cheapest * (1 + 1e-12)
     assert bound.seconds == pytest.approx(sum(least[n - 1] for n in bound.partners))
     assert np.prod(np.array(bound.partners) + 1) >= ranks
     if ranks <= 8:
-        assert bound.seconds == pytest.approx(found)
+        assert bound.seconds == pytest.approx(cheapest)
 
 
 def test_radices_are_the_fewest_for_every_number_of_rounds():

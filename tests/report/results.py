@@ -35,7 +35,7 @@ PROGRAM = {
 
 
 def write_results(folder: Path, inputs: dict) -> Path:
-    sets = [each for each in inputs["parameter_sets"] if each.family in FAMILIES]
+    sets = [fitted for fitted in inputs["parameter_sets"] if fitted.family in FAMILIES]
     comparison = inputs["comparison"]  # few points: a test builds many reports of them
     few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["family"].isin(FAMILIES)
     comparison = comparison[few]
@@ -52,8 +52,10 @@ def write_results(folder: Path, inputs: dict) -> Path:
         folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree", low=raw["min"], high=raw["max"])
     )
     write_table(folder / "distributions.csv", inputs["distributions"])
-    for each in sets:
-        write_parameters(folder / "fitted" / each.platform / f"{each.family}.yaml", replace(each, draws={}, curves=()))
+    for fitted in sets:
+        write_parameters(
+            folder / "fitted" / fitted.platform / f"{fitted.family}.yaml", replace(fitted, draws={}, curves=())
+        )
     for batch, about in zip(batches, (inputs["provenance"][name] for name in ("ether16-0", "fattree-0")), strict=True):
         raw = folder / "raw" / batch.name
         machine = {"machine": "login1", "simulated": batch.platform == "fattree", "measure": {"passes": 3}}

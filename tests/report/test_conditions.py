@@ -6,6 +6,7 @@ from tests.reading import sentences
 
 from commodel.cli._scores import outcome
 from commodel.files.results import Results
+from commodel.price.status import PriceStatus
 from commodel.report import build, stored
 from commodel.report.sections import conditions
 
@@ -50,6 +51,20 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
     line, cold = conditions.sentences(frame, {})
     assert line.startswith(f"ether16: 3 of {len(points)} measured medians are known to a factor of 2 at best")
     assert f"({len(points) - 3} points," in cold
+
+
+def test_levels_that_nobody_named_are_told_once_a_platform(small):
+    """Whichever family was found to be blind to them, and nothing of one that is blind for another reason."""
+    doubt = PriceStatus.UNNAMED.because("nodes are up to 2.1 times as far from each other as those probed")
+    blind = PriceStatus.UNPLACED.because("ranks in different leaf are priced as nearer ones")
+    there = small["platform"] == "ether16"
+    frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), doubt))
+    (line,) = conditions.odd(frame, {})
+    assert line.startswith(
+        "ether16: nodes are up to 2.1 times as far from each other as those probed, and the platform"
+    )
+    assert "file names no levels: `probes: [auto, nodepairs]` and `commodel network EXPERIMENT --levels`" in line
+    assert not conditions.odd(frame.assign(status=frame["status"].mask(there, blind)), {})
 
 
 def test_the_terminal_says_below_its_table_what_the_report_says(folder):

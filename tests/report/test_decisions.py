@@ -50,9 +50,9 @@ def tables(sheet):
 
 
 def test_a_sheet_with_all_and_one_for_each_operation(table, tmp_path):
-    found = book(table, tmp_path)
-    assert found.sheetnames == ["Decisions", "bcast", "barrier"]
-    ((head, *rows),) = tables(found["Decisions"])
+    sheets = book(table, tmp_path)
+    assert sheets.sheetnames == ["Decisions", "bcast", "barrier"]
+    ((head, *rows),) = tables(sheets["Decisions"])
     names = [cell.value for cell in head]
     assert "leaves" not in names
     for cells, wanted in zip(rows, table.to_dict("records"), strict=True):
@@ -83,16 +83,16 @@ def test_one_colour_for_an_algorithm_whatever_its_argument(table, tmp_path):
 
 def test_layouts_are_named_where_they_differ(table, tmp_path):
     mixed = table.assign(layout=["block:1", "cyclic:2", "block:1", "block:2", "block:1"])
-    found = book(mixed, tmp_path)
-    assert tables(found["bcast"])[0][1][2].value == f"{CLOSE}chain:8KiB, cyclic:2"
-    assert "Layout: block." in " ".join(str(cell.value) for cells in found["barrier"] for cell in cells)
+    sheets = book(mixed, tmp_path)
+    assert tables(sheets["bcast"])[0][1][2].value == f"{CLOSE}chain:8KiB, cyclic:2"
+    assert "Layout: block." in " ".join(str(cell.value) for cells in sheets["barrier"] for cell in cells)
 
 
 def test_leaves_go_down_where_trees_are_chosen(tmp_path):
     trees = pd.DataFrame([row("reduce", 9, 8, "flat:8", leaves=8), row("reduce", 21, 8, "kary:4^2", leaves=16)])
-    found = book(trees[list(COLUMNS)], tmp_path)
-    assert [line[0].value for line in tables(found["reduce"])[0]] == ["leaves", 8, 16]
-    assert "leaves" in [cell.value for cell in tables(found["Decisions"])[0][0]]
+    sheets = book(trees[list(COLUMNS)], tmp_path)
+    assert [line[0].value for line in tables(sheets["reduce"])[0]] == ["leaves", 8, 16]
+    assert "leaves" in [cell.value for cell in tables(sheets["Decisions"])[0][0]]
 
 
 def test_simulated_says_so_on_every_sheet(table, tmp_path):

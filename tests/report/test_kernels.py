@@ -86,12 +86,15 @@ def test_a_partition_stands_once_with_the_iterations_of_its_samples(tiles):
 def test_the_picture_has_every_rectangle_coloured_by_speed(made):
     _, section = made
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
-    assert [(one.label, one.x, one.y, one.width, one.height) for one in tiling.rectangles] == [
+    assert [
+        (rectangle.label, rectangle.x, rectangle.y, rectangle.width, rectangle.height)
+        for rectangle in tiling.rectangles
+    ] == [
         ("0", 0, 0, 3, 4),
         ("1", 3, 0, 1, 1),
         ("2", 3, 1, 1, 3),
     ]
-    assert [one.fill for one in tiling.rectangles] == [shade(0), shade(1), shade(np.log(4) / np.log(6))]
+    assert [rectangle.fill for rectangle in tiling.rectangles] == [shade(0), shade(1), shade(np.log(4) / np.log(6))]
     assert tiling.legend[0] == (shade(0), "600 blocks/s")
     assert "4×4 blocks over 3 processes as rectangles of 1 to 12 blocks, coloured by speed" in tiling.alt
     rows = table(section, "Rectangles")
@@ -123,7 +126,7 @@ def test_page_and_workbook_draw_it_and_say_what_it_shows(made, tmp_path):
     with zipfile.ZipFile(tmp_path / "k.xlsx") as book:
         shapes = "".join(book.read(name).decode() for name in book.namelist() if "drawings/drawing" in name)
     fills = re.findall(r"<xdr:spPr>.*?srgbClr val=\"([0-9A-F]{6})\"", shapes)
-    assert fills[:3] == [one.fill[1:].upper() for one in tiling.rectangles]
+    assert fills[:3] == [rectangle.fill[1:].upper() for rectangle in tiling.rectangles]
     assert tiling.alt[:200] in shapes
 
 

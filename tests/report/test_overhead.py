@@ -80,16 +80,16 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says(comparison):
         pair = [median_interval(random.lognormal(np.log(time), 0.1, 40)) for time in (1.2, 1.0)]
         rows.append([*pair[0], *pair[1]])
     names = [f"measured{end}{side}" for side in ("", "_native") for end in ("", "_low", "_high")]
-    found = overhead.ratios(pd.DataFrame(rows, columns=names))
-    held = ((found["low"] <= 1.2) & (found["high"] >= 1.2)).mean()
+    ratios = overhead.ratios(pd.DataFrame(rows, columns=names))
+    held = ((ratios["low"] <= 1.2) & (ratios["high"] >= 1.2)).mean()
     assert 0.93 < held < 0.99
     theory = 1.96 * 0.1 * np.sqrt(np.pi / 2 / 40 * 2)  # of the difference of two medians of logarithms
-    assert np.log(found["high"] / found["low"]).median() / 2 == pytest.approx(theory, rel=0.15)
+    assert np.log(ratios["high"] / ratios["low"]).median() / 2 == pytest.approx(theory, rel=0.15)
 
 
 def test_an_interval_down_to_zero_tells_nothing(small):
     both = with_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
-    found = overhead.against(prepare(both), CONTAINERS)
-    assert (found["low"] == 0).all()
-    assert set(found["outcome"]) == {"not told from 1"}
+    ratios = overhead.against(prepare(both), CONTAINERS)
+    assert (ratios["low"] == 0).all()
+    assert set(ratios["outcome"]) == {"not told from 1"}

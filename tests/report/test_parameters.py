@@ -21,16 +21,16 @@ def records(table):
 
 
 def test_every_value_is_in_one_of_the_two_tables(report, inputs):
-    found = tables(report, "Parameters")
-    scalars = {(row["platform"], row["family"], row["name"]): row for row in records(found["Parameters"])}
+    written = tables(report, "Parameters")
+    scalars = {(row["platform"], row["family"], row["name"]): row for row in records(written["Parameters"])}
     samples = {}
-    for row in records(found["Sampled"]):
+    for row in records(written["Sampled"]):
         level = "" if row["level"] is None else f"x{row['level']}"
         samples[row["platform"], row["family"], f"{row['name']}.{row['at']}{level}"] = row
     every = {
-        (each.platform, each.family, name): estimate
-        for each in inputs["parameter_sets"]
-        for name, estimate in each.values.items()
+        (fitted.platform, fitted.family, name): estimate
+        for fitted in inputs["parameter_sets"]
+        for name, estimate in fitted.values.items()
     }
     assert {**scalars, **samples}.keys() == every.keys()
     assert not scalars.keys() & samples.keys()
@@ -98,7 +98,7 @@ def test_families_say_what_they_ignore(report, inputs):
 
 def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
     section = report.section("Fits")
-    curves = [(each, curve) for each in inputs["parameter_sets"] for curve in each.curves]
+    curves = [(fitted, curve) for fitted in inputs["parameter_sets"] for curve in fitted.curves]
     rows = records(section.tables[0])
     assert len(rows) == len(curves)
     numbers = {chart.number: chart for chart in section.charts}
@@ -108,8 +108,8 @@ def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
         assert chart.title.startswith(f"{row['figure']}. {row['curve']}: {row['family']}, {row['platform']}")
         (curve,) = [
             curve
-            for each, curve in curves
-            if (each.platform, each.family, curve.title) == (row["platform"], row["family"], row["curve"])
+            for fitted, curve in curves
+            if (fitted.platform, fitted.family, curve.title) == (row["platform"], row["family"], row["curve"])
         ]
         worst = max(abs(fit / seen - 1) for seen, fit in zip(curve.measured, curve.fitted, strict=True))
         assert row["worst"] == pytest.approx(100 * worst)
@@ -124,17 +124,19 @@ def test_residual_charts_hold_what_the_fits_leave_over(report):
     assert left
     for chart in left:
         for series in chart.series:
-            mine = [
+            own = [
                 row["error"]
                 for row in samples
                 if row["curve"] == series.name and f"{row['family']}, {row['platform']}" in chart.title
             ]
-            assert list(series.y) == pytest.approx(mine)
+            assert list(series.y) == pytest.approx(own)
             assert any(error != 0 for error in series.y), "a function through all of its samples leaves nothing over"
 
 
 def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
-    (plogp,) = [each for each in inputs["parameter_sets"] if (each.family, each.platform) == ("plogp", "ether16")]
+    (plogp,) = [
+        fitted for fitted in inputs["parameter_sets"] if (fitted.family, fitted.platform) == ("plogp", "ether16")
+    ]
     good, bad = plogp.curves[0], plogp.curves[2]
     curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
     many = replace(plogp, curves=(*curves, bad))
@@ -145,7 +147,9 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
 
 
 def test_one_sample_is_no_curve(inputs, comparison):
-    (plogp,) = [each for each in inputs["parameter_sets"] if (each.family, each.platform) == ("plogp", "ether16")]
+    (plogp,) = [
+        fitted for fitted in inputs["parameter_sets"] if (fitted.family, fitted.platform) == ("plogp", "ether16")
+    ]
     curve = plogp.curves[0]
     single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)
     section = build(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section("Fits")
@@ -162,9 +166,9 @@ def test_latencies_are_half_the_round_trips(report, round_trips):
     rows = records(table)
     assert len(rows) == 8
     for row in rows:
-        mine = trips[(trips["platform"] == row["platform"]) & (trips["bytes"] == row["bytes"]) & trips["valid"]]
-        halves = mine["seconds"] / 2 * 1e6
-        assert row["samples"] == len(mine)
+        own = trips[(trips["platform"] == row["platform"]) & (trips["bytes"] == row["bytes"]) & trips["valid"]]
+        halves = own["seconds"] / 2 * 1e6
+        assert row["samples"] == len(own)
         for key in ("min", "median", "mean", "max"):
             assert row[key] == pytest.approx(getattr(halves, key)())
         assert row["modes"] == (2 if row["platform"] == "ether16" else 1)

@@ -82,7 +82,7 @@ def test_classes_are_what_a_loop_finds(frame):
         after = [family for family in order[1:] if family not in tied and len(points) >= 3]
         assert entry.next == (after[0] if after else "")
         assert not after or entry.mu_next == pytest.approx(mean[after[0]])
-        assert entry.told == (len(points) >= 3)
+        assert entry.enough == (len(points) >= 3)
     assert seen == frame.loc[frame["measured"].notna(), "point"].nunique()
     assert len(set(zip(classes["platform"], classes["operation"], classes["fan_in"], strict=True))) == 2 * 5
 
@@ -110,7 +110,7 @@ def test_families_that_price_the_same_count_as_one(comparison):
     frame = prepare(pd.concat([comparison, *again]))
     before = ahead(prepare(comparison))
     after = ahead(frame)
-    columns = ["best", "next", "told"]
+    columns = ["best", "next", "enough"]
     assert after[columns].equals(before[columns])
     assert after["tied"].map(lambda names: set(names) - {"hloggp", "loggph"}).equals(before["tied"].map(set))
     by_loggp = after["best"] == "loggp"

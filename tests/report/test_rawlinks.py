@@ -34,10 +34,10 @@ def linked(path, sheet):
 
 def links_on(page):
     """Links to raw files, from the markup and from the data of long tables."""
-    found = re.findall(r'href="([^"#][^"]*)"', page)
+    links = re.findall(r'href="([^"#][^"]*)"', page)
     for text in re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', page, re.DOTALL):
-        found += [cell[2] for column in json.loads(text) for cell in column["cells"] if len(cell) > 2]
-    return set(found)
+        links += [cell[2] for column in json.loads(text) for cell in column["cells"] if len(cell) > 2]
+    return set(links)
 
 
 TABLES = {"comparison.csv": COMPARISON, "summary.csv": SUMMARY}

@@ -121,17 +121,17 @@ def test_an_edited_result_is_found(path, folder):
     (folder / "raw/ether16-1n-0/0123456789ab.csv").write_text("id,pass\n1,1\n")
     table = folder / "comparison.csv"
     table.write_text(table.read_text().replace(",ok,", ",extrapolated,", 1))
-    found = verdicts(verify(path, folder)[0])
-    odd = {name for name, verdict in found.items() if verdict == "differs"}
+    by_name = verdicts(verify(path, folder)[0])
+    odd = {name for name, verdict in by_name.items() if verdict == "differs"}
     assert {"comparison.csv", "raw/ether16-1n-0", "sheet Comparison", "sheet Provenance"} <= odd
-    assert found["summary.csv"] == "same"
+    assert by_name["summary.csv"] == "same"
 
 
 def test_a_lost_result_is_missing(path, folder):
     (folder / "fitted/ether16/loggp.yaml").unlink()
-    found = verdicts(verify(path, folder)[0])
-    assert found["fitted/ether16/loggp.yaml"] == "missing"
-    assert found["sheets"] == "skipped"
+    by_name = verdicts(verify(path, folder)[0])
+    assert by_name["fitted/ether16/loggp.yaml"] == "missing"
+    assert by_name["sheets"] == "skipped"
 
 
 @pytest.mark.usefixtures("known")
@@ -140,8 +140,8 @@ def test_digests_taken_out_of_the_workbook_are_missing(path, folder):
         cell_of(book, "Provenance", "comparison.csv").value = "../../etc/passwd"
 
     findings, _ = verify(edited(path, change), folder)
-    found = verdicts(findings)
-    assert found["comparison.csv"] == found["../../etc/passwd"] == "missing"
+    by_name = verdicts(findings)
+    assert by_name["comparison.csv"] == by_name["../../etc/passwd"] == "missing"
 
 
 def test_of_another_version_only_the_comparison_is_looked_at(path, folder):
@@ -151,9 +151,9 @@ def test_of_another_version_only_the_comparison_is_looked_at(path, folder):
         book["Comparison"].insert_rows(1)  # other code may put things elsewhere
 
     findings, remark = verify(edited(path, older), folder)
-    found = verdicts(findings)
-    assert found["sheet Comparison"] == "same"
-    assert found["sheet Summary"] == "skipped"
+    by_name = verdicts(findings)
+    assert by_name["sheet Comparison"] == "same"
+    assert by_name["sheet Summary"] == "skipped"
     assert "another version" in remark
     findings, _ = verify(edited(path, change_number), folder)
     assert verdicts(findings)["sheet Comparison"] == "differs"

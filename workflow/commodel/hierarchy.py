@@ -34,20 +34,13 @@ class Hierarchy:
     @classmethod
     def of(cls, levels: object) -> "Hierarchy":
         """Of a group number for every node, as parameter sets and plans have it; none: no levels."""
-        if not isinstance(levels, Mapping):
-            raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
-        groups: dict[str, np.ndarray] = {}
-        for name, column in levels.items():
-            _check_name(name)
-            numbers = isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) and len(column)
-            if not numbers or not all(isinstance(number, int | np.integer) for number in column):
-                raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
-            _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
-            groups[name] = np.argsort(np.argsort(first))[group]  # numbered in the order of the nodes
-        if len(groups) > MOST:
-            raise UserError(f"found {len(groups)} levels, wanted at most {MOST}")
-        _check_nesting(groups)
-        return cls(groups)
+        return cls(_nested(_groups(levels)))
+
+    @classmethod
+    def noted(cls, levels: object) -> "Hierarchy":
+        """The same from notes, whose keys are in the order of the alphabet: the innermost level is the one of most
+        groups. From anywhere else the order is part of what is said, and a wrong one a mistake."""
+        return cls(_nested(dict(sorted(_groups(levels).items(), key=lambda level: -level[1].max()))))
 
     @classmethod
     def written(cls, levels: object, nodes: int, hosts: Sequence[str] = ()) -> "Hierarchy":
@@ -126,14 +119,31 @@ class Hierarchy:
 FLAT = Hierarchy()
 
 
+def _groups(levels: object) -> dict[str, np.ndarray]:
+    """Of every level the groups of the nodes, numbered in the order of the nodes."""
+    if not isinstance(levels, Mapping):
+        raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
+    groups: dict[str, np.ndarray] = {}
+    for name, column in levels.items():
+        _check_name(name)
+        numbers = isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) and len(column)
+        if not numbers or not all(isinstance(number, int | np.integer) for number in column):
+            raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
+        _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
+        groups[name] = np.argsort(np.argsort(first))[group]
+    if len(groups) > MOST:
+        raise UserError(f"found {len(groups)} levels, wanted at most {MOST}")
+    return groups
+
+
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (NODE, BEYOND, "same"):
         wanted = f"a name of a-z, 0-9 and - other than {NODE}, {BEYOND} and same"
         raise UserError(f"found a level called {shown(name)}, wanted {wanted}")
 
 
-def _check_nesting(groups: Mapping[str, np.ndarray]) -> None:
-    """A group lies in one group of the next level."""
+def _nested(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Refused unless every group lies in one group of the next level."""
     for name, outer in pairwise(groups):
         inside, around = groups[name], groups[outer]
         if len(inside) != len(around):
@@ -143,6 +153,7 @@ def _check_nesting(groups: Mapping[str, np.ndarray]) -> None:
             node = int(wrong.argmax())
             apart = f"nodes {first[inside[node]]} and {node}"
             raise UserError(f"found {apart} in one {name} but not in one {outer}; levels nest, innermost first")
+    return groups
 
 
 def _column(name: object, text: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:

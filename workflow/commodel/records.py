@@ -34,9 +34,9 @@ Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
 Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}", text)))]
 
 
-def digest(thing: object, length: int = 12) -> str:
+def digest(content: object, length: int = 12) -> str:
     """Content hash of anything JSON can hold; equal content, equal digest, on every machine."""
-    text = json.dumps(thing, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
 

@@ -44,7 +44,7 @@ def evidence(
 
 
 def figure(figures: Iterable[Figure], name: str) -> Figure:
-    return next(found for found in figures if found.name == name)
+    return next(drawn for drawn in figures if drawn.name == name)
 
 
 def table(figure: Figure, title: str) -> Numbers:

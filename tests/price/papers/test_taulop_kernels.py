@@ -61,9 +61,9 @@ def figures(seen=None):
 
 
 def test_runs_are_told_by_their_points():
-    found = runs(evidence(*ROWS), "fermi")
-    told = {(run.kernel, run.side, run.layout, run.barrier): run.measured for run in found}
-    assert told == {
+    several = runs(evidence(*ROWS), "fermi")
+    measured = {(run.kernel, run.side, run.layout, run.barrier): run.measured for run in several}
+    assert measured == {
         ("summa", 128, "M1", True): 1.0,
         ("summa", 128, "M2", True): 2.0,
         ("summa", 128, "M2", False): 1.5,

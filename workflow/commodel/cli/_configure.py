@@ -105,9 +105,9 @@ def sentences(configurations: list[Configuration], family: str) -> list[str]:
     """The best, and what it costs to look at computation alone."""
     best, computes = configurations[0], fastest(configurations)
 
-    def text(one: Configuration) -> str:
-        parts = one.computation, one.communication[family]
-        return f"{format_seconds(one.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
+    def text(configuration: Configuration) -> str:
+        parts = configuration.computation, configuration.communication[family]
+        return f"{format_seconds(configuration.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
     lines = [f"Fastest, communication included: {name_of(best)}, {text(best)} (by {family})."]
     if computes is best:

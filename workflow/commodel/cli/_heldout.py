@@ -53,7 +53,10 @@ def _plain(row: dict, baseline: bool) -> dict:
     """All rows for programs have all columns: who is off, or chooses, at what, and how far; else None."""
     what = {name: row.get(name, "") for name in ("operation", "kind", "choice")}
     figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
-    finite = {name: None if isinstance(it, float) and not math.isfinite(it) else it for name, it in figures.items()}
+    finite = {
+        name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
+        for name, figure in figures.items()
+    }
     return {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""} | what | finite
 
 

@@ -11,10 +11,20 @@ from pathlib import Path
 
 import click
 
+from commodel.errors import UserError
+
 Rows = Sequence[Mapping[str, object]]
 style_option = click.option(
     "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
 )
+
+
+def chosen_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> str:
+    """The one that was asked for, else that in which the file's name ends, else a table."""
+    style = asked or (out.suffix[1:] if out and out.suffix[1:] in styles else "table")
+    if style == "xlsx" and not out:
+        raise UserError("a workbook needs a file: give -o NAME.xlsx")
+    return style
 
 
 def table(rows: Rows) -> str:

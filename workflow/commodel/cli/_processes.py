@@ -6,7 +6,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.patterns.layouts import place, processes_of, ranks_of
-from commodel.patterns.points import Setting, full_layout
+from commodel.patterns.placed import Placed, full_layout
+from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.platforms.platform import Platform
 
@@ -19,15 +20,17 @@ class Located:
     kinds: list[str]
 
 
+def filled_in(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed, int]:
+    """A layout in full, and its ranks, which it may say itself."""
+    if (ranks := ranks or ranks_of(spec)) is None:
+        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
+    return full_layout(setting, spec, ranks).checked(ranks), ranks
+
+
 def located(spec: str, platform: str, ranks: int | None) -> Located:
     file = find("platform", platform)
     loaded = load_platform(file)
     setting = Setting.of(file.stem, loaded)
-    ranks = ranks or ranks_of(spec)
-    if ranks is None:
-        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
-    placed = full_layout(setting, spec, ranks)
-    if placed.misfit:
-        raise UserError(f"{ranks} ranks as {placed.misfit}")
+    placed, ranks = filled_in(setting, spec, ranks)
     kinds = processes_of(placed.layout, ranks, dict(setting.types))
     return Located(loaded, placed.layout, place(placed.layout, ranks), kinds)

@@ -41,22 +41,16 @@ def advise(params, settings, platform, experiment, layouts, only, open_mpi, scor
     """
     from commodel.advice import advise as rank
     from commodel.advice.decisions import decide
-    from commodel.advice.evidence import of_files, of_platform, only_platform, what_if
+    from commodel.advice.evidence import what_if
     from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
+    from commodel.cli._evidence import evidence_of
     from commodel.cli._jobs import jobs_of
     from commodel.cli._progress import counted
 
     check_out(out)
     if score and settings:
         raise UserError("--score is about what was fitted: leave --set out")
-    results = Path("results")
-    if params:
-        evidence = of_files(params, platform)
-    else:
-        if not (platform or experiment):
-            raise UserError("give --params FILE…, or --platform or --experiment of a run")
-        evidence, folder = of_platform(platform or only_platform(experiment, results), results, experiment)
-        click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
+    evidence = evidence_of(params, platform, experiment)
     if score:
         show_score(evidence, style)
         return

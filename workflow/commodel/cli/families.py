@@ -22,13 +22,14 @@ def families(name: str | None, style: str) -> None:
     """List the model families, or show one: equation, parameters, probes, citation, published sets."""
     from commodel.models.families import family, family_names
 
+    entries = [family(name) for name in ([name] if name else family_names())]
     if name and style == "table":
-        click.echo(sheet(family(name)))
+        click.echo(sheet(entries[0]))
     elif style == "json":
-        entries = [about(family(each)) for each in ([name] if name else family_names())]
-        click.echo(json.dumps(entries[0] if name else entries, indent=1, ensure_ascii=False))
+        known = [about(entry) for entry in entries]
+        click.echo(json.dumps(known[0] if name else known, indent=1, ensure_ascii=False))
     else:
-        show([row(family(each)) for each in ([name] if name else family_names())], style)
+        show([row(entry) for entry in entries], style)
 
 
 def row(entry: Family) -> dict[str, str]:

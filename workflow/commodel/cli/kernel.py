@@ -90,15 +90,16 @@ def answer(
     out,
     speeds=None,
 ):
+    from commodel.advice.evidence import what_if
+    from commodel.cli._evidence import evidence_of
     from commodel.cli._kernel import Priced, files_of, write
+    from commodel.cli._output import chosen_style
     from commodel.cli._overlapped import at_speeds
     from commodel.patterns.points import make_point
     from commodel.units import parse_bytes, parse_count
 
-    style = style or (out.suffix[1:] if out and out.suffix[1:] in STYLES else "table")
-    if style == "xlsx" and not out:
-        raise UserError("a workbook needs a file: give -o NAME.xlsx")
-    evidence = _evidence(files_of(params), platform, experiment, settings)
+    style = chosen_style(style, out, STYLES)
+    evidence = what_if(evidence_of(files_of(params), platform, experiment), settings)
     given = {"n": side, "grid": grid, "partition": partition} | named
     operation = ":".join([name, *(f"{key}={value}" for key, value in given.items() if value is not None)])
     combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size)}
@@ -108,16 +109,3 @@ def answer(
     with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), waiting("pricing"):
         priced = Priced.of(at_their_speeds, evidence)
     write(replace(priced, point=point, simulated=priced.simulated or declared), style, out)
-
-
-def _evidence(files, platform, experiment, settings):
-    from commodel.advice.evidence import of_files, of_platform, only_platform, what_if
-
-    results = Path("results")
-    if files:
-        return what_if(of_files(files, platform), settings)
-    if not (platform or experiment):
-        raise UserError("give --params FILE…, or --platform or --experiment of a run")
-    evidence, folder = of_platform(platform or only_platform(experiment, results), results, experiment)
-    click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
-    return what_if(evidence, settings)

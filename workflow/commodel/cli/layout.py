@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._output import show
-from commodel.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,20 +29,16 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
 
     Nodes are parted by |; a rank that keeps several cores is shown with their number, one on no core with its kind.
     """
-    from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place, ranks_of
-    from commodel.patterns.points import Setting, full_layout
+    from commodel.cli._processes import filled_in
+    from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
+    from commodel.patterns.points import Setting
     from commodel.plan.config import find, load_platform
 
     setting = Setting.unlimited()
     if platform:
         file = find("platform", platform)
         setting = Setting.of(file.stem, load_platform(file))
-    ranks = ranks or ranks_of(spec)
-    if ranks is None:
-        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
-    placed = full_layout(setting, spec, ranks)
-    if placed.misfit:
-        raise UserError(f"{ranks} ranks as {placed.misfit}")
+    placed, ranks = filled_in(setting, spec, ranks)
     nodes, kind, cores = (look(placed.layout, ranks) for look in (place, kinds_of, cores_of))
     if style == "line":
         click.echo(line(nodes, kind, cores))

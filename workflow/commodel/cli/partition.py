@@ -69,7 +69,7 @@ def partition(
     commodel partition --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 \\
       --layout processes:params/layouts/fermi/M10.csv -o M10.svg
     """
-    from commodel.cli._output import emit
+    from commodel.cli._output import chosen_style, emit
     from commodel.cli._partition import (
         STYLES,
         TEXTS,
@@ -82,9 +82,7 @@ def partition(
     )
     from commodel.units import parse_fraction
 
-    style = style or (out.suffix[1:] if out and out.suffix[1:] in STYLES else "table")
-    if style == "xlsx" and not out:
-        raise UserError("a workbook needs a file: give -o NAME.xlsx")
+    style = chosen_style(style, out, STYLES)
     if (source is None) == (blocks is None):
         raise UserError("give --blocks, or --from a partition that says it")
     if measure == (speeds is not None) or (measure and source):

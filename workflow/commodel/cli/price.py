@@ -85,9 +85,9 @@ def _called(file: Path, parameters: ParameterSet) -> str:
 
 
 def _fraction(text: str) -> tuple[int, int]:
-    one, slash, all = text.partition("/")
-    if not (slash and one.isascii() and all.isascii() and one.isdigit() and all.isdigit() and len(all) < 6):
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isascii() and parts.isascii() and part.isdigit() and parts.isdigit() and len(parts) < 6):
         raise UserError(f"--part: found '{text}', wanted I/N, such as 3/16")
-    if not 1 <= int(one) <= int(all):
-        raise UserError(f"--part: found '{text}', wanted 1/{all} to {all}/{all}")
-    return int(one), int(all)
+    if not 1 <= int(part) <= int(parts):
+        raise UserError(f"--part: found '{text}', wanted 1/{parts} to {parts}/{parts}")
+    return int(part), int(parts)

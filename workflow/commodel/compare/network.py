@@ -122,11 +122,8 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
 
 
 def _said(levels: object, nodes: int) -> Hierarchy:
-    """Of the first nodes, where it knows so many. A JSON file has its keys in the order of the alphabet: the innermost
-    level is the one of most groups."""
-    if isinstance(levels, Mapping):
-        levels = dict(sorted(levels.items(), key=lambda level: -len(set(level[1]))))
-    whole = Hierarchy.of(levels)
+    """Of the first nodes, where it knows so many."""
+    whole = Hierarchy.noted(levels)
     known = whole.nodes is not None and whole.nodes >= nodes
     return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if known else Hierarchy()
 

@@ -143,16 +143,24 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points}
         if best is None:
-            none = {"best": "", "mu": math.nan, "same": [], "tied": [], "next": "", "mu_next": math.nan, "told": False}
+            none = {
+                "best": "",
+                "mu": math.nan,
+                "same": [],
+                "tied": [],
+                "next": "",
+                "mu_next": math.nan,
+                "enough": False,
+            }
             rows.append(row | none)
             continue
-        told, tied, same = points >= FEWEST, tied_families(part, best), twins(part, best["family"])
+        enough, tied, same = points >= FEWEST, tied_families(part, best), twins(part, best["family"])
         close = {best["family"], *tied, *same}
-        others = [other for other in rows_of_class.itertuples() if told and other.family not in close]
+        others = [other for other in rows_of_class.itertuples() if enough and other.family not in close]
         after = (others[0].family, others[0].mu_mean) if others else ("", None)
-        row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "told": told}
+        row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
         rows.append(row | {"next": after[0], "mu_next": after[1]})
-    columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "told"]
+    columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
     return (
         pd.DataFrame(rows, columns=columns)
         .sort_values(["platform", "operation", "order"], kind="stable")

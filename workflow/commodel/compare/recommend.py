@@ -9,20 +9,24 @@ from commodel.compare.table import clearly_faster, is_library, measured_once
 
 ASKED = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
-
+ORDERED = ["platform", "operation", "place", "count", "size"]  # jobs: those of few ranks, or leaves, before larger ones
 
 NOTHING = {"use": "", "own": False, "smallest": 0, "largest": 0, "next": [], "next_own": False, "clear": 0}
 NOTHING |= {name: [1.0] for name in ("gains", "slowest", "over")}
 
 
+def _counted(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Each measured point once, with how many ranks or leaves its job has."""
+    once = measured_once(comparison)
+    return once.assign(own=is_library(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
+
+
 def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
     """The fastest measured alternative of every job, neighbouring byte sizes with the same winner taken together, and
     how much slower the library's own choice is; `own` where that is the winner."""
-    once = measured_once(comparison)
-    once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
-    once = once.sort_values([*JOB[:-1], "count", "size", "bytes", "measured", "way"], kind="stable")
+    once = _counted(comparison).sort_values([*ORDERED, "bytes", "measured", "way"], kind="stable")
     rows = []
-    for job, entries in groupby(once[[*JOB, *ASKED]].to_dict("records"), key=itemgetter(*JOB)):
+    for job, entries in groupby(once[[*ORDERED, *ASKED]].to_dict("records"), key=itemgetter(*ORDERED)):
         run: dict = {}
         for size, group in groupby(entries, key=itemgetter("bytes")):
             first, *others = group
@@ -32,7 +36,7 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
             if run.get("use") != first["way"]:
                 run = NOTHING | {name: [] for name in ("next", "gains", "slowest", "over")}
                 run |= {"use": first["way"], "own": first["own"], "smallest": size, "next_own": True}
-                rows.append(dict(zip(JOB, job, strict=True)) | {"run": run})
+                rows.append(dict(zip(ORDERED, job, strict=True)) | {"run": run})
             run["largest"] = size
             run["next"].append(second["way"])
             run["next_own"] &= second["own"]
@@ -40,7 +44,7 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
             run["gains"].append(second["measured"] / first["measured"])
             run["slowest"].append(others[-1]["measured"] / first["measured"])
             run["clear"] += clearly_faster(first, second)
-    return pd.DataFrame([finish(row) for row in rows], columns=[*JOB, *finish({})])
+    return pd.DataFrame([finish(row) for row in rows], columns=[*ORDERED, *finish({})])
 
 
 def finish(row: dict) -> dict:
@@ -70,10 +74,8 @@ FASTEST += ["ties"]
 def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     """One row a job and size with two measured alternatives or more: the fastest one, the next, how much slower that
     is and the library's own choice, and which others cannot be told apart from the fastest."""
-    once = measured_once(comparison)
-    once = once.assign(own=is_library(once), count=[int(size.split()[0]) for size in once["size"]])
     keys = ["operation", "place", "size", "count", "bytes"]
-    once = once.sort_values([*keys, "measured", "way"], kind="stable")
+    once = _counted(comparison).sort_values([*keys, "measured", "way"], kind="stable")
     rows = []
     for key, group in groupby(once[[*keys, *ASKED[1:], "point"]].to_dict("records"), key=itemgetter(*keys)):
         first, *others = group

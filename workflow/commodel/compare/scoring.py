@@ -50,8 +50,8 @@ def jobs(priced: pd.DataFrame) -> Iterator[tuple[tuple[str, str], list[dict]]]:
     for place, job in enumerate(zip(priced["group"], priced["operation"], strict=True)):
         places.setdefault(job, []).append(place)
     columns = {key: priced[key].tolist() for key in NEEDED}
-    for job, mine in places.items():
-        yield job, [{key: values[place] for key, values in columns.items()} for place in mine]
+    for job, own in places.items():
+        yield job, [{key: values[place] for key, values in columns.items()} for place in own]
 
 
 class Errors:

@@ -122,10 +122,10 @@ class Place:
 
 
 def _read(record: SafePath) -> Timed:
-    data = read_json(record)
+    noted = read_json(record)
     try:
-        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in data["jobs"]}
+        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in noted["jobs"]}
         seconds, errors = ({job: float(times[at]) for job, times in rows.items()} for at in (0, 1))
-        return Timed(seconds, float(data["took"]), errors)
+        return Timed(seconds, float(noted["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

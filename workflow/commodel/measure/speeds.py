@@ -14,9 +14,10 @@ from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.paths import SafePath
 from commodel.files.results import pass_name
+from commodel.measure.inputs import prepare
 from commodel.measure.lastwords import last_words
 from commodel.measure.process import run
-from commodel.measure.starts import Rig, Start, in_image, prepare
+from commodel.measure.starts import Rig, Start, in_image
 from commodel.platforms.build import build
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import launcher, toolchain

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from commodel.errors import UserError
 from commodel.files.paths import AnyPath
+from commodel.measure.inputs import prepare
 from commodel.measure.lastwords import OWN, TAKEN, full, last_words, printed
 from commodel.measure.process import run
-from commodel.measure.starts import Rig, Start, prepare
+from commodel.measure.starts import Rig, Start
 from commodel.measure.watching import BUDGET, STARTING, TIMEOUT, Watch, case_at, forget_case
 from commodel.platforms.controller import refused
 from commodel.platforms.stopping import heed_stop

@@ -5,14 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm, choices, over_tree, own_spelling
-from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place
 from commodel.patterns.layouts import ranks_of as layout_ranks
 from commodel.patterns.operations import FILE, MPI, OVERLAY, operation, parameters, parts, ranks_of, sized
 from commodel.patterns.operations import own_spelling as own_operation
+from commodel.patterns.placed import Placed, full_layout
 from commodel.patterns.substrates import on_substrate, unsaid
 from commodel.patterns.trees.topologies import own_spelling as own_tree
 from commodel.patterns.trees.topologies import tree
@@ -133,12 +131,10 @@ def _placed_ranks(combination: Mapping[str, object]) -> int | None:
         return layout_ranks(combination.get("layout") or "block")
 
 
-def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> "Placed":
+def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> Placed:
     with _about("layout"):
         placed = full_layout(setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node"))
-    if placed.misfit:
-        raise UserError(f"{ranks} ranks as {placed.misfit}", key=key)
-    return placed
+    return placed.checked(ranks, key)
 
 
 def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
@@ -207,44 +203,3 @@ def _tree_facts(name: str, spec: str) -> tuple[int, int]:
     if not unsaid(name):
         over_tree(name)
     return topology.nodes, topology.leaves
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A full layout, and the room that it takes."""
-
-    layout: str
-    nodes: int  # up to the last that it uses
-    per_node: int  # ranks that it puts on a node, at most
-    misfit: str  # why it does not fit the platform, or nothing
-
-
-@lru_cache(maxsize=65536)
-def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = None) -> Placed:
-    """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
-    as spreads them over all nodes."""
-    per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
-    defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
-    layout = full(spec, defaults, asked)
-    node = place(layout, ranks)
-    entry, arguments = named(layout)
-    used, held = np.unique(node, return_counts=True)
-    per_node = entry.per_node(arguments) if entry.per_node else int(held.max())
-    return Placed(layout, int(node.max()) + 1, per_node, _misfit(setting, defaults, layout, used, held, per_node))
-
-
-def _misfit(
-    setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, held: np.ndarray, per_node: int
-) -> str:
-    """How many cores processes keep that have several, `full` has looked at."""
-    if setting.substrate == OVERLAY and keeps_cores(layout):
-        return f"{layout} keep cores, which processes of an overlay network do not"
-    nodes = int(used[-1]) + 1
-    if per_node > setting.cores or nodes > setting.nodes:
-        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
-        wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
-        return f"{layout} need {wanted}; {room}"
-    for node, ranks in zip(used, held, strict=True) if setting.fewer_cores else ():
-        if ranks > (cores := defaults.cores(int(node))):
-            return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"
-    return ""

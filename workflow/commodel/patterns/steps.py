@@ -44,6 +44,10 @@ class Groups:
         self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
+    def latest(self, times: np.ndarray) -> np.ndarray:
+        """The last of the times of each rank's rows, over any further axes in front."""
+        return times if self.order is None else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
+
 
 def steps_of(schedule: Schedule) -> tuple[Step, ...]:
     """In order; steps in which nothing happens are left out."""

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from xml.parsers import expat
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, near, one_line, suggest
 from commodel.files.text import MIB, read_bytes
 from commodel.units import MAX_COUNT
 
@@ -43,8 +43,8 @@ def check_setting(name: str) -> None:
 
 
 def nearest(name: str) -> str:
-    near = suggest(name, KNOWN)
-    return near if near.startswith("did") else "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
+    groups = "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
+    return suggest(name, KNOWN) if near(name, KNOWN) else groups
 
 
 def read_network(path: Path) -> bytes:

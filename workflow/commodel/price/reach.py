@@ -22,7 +22,6 @@ from commodel.units import format_bytes
 
 SURE = 1.96  # standard deviations
 SHORT = 64
-NO_LEVELS = "the platform's file names no levels"
 OK = PriceStatus.OK.value
 WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
@@ -53,7 +52,7 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether a network of several levels was probed as far and as near as messages go, and the family sees it."""
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
-        return PriceStatus.UNPLACED.because(f"{far}, and {NO_LEVELS}")
+        return PriceStatus.UNNAMED.because(far)
     if "probed" not in parameters.settings:
         return ""
     levels, apart = _classes(parameters, pattern)
@@ -83,10 +82,10 @@ def _between_nodes(pattern: Schedule) -> bool:
 def _other_type(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether ranks sit on nodes of another type than those that values by distance class are of."""
     types = parameters.settings.get("types")
-    if not types or entry.by_type or not (found := rank_types(pattern.node, types)).any():
+    if not types or entry.by_type or not (of_ranks := rank_types(pattern.node, types)).any():
         return ""
     names = list(types)
-    return f"ranks on {names[found.max()]} nodes are priced as on {names[0]} ones"
+    return f"ranks on {names[of_ranks.max()]} nodes are priced as on {names[0]} ones"
 
 
 def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:

@@ -14,6 +14,7 @@ class PriceStatus(Enum):
     BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
     NOT_PROBED = "not probed"  # ranks are farther from each other, or nearer, than those of any probe
     UNPLACED = "blind to placement"  # the family prices ranks near and far alike
+    UNNAMED = "blind to placement", "the platform's file names no levels"  # so that no family can know better
     CROWDED = "blind to contention"  # messages meet on links of the network that the family knows nothing of
     SHEETS = SHEETS
     NOT_PRICED = "not priced"
@@ -21,8 +22,11 @@ class PriceStatus(Enum):
     LIBRARY = "library"  # what the MPI library does by itself is measured only
     UNSAID = "measured only"  # no schedule says what it does
 
+    def __init__(self, word: str, cause: str = "") -> None:
+        self.word, self.cause = word, cause
+
     def because(self, reason: str) -> str:
-        return f"{self.value}: {reason}"
+        return f"{self.word}: {reason}, and {self.cause}" if self.cause else f"{self.word}: {reason}"
 
     @classmethod
     def votes(cls, text: str) -> bool:
@@ -30,5 +34,14 @@ class PriceStatus(Enum):
         return not cls.BLIND.of(text)
 
     def of(self, text: str) -> bool:
-        """Whether a text is this status, whatever its reason."""
-        return text.partition(":")[0] == self.value
+        """Whether a text is this status, whatever its reason; what has a cause of its own is that without one, too."""
+        return word(text) == self.word and text.endswith(self.cause)
+
+
+def word(text: str) -> str:
+    """What a price is worth, without the reason."""
+    return text.partition(":")[0]
+
+
+def reason(text: str) -> str:
+    return text.partition(": ")[2]

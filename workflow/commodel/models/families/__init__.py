@@ -131,8 +131,8 @@ def complete(entry: Family, values: Values) -> Values:
 
 def _check_classes(entry: Family, values: Values) -> None:
     """Values by distance class need levels that have these classes, and a family whose values go by no types there."""
-    found, known = values.settings.get("classes", ()), ()
-    if not found:
+    classes, known = values.settings.get("classes", ()), ()
+    if not classes:
         return
     if not entry.by_class or (entry.by_type and values.settings.get("types")):
         why = "beside types of nodes" if entry.by_class else "of which it knows nothing"
@@ -141,11 +141,11 @@ def _check_classes(entry: Family, values: Values) -> None:
     if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
         wanted = f"found {shown(types)}, wanted how many nodes there are of each"
         raise UserError(f"family {entry.name}, setting types: {wanted}")
-    if isinstance(found, list | tuple):
+    if isinstance(classes, list | tuple):
         known = Hierarchy.of(values.settings.get("levels", {})).names
-    if not known or any(name not in known for name in found):
+    if not known or any(name not in known for name in classes):
         wanted = f"a list of {', '.join(known)}" if known else "a list of distance classes"
-        raise UserError(f"family {entry.name}, setting classes: found {shown(found)}, wanted {wanted}")
+        raise UserError(f"family {entry.name}, setting classes: found {shown(classes)}, wanted {wanted}")
 
 
 def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:

@@ -177,9 +177,7 @@ def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
             back = np.searchsorted(n, back)
             arrival = left[..., step.taken] + np.maximum(wire[..., slot[step.taken]], wire[..., back])
             groups = step.receives
-            if groups.order is not None:
-                arrival = np.maximum.reduceat(arrival[..., groups.order], groups.first, axis=-1)
-            done[..., groups.ranks] = np.maximum(done[..., groups.ranks], arrival)
+            done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
             add_work(step, done, work[..., step.work])
     return done

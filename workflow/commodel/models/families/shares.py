@@ -134,7 +134,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
         return timed(schedule.whole, values, levels)
     if schedule.bytes.ndim > 1:
-        return np.stack([price(one, values) for one in singly(schedule)])
+        return np.stack([price(single, values) for single in singly(schedule)])
     S, lines = values.numbers.get("S", NEVER), Lines(levels, values)
 
     def asks(part: Schedule) -> np.ndarray:
@@ -161,7 +161,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Size by size and draw by draw, each in its own order of time."""
     if schedule.bytes.ndim > 1:
-        return np.stack([timed(one, values, levels) for one in singly(schedule)])
+        return np.stack([timed(single, values, levels) for single in singly(schedule)])
 
     numbers = values.numbers.get("S", NEVER), values["o_s"], values["o_r"]
     S, o_s, o_r = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)

@@ -188,9 +188,7 @@ def _after(
         closed(state, *next(phases))
         sent[..., step.sent] = ready[..., step.src]
         groups, taken = step.receives, sent[..., step.taken]
-        if groups.order is not None:
-            taken = np.maximum.reduceat(taken[..., groups.order], groups.first, axis=-1)
-        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], taken)
+        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(taken))
     return state
 
 

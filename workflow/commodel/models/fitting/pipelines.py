@@ -110,7 +110,7 @@ class _Search:
         if self.rises:
             reach = np.arcsinh(2 * STEEPEST)
             steep = np.round(np.sinh(np.linspace(-reach, reach, STARTS)) / 2, 10)  # the same bits everywhere
-            grid = np.array([(bend, one) for bend in grid[:, 0] for one in steep])
+            grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
         features = self.centred(self.features(grid))
         gram = products(features * np.sqrt(self.weights))
         right = self.weights * self.centred(y)

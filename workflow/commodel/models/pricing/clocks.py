@@ -41,9 +41,7 @@ def ask(met: slice | np.ndarray, left: Array, opened: Array, request: Array, ans
 
 def finish(groups: Groups, left: Array, done: Array) -> None:
     """A sender is done with a step no sooner than what it waits for has left; a costly message may leave last."""
-    if groups.order is not None:
-        left = np.maximum.reduceat(left[..., groups.order], groups.first, axis=-1)
-    done[..., groups.ranks] = np.maximum(done[..., groups.ranks], left)
+    done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(left))
 
 
 def receive(groups: Groups, arrival: Array, done: Array, last_in: Array, cost: Array, gap: Array) -> None:

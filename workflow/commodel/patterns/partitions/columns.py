@@ -43,12 +43,6 @@ def _cuts(shares: np.ndarray, most: int, dear: float) -> list[int]:
     return cuts[::-1]
 
 
-def half_perimeters(columns: Columns, areas: np.ndarray) -> float:
-    """Their sum in sides of the square, before anything is rounded."""
-    shares = np.asarray(areas, dtype=float) / np.sum(areas)
-    return len(columns) + sum(len(column) * float(shares[column].sum()) for column in columns)
-
-
 def tiled(columns: Columns, areas: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """x, y, width and height of every rank in whole blocks, which tile side × side."""
     check_blocks(sum(map(len, columns)), side * side)

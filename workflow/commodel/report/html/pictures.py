@@ -118,8 +118,11 @@ def grid_picture(content: Grid, place: str) -> Picture:
 
 def tiling_picture(content: Tiling, place: str) -> Picture:
     rows = [
-        (one.label, *(show("count", length) for length in (one.x, one.y, one.width, one.height)))
-        for one in content.rectangles
+        (
+            rectangle.label,
+            *(show("count", length) for length in (rectangle.x, rectangle.y, rectangle.width, rectangle.height)),
+        )
+        for rectangle in content.rectangles
     ]
     table = Numbers(("rank", "x", "y", "width", "height"), rows)
     return Picture("chart", place, content.title, (content.note,), content.alt, tiling(content), table)

@@ -54,10 +54,10 @@ class Defined:
         self.pattern = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])")
 
     def __call__(self, text: str) -> Markup:
-        told, parts, end = set(), [], 0
+        explained, parts, end = set(), [], 0
         for match in self.pattern.finditer(text):
-            if (meaning := self.terms[match[0]]) not in told:
-                told.add(meaning)
+            if (meaning := self.terms[match[0]]) not in explained:
+                explained.add(meaning)
                 parts += [
                     escape(text[end : match.start()]),
                     Markup('<abbr title="{}">{}</abbr>').format(meaning, match[0]),

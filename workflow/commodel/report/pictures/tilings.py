@@ -10,13 +10,13 @@ SIDE, LEGEND, LINE, SWATCH = 320, 190, 20, 14  # pixels
 def tiling(content: Tiling) -> dict:
     unit = SIDE / content.side
     cells, numbers = [], []
-    for one in content.rectangles:
-        ends = {"x": one.x, "x2": one.x + one.width, "y": one.y, "y2": one.y + one.height}
-        cells.append({key: round(unit * end, 2) for key, end in ends.items()} | {"f": one.fill, "a": one.about})
-        if size := one.letters(unit):
-            middle = {"x": unit * (one.x + one.width / 2), "y": unit * (one.y + one.height / 2)}
+    for part in content.rectangles:
+        ends = {"x": part.x, "x2": part.x + part.width, "y": part.y, "y2": part.y + part.height}
+        cells.append({key: round(unit * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.about})
+        if size := part.letters(unit):
+            middle = {"x": unit * (part.x + part.width / 2), "y": unit * (part.y + part.height / 2)}
             middle = {key: round(value, 2) for key, value in middle.items()}
-            numbers.append(middle | {"t": one.label, "z": round(size, 1)})
+            numbers.append(middle | {"t": part.label, "z": round(size, 1)})
     left = SIDE + 16
     swatches = [
         {"x": left, "x2": left + SWATCH, "y": at * LINE, "y2": at * LINE + SWATCH, "f": colour, "a": text}

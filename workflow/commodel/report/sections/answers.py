@@ -135,7 +135,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
         return ["No job has two measured alternatives, so there is nothing to choose between."]
     lines = []
     for (platform, operation), part in uses.groupby(["platform", "operation"]):
-        largest = max(part["size"], key=lambda job: int(job.split()[0]))
+        largest = part.loc[part["count"].idxmax(), "size"]
         job = part[part["size"] == largest]
         job = job[job["place"] == job["place"].iloc[0]]
         runs = [f"{row.use} {span(row.smallest, row.largest)} ({gain(row)})" for row in job.itertuples()]
@@ -202,7 +202,7 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
 def ahead_counts(rows: pd.DataFrame) -> str:
     """How the classes of one platform are shared out: who has the lowest mean μ in how many, and who does beyond
     doubt."""
-    alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]["best"].value_counts()
+    alone = rows[rows["enough"] & (rows["tied"].str.len() == 0)]["best"].value_counts()
     wins = rows.loc[rows["best"] != "", "best"].value_counts()
     shares = [
         f"{name} in {number}" + (f" ({alone[name]} alone)" if name in alone else "")
@@ -214,7 +214,7 @@ def ahead_counts(rows: pd.DataFrame) -> str:
 
 def ahead_lines(rows: pd.DataFrame) -> list[str]:
     """For each family that is ahead alone somewhere on one platform: where, and how far."""
-    alone = rows[rows["told"] & (rows["tied"].str.len() == 0)]
+    alone = rows[rows["enough"] & (rows["tied"].str.len() == 0)]
     lines = []
     for family, classes in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
         places = [

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from commodel.price.reach import NO_LEVELS
+from commodel.price.status import PriceStatus, reason
 from commodel.report.sections import crowding
 from commodel.report.values import finite
 from commodel.report.words import count
@@ -24,10 +24,11 @@ def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str
 
 def _unnamed(comparison: pd.DataFrame) -> list[str]:
     """Platforms whose nodes are near and far, which their files do not say."""
-    doubted = comparison[comparison["status"].astype(str).str.endswith(NO_LEVELS)].drop_duplicates("platform")
+    unnamed = comparison["status"].map(PriceStatus.UNNAMED.of).astype(bool)
+    doubted = comparison[unnamed].drop_duplicates("platform")
     help = "`probes: [auto, nodepairs]` and `commodel network EXPERIMENT --levels` tell them"
     return [
-        f"{platform}: {status.partition(': ')[2]}: {help}; then only what is new is measured."
+        f"{platform}: {reason(status)}: {help}; then only what is new is measured."
         for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
     ]
 

@@ -62,7 +62,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
         Column("x", "over"),
         Column("y", "quantity"),
     ]
-    data = [
+    of_samples = [
         *head,
         Column("x_label", "over"),
         Column("x", "x", "number"),
@@ -78,7 +78,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
     blocks = (
         table("Curves", "Fitted curves", about, rows(curves, about), fixed=4, note=note),
         *drawn,
-        table("Samples", "What the curves were fitted to", data, rows(samples, data), fixed=4),
+        table("Samples", "What the curves were fitted to", of_samples, rows(samples, of_samples), fixed=4),
     )
     return Section("Fits", "Fits see probes only, unless the comparison says that a point was not held out.", blocks)
 

@@ -59,7 +59,7 @@ def overview(picked: pd.DataFrame) -> Table:
         Column("gain", "library / pick [×]", "times", "geometric mean; above 1: the pick is faster than the library"),
         Column("most", "library / fastest schedule [×]", "times", "geometric mean: the most that choosing can bring"),
     ]
-    marks = frozenset((row, 7) for row, one in enumerate(shown.itertuples()) if one.gain > 1)
+    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
         "What comes of picking the schedule that the weighted vote of all families prices lowest, as `commodel advise` "
         "does; weights come from the other jobs alone. Marked: faster than the library's own choice."

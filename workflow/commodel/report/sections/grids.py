@@ -9,7 +9,7 @@ import pandas as pd
 from commodel.compare.ranking import best_family, in_order, operations
 from commodel.compare.recommend import fastest
 from commodel.compare.table import summarize
-from commodel.price.status import PriceStatus
+from commodel.price.status import PriceStatus, word
 from commodel.report.charts import PALE, stem
 from commodel.report.front import Behind, Cell, Grid
 from commodel.report.matrix import shade
@@ -96,7 +96,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
         beyond = row.points_reached < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
-            kinds = Counter(text.partition(":")[0] for text in asked.get((row.operation, row.family), ()))
+            kinds = Counter(word(text) for text in asked.get((row.operation, row.family), ()))
             kinds.pop(PriceStatus.OK.value, None)
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))

@@ -74,7 +74,7 @@ def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
         "outliers": int(tail["count"].sum()),
         "spread": shape,
         "single": single,
-        "bins": [tuple(float(value) for value in one) for one in body[["low", "high", "count"]].to_numpy()],
+        "bins": [tuple(float(value) for value in row) for row in body[["low", "high", "count"]].to_numpy()],
     }
 
 

@@ -87,7 +87,7 @@ def overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
     ]
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest schedule measured in each job beside the MPI library's own collective. Above 1: choosing pays."
-    marks = frozenset((row, 7) for row, one in enumerate(shown.itertuples()) if one.mean > 1)
+    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
     return table("Library", "What choosing gains over the library", columns, shown, note=note, fixed=3, marks=marks)
 
 

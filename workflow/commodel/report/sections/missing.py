@@ -3,6 +3,7 @@
 import pandas as pd
 
 from commodel.compare.table import is_library, is_said
+from commodel.price.status import PriceStatus, word
 from commodel.report.sections import gaps
 from commodel.report.words import count, tally
 
@@ -34,9 +35,9 @@ def sentences(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) 
     lacking = prices[prices["predicted"].isna()]
     if len(lacking):
         lines.append(f"{len(lacking)} of {count(len(prices), 'price')} missing ({tally(lacking['family'])}).")
-    doubtful = prices[prices["predicted"].notna() & ~prices["status"].isin(["ok", ""])]
+    doubtful = prices[prices["predicted"].notna() & ~prices["status"].isin([PriceStatus.OK.value, ""])]
     if len(doubtful):
-        kinds = doubtful["family"] + " " + doubtful["status"].str.split(":").str[0]
+        kinds = doubtful["family"] + " " + doubtful["status"].map(word)
         lines.append(
             f"{len(doubtful)} of {count(len(prices), 'price')} doubtful ({tally(kinds)}); their status says why."
         )

@@ -92,11 +92,12 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     """Operation × fan-in × message size: the rows of `ranking.ahead`."""
     shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
     shown["tied"] = [
-        ", ".join(row.tied) if row.told or not row.best else f"fewer than {FEWEST} points" for row in ahead.itertuples()
+        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {FEWEST} points"
+        for row in ahead.itertuples()
     ]
     shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
-    shown["alone"] = [row.told and not row.tied for row in ahead.itertuples()]
+    shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
     columns = [
         *PLATFORM,
         Column("operation", "operation"),
@@ -111,7 +112,7 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
         Column("same", "prices the same"),
         Column("tied", "cannot be told apart from the lowest"),
     ]
-    marks = frozenset((row, 6) for row, one in enumerate(shown.itertuples()) if one.alone)
+    marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: ahead alone."
     return table(
         "Ahead", "Families by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks

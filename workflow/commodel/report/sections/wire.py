@@ -45,10 +45,16 @@ def net(
         return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")
     for latency, byte, what in PAIRS:
         for fitted in sets:
-            one, other = fitted.values.get(latency), of_longest(fitted, byte)
-            if one is not None and other is not None and one.known and one.value > 0 and other.value > 0:
-                figure = f"{format_seconds(one.value)}, {rate(1 / other.value)}"
-                line = f"{what}{interval(one.low, one.high)} and bandwidth of long messages"
+            constant, per_byte = fitted.values.get(latency), of_longest(fitted, byte)
+            if (
+                constant is not None
+                and per_byte is not None
+                and constant.known
+                and constant.value > 0
+                and per_byte.value > 0
+            ):
+                figure = f"{format_seconds(constant.value)}, {rate(1 / per_byte.value)}"
+                line = f"{what}{interval(constant.low, constant.high)} and bandwidth of long messages"
                 line += f", as {fitted.family} fits them"
                 named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
                 return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")

@@ -23,7 +23,7 @@ class Place:
 class Places:
     sheets: dict[str, str] = field(default_factory=dict)  # by section
     tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
-    found: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
+    rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
     def sheet(self, section: str) -> str:
         """A link to the sheet of a section; empty where there is none."""
@@ -48,13 +48,13 @@ class Places:
     def _rows(self, place: Place, behind: Behind) -> dict[tuple, tuple[int, int]]:
         """Of all values of these columns: the first row that has them, and the last of those right below it."""
         names = tuple(key for key, _ in behind.where)
-        if (behind.table, names) not in self.found:
+        if (behind.table, names) not in self.rows:
             rows: dict[tuple, tuple[int, int]] = {}
             for at, values in enumerate(zip(*(place.table.column(key) for key in names), strict=True)):
                 first, last = rows.get(values, (at, at - 1))
                 rows[values] = first, at if last == at - 1 else last
-            self.found[behind.table, names] = rows
-        return self.found[behind.table, names]
+            self.rows[behind.table, names] = rows
+        return self.rows[behind.table, names]
 
 
 def cell(sheet: str, row: int, column: int) -> str:
