@@ -25,13 +25,15 @@ def cost(operation, algorithm, size):
 class Machine(Place):
     """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
     library is to choose by itself again, it goes on with the rule; `device`: how many times as fast an operation is
-    where there is no rule for it; `turn`: how many times as fast all is in starts with rules, by chance."""
+    where there is no rule for it; `turn`: how many times as fast all is in starts with rules, by chance;
+    `unsteady`: how many times as fast all is in every other start."""
 
     deaf: tuple = ()
     late: tuple = ()
     beyond: bool = False
     device: dict = field(default_factory=dict)
     turn: float = 1.0
+    unsteady: float = 1.0
     asked: list = field(default_factory=list)
 
     def _measure(self, raw, jobs, settings):
@@ -43,7 +45,8 @@ class Machine(Place):
 
     def _faster(self, job, rules):
         ruled = job[0] in {row.operation for row in rules}
-        return (self.turn if rules else 1) * (1 if ruled else self.device.get(job[0], 1))
+        unsteady = self.unsteady if len(self.asked) % 2 else 1
+        return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(job[0], 1))
 
     def _way(self, job, rules):
         below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]

@@ -55,7 +55,9 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
 
 
 def test_rules_that_change_nothing_are_found_out(tmp_path):
-    searched = search(machine(tmp_path, deaf=("alltoall",)), arms(), 1e9, lambda text: None)
+    """Though starts differ by what they often do."""
+    place = replace(machine(tmp_path, deaf=("alltoall",)), unsteady=1.12)
+    searched = search(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
     assert {algorithm for job, algorithm in chosen(searched).items() if job[0] == "alltoall"} == {LIBRARY}
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from math import log
+from math import comb, hypot, log
 from typing import Protocol
 
 import numpy as np
+from scipy.stats import norm
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
@@ -23,7 +24,7 @@ AT_ONCE = 32  # points of a start, at most
 START = 2.0  # seconds that a start takes at most, before any was seen
 DECISIVE = 0.05  # of what the best point is worth: what is worth less waits until more is known
 SETTLED = 0.05  # regret that is left to expect when measuring ends
-TOLD_APART = 1.1  # times as long: then it was another algorithm
+TOLD_APART = 1.1  # times as long at least: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
 Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
 OWN = (LIBRARY, REST)  # no algorithm is named
@@ -194,13 +195,21 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
 def _same_times(arms: Arms, operation: str, measured: Mapping[int, tuple[float, float]]) -> bool:
     """Whether algorithms of an operation were measured for one job, and in no job two of them took different times. One
     pair alone may be as fast as each other by chance, whatever their prices."""
-    times: dict[Job, list[float]] = {}
-    for number, (seconds, _) in measured.items():
+    times: dict[Job, list[tuple[float, float]]] = {}
+    for number, (seconds, noise) in measured.items():
         arm = arms.arms[number]
         if arm.job[0] == operation and arm.algorithm not in OWN:
-            times.setdefault(arm.job, []).append(seconds)
+            times.setdefault(arm.job, []).append((log(seconds), noise))
     several = [own for own in times.values() if len(own) > 1]
-    return bool(several) and all(max(own) < TOLD_APART * min(own) for own in several)
+    return bool(several) and not any(_told_apart(own) for own in several)
+
+
+def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
+    """Whether the longest and the shortest of some times, logarithms with their noise, differ by more than one time
+    does in so many starts."""
+    (least, first), (most, second) = min(times), max(times)
+    by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
+    return most - least > max(log(TOLD_APART), by_chance)
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
