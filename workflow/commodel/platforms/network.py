@@ -74,11 +74,11 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
     missing = network.missing(prefix, nodes)
     if not missing:
         return None
-    near = f"'{one_line(network.first, 60)}'" if network.first else "none"
+    near = f"a prefix as of '{one_line(network.first, 60)}'" if network.first else "hosts in it"
     if len(missing) == nodes:
         return (
             "prefix",
-            f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted the prefix of its hosts: {near}",
+            f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted {near}",
         )
     known = nodes - len(missing)
     return "nodes", f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {known} nodes"
