@@ -1,6 +1,8 @@
 """A wheel holds, below the package, what a clone has beside it: workflow, native sources, params and profiles; and
-where there is a C compiler what prices messages sooner than Python, for machines of the builder's kind."""
+where there is a C compiler what prices messages sooner than Python, for machines of the builder's kind; and the scripts
+of a report's page, bundled."""
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -30,6 +32,7 @@ class WithClone(build_py):
             self.copy_file(str(path), str(target))
         (Path(self.build_lib) / INSTALLED / "COMMIT").write_text(commit() + "\n", encoding="utf-8")
         compile_prices(Path(self.build_lib).resolve() / INSTALLED / PRICES)
+        bundle_scripts(Path(self.build_lib) / INSTALLED / "build")
 
 
 class OfItsPlatform(bdist_wheel):
@@ -57,6 +60,20 @@ def compile_prices(folder: Path) -> None:
         print(
             "commodel: native/prices does not compile, Python does its work, ten times as long:", *why, file=sys.stderr
         )
+
+
+def bundle_scripts(folder: Path) -> None:
+    """What a page draws with, which each report would bundle again for a second. Another vl-convert than the one here
+    will not take it."""
+    try:
+        scripts = runpy.run_path(str(HERE / "workflow/commodel/report/pictures/scripts.py"))
+    except ImportError as error:
+        print("commodel: each report will take a second longer:", error, file=sys.stderr)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("vega-*.js"):
+        old.unlink()
+    (folder / scripts["NAME"]).write_text(scripts["bundle"](), encoding="utf-8")
 
 
 def commit() -> str:

@@ -39,6 +39,7 @@ simgrid:
   file: net.xml
   config: {smpi/os: "0:6.5e-6:0", smpi/async-small-thresh: 65536, network/TCP-gamma: 0}
 """
+NETWORK = '<platform><cluster prefix="node-" suffix="" radical="0-63"/></platform>'
 SLURM = """\
 launcher: slurm
 nodes: 4
@@ -56,7 +57,7 @@ FILES = [("experiment", EXPERIMENT)] + [("platform", text) for text in (LOCAL, S
 
 def load(folder, text, kind="experiment", name="some.yaml"):
     if not (folder / "net.xml").exists():
-        (folder / "net.xml").write_text("<platform/>")
+        (folder / "net.xml").write_text(NETWORK)
     file = folder / name
     file.write_text(text, encoding="utf-8")
     return (config.load_experiment if kind == "experiment" else config.load_platform)(file)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from commodel.errors import UserError
 from commodel.plan import config
-from tests.configfiles import EXPERIMENT, FILES, HOSTS, LOCAL, SIMGRID, SLURM, load, paths
+from tests.configfiles import EXPERIMENT, FILES, HOSTS, LOCAL, NETWORK, SIMGRID, SLURM, load, paths
 
 SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 
@@ -56,7 +56,7 @@ def test_digest_is_of_the_content(tmp_path):
     assert platform.digest == load(tmp_path, SIMGRID, "platform").digest
     other = tmp_path / "other"
     other.mkdir()
-    (other / "net.xml").write_text("<platform></platform>")
+    (other / "net.xml").write_text(f"{NETWORK} ")
     assert platform.digest != load(other, SIMGRID, "platform").digest
 
 

@@ -11,6 +11,7 @@ from commodel.plan.config import TRUSTED, load_platform
 from commodel.platforms.container import Image, image_digest, inside
 from commodel.platforms.launchers import Job, launcher
 from commodel.platforms.mpikinds import kind
+from tests.configfiles import NETWORK
 
 LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
 SLURM = "launcher: slurm\nnodes: 2\ncores: 2\n"
@@ -148,7 +149,7 @@ def test_what_the_user_trusts_may_be_taken_from_anywhere(project, tmp_path_facto
 
 
 def test_what_is_simulated_needs_no_image_of_its_own(project):
-    (project / "net.xml").write_text("<platform/>")
+    (project / "net.xml").write_text(NETWORK)
     with pytest.raises(UserError, match="container: found a section that launcher 'simgrid' does not have"):
         platform(project, "{image: it.sif}", "launcher: simgrid\nnodes: 1\ncores: 1\nsimgrid: {file: net.xml}\n")
 

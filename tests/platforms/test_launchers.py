@@ -12,6 +12,7 @@ from commodel.plan.config import load_platform
 from commodel.platforms.launchers import Job, front_end, launcher, toolchain
 from commodel.platforms.launchers.hosts import KINDS
 from commodel.registry import discover
+from tests.configfiles import NETWORK
 
 PLATFORMS = {
     "local": "launcher: local\nnodes: 1\ncores: 8\n",
@@ -24,7 +25,7 @@ PLATFORMS = {
 @pytest.fixture
 def job(tmp_path):
     def make(name, nodes=(0, 0, 1, 1), text=None, names=None):
-        (tmp_path / "net.xml").write_text("<platform/>")
+        (tmp_path / "net.xml").write_text(NETWORK)
         path = tmp_path / f"{name}.yaml"
         path.write_text(text or PLATFORMS[name])
         arguments = ("--out", "a b;c")

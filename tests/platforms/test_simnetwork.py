@@ -46,7 +46,7 @@ def test_what_is_no_network_is_refused(tmp_path, text, line, message):
     "path", sorted([*ROOT.glob("params/**/*.xml"), *ROOT.glob("tests/**/*.xml")]), ids=lambda path: path.stem
 )
 def test_the_networks_of_this_project_are_read(path):
-    assert read_network(path) == path.read_bytes()
+    assert read_network(path).content == path.read_bytes()
 
 
 def test_a_platform_with_such_a_network_names_both_files(tmp_path):
@@ -55,3 +55,38 @@ def test_a_platform_with_such_a_network_names_both_files(tmp_path):
     platform.write_text("launcher: simgrid\nnodes: 2\ncores: 1\nsimgrid:\n  file: net.xml\n")
     with pytest.raises(UserError, match=f"^{platform}:5: simgrid.file: {tmp_path}/net.xml:4: found <actor>"):
         load_platform(platform)
+
+
+FOUR = '<host id="one-0" speed="1f"/>' + CLUSTER.replace("0-3", "0,1,3")
+HOSTS = {
+    "all of them": ("node-", 2, FOUR, ""),
+    "a prefix that ends with a digit": ("node-1", 2, FOUR.replace("0,1,3", "10-11"), ""),
+    "clusters that differ in a digit": (
+        "node-",
+        2,
+        FOUR.replace("node-", "node-0").replace("0,1,3", "7"),
+        "no host 'node-0'",
+    ),
+    "one by one": ("one-", 1, FOUR, ""),
+    "another name": (
+        "nod-",
+        2,
+        FOUR,
+        r":5: simgrid.prefix: found 'nod-', but net.xml has no host 'nod-0'; wanted a prefix as of 'one-0'",
+    ),
+    "too many": ("node-", 3, FOUR, r":2: nodes: found 3, but net.xml has no host 'node-2'; wanted at most 2 nodes"),
+    "a suffix": ("node-", 1, FOUR.replace('suffix=""', 'suffix=".x"'), "has no host 'node-0'"),
+    "no host at all": ("node-", 1, "</platform>", "wanted hosts in it"),
+}
+
+
+@pytest.mark.parametrize(("prefix", "nodes", "network", "message"), HOSTS.values(), ids=HOSTS)
+def test_the_network_has_the_hosts_of_the_platform(tmp_path, prefix, nodes, network, message):
+    (tmp_path / "net.xml").write_text(HEAD + network)
+    platform = tmp_path / "machine.yaml"
+    platform.write_text(f"launcher: simgrid\nnodes: {nodes}\ncores: 1\nsimgrid:\n  prefix: {prefix}\n  file: net.xml\n")
+    if message:
+        with pytest.raises(UserError, match=message):
+            load_platform(platform)
+    else:
+        assert load_platform(platform).node_names[-1] == f"{prefix}{nodes - 1}"

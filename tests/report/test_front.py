@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+import vl_convert
 
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.intervals import NOTHING
@@ -177,3 +178,10 @@ def test_a_long_name_takes_two_lines_where_the_row_has_room():
     assert fitting("recursive-doubling", 60, 2) == ["recursive-", "doubling"]
     assert fitting("recursive-doubling", 60) == "recursive-…"
     assert fitting("dissemination", 50, 2) == "dissemin…"
+
+
+def test_a_dot_of_a_picture_is_a_circle():
+    clouds = tuple(Series(name, (1.0, 2.0, 4.0), (1.0, 3.0, 9.0), "dots", at) for at, name in enumerate(("a", "b")))
+    text = svg(lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
+    assert len(re.findall(r'<circle transform="[^"]+" r="2\.5\d*" fill="#[0-9A-F]{6}" opacity="0\.8"/>', text)) == 6
+    assert vl_convert.svg_to_png(text).startswith(b"\x89PNG")

@@ -19,7 +19,7 @@ from commodel.report.html.page import page_html
 from commodel.report.matrix import shade
 from commodel.report.pictures.files import pictures
 from commodel.report.sections.kernels import sections
-from commodel.report.sections.partitions import EVEN
+from commodel.report.sections.partitions import EVEN, digits_of
 from commodel.report.shape import Report
 from commodel.report.tiling import MOST, Tiling
 from commodel.report.xlsx.workbook import write_xlsx
@@ -203,3 +203,8 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
 
 def test_a_report_without_kernels_has_no_such_sheet():
     assert sections(*partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
+
+
+def test_speeds_of_a_legend_are_numbers_as_people_write_them():
+    speeds = {1.3e6: "1,300,000", 986_123.0: "986,000", 12.345: "12.3", 0.5: "0.500", 0.00123: "0.00123"}
+    assert {speed: digits_of(speed) for speed in speeds} == speeds

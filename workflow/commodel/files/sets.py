@@ -10,12 +10,13 @@ from pydantic import TypeAdapter
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
+from commodel.files.quantities import parse_with_unit
 from commodel.files.text import MIB
 from commodel.files.typed import record_of
 from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
-from commodel.units import parse_count, parse_with_unit, shown
+from commodel.units import parse_count, shown
 
 MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
 FORM = TypeAdapter(ParameterSet)

@@ -22,7 +22,7 @@ from commodel.files.yaml import Document
 from commodel.plan.experiments import PARAMETERS, Block, Experiment
 from commodel.plan.rows import with_table
 from commodel.platforms.container import Image, image_digest
-from commodel.platforms.network import read_network
+from commodel.platforms.network import check_hosts, read_network
 from commodel.platforms.platform import Platform
 from commodel.sources import ROOT
 from commodel.units import shown
@@ -68,9 +68,13 @@ def load_platform(file: str | Path) -> Platform:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
         try:
-            platform.simulates(read_network(network))
+            described = read_network(network)
         except UserError as error:
             raise platform.error(("simgrid", "file"), error.message) from None
+        platform.simulates(described.content)
+        if wrong := check_hosts(described, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
+            key, message = wrong
+            raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
         platform.runs_in(_image(platform))
     return platform

@@ -5,6 +5,7 @@ as many hosts as it is told to.
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers import expat
 
@@ -47,8 +48,44 @@ def nearest(name: str) -> str:
     return suggest(name, KNOWN) if near(name, KNOWN) else groups
 
 
-def read_network(path: Path) -> bytes:
-    """The XML, if it describes a network and does nothing else."""
+@dataclass(frozen=True)
+class Network:
+    """The XML, and what hosts are called there: one by one, or numbers between a prefix and a suffix."""
+
+    content: bytes
+    hosts: frozenset[str]
+    clusters: tuple[tuple[str, range, str], ...]
+    first: str  # of the hosts; empty where there is none
+
+    def missing(self, prefix: str, nodes: int) -> list[str]:
+        """Those of the hosts PREFIX0, PREFIX1, … that it does not have."""
+        wanted = dict.fromkeys(f"{prefix}{node}" for node in range(nodes))
+        for name in self.hosts & wanted.keys():
+            del wanted[name]
+        for before, numbers, after in self.clusters:
+            if before.startswith(prefix) or prefix.startswith(before):
+                for number in numbers if wanted else ():
+                    wanted.pop(f"{before}{number}{after}", None)
+        return list(wanted)
+
+
+def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
+    """Which key of a platform names a host that its network does not have, and what to say of it."""
+    missing = network.missing(prefix, nodes)
+    if not missing:
+        return None
+    near = f"a prefix as of '{one_line(network.first, 60)}'" if network.first else "hosts in it"
+    if len(missing) == nodes:
+        return (
+            "prefix",
+            f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted {near}",
+        )
+    known = nodes - len(missing)
+    return "nodes", f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {known} nodes"
+
+
+def read_network(path: Path) -> Network:
+    """A network's XML, if it describes that and does nothing else."""
     content = read_bytes(path, MAX_FILE, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
@@ -58,7 +95,7 @@ def read_network(path: Path) -> bytes:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an encoding that is none
         raise UserError(f"not XML: {error}", file=path, line=getattr(error, "lineno", None)) from None
-    return content
+    return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first)
 
 
 class _Reader:
@@ -66,6 +103,9 @@ class _Reader:
 
     def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
         self.path, self.parser, self.open, self.hosts = path, parser, [], 0
+        self.names: set[str] = set()
+        self.clusters: list[tuple[str, range, str]] = []
+        self.first = ""
 
     def refuse(self, message: str) -> UserError:
         return UserError(message, file=self.path, line=self.parser.CurrentLineNumber)
@@ -87,7 +127,16 @@ class _Reader:
                 check_setting(attributes.get("id", ""))
             except UserError as error:
                 raise self.refuse(error.message) from None
-        self.hosts += self.count(attributes["radical"]) if "radical" in attributes else element in ("host", "peer")
+        if "radical" in attributes:
+            ranges = self.numbers(attributes["radical"])
+            before, after = attributes.get("prefix", ""), attributes.get("suffix", "")
+            self.clusters += [(before, numbers, after) for numbers in ranges if numbers]
+            self.hosts += sum(map(len, ranges))
+            self.first = self.first or f"{before}{ranges[0].start}{after}"
+        elif element in ("host", "peer"):
+            self.names.add(attributes.get("id", ""))
+            self.hosts += 1
+            self.first = self.first or attributes.get("id", "")
         if self.hosts > MAX_COUNT:
             raise self.refuse(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
         self.open.append(element)
@@ -95,8 +144,8 @@ class _Reader:
     def end(self, element: str) -> None:
         self.open.pop()
 
-    def count(self, radical: str) -> int:
+    def numbers(self, radical: str) -> list[range]:
         if len(radical) > 10_000 or not RADICAL.fullmatch(radical):
             raise self.refuse(f"found the radical '{one_line(radical, 40)}', wanted numbers such as 0-31")
         ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
-        return sum(max(part[-1] - part[0] + 1, 0) for part in ends)
+        return [range(part[0], part[-1] + 1) for part in ends]

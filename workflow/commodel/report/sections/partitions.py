@@ -108,7 +108,7 @@ def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[t
 
 
 def digits_of(value: float) -> str:
-    return digits(value) if 1e-2 <= value < 1e4 else f"{value:.3g}"
+    return digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
 
 
 def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:

@@ -26,8 +26,9 @@ def net(
         rows = classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
         figure = f"{format_seconds(near['latency'])}, {rate(near['bandwidth'])}"
-        line = f"Half a round trip and bandwidth between two nodes ({format_seconds(near['latency_low'])} to "
-        line += f"{format_seconds(near['latency_high'])})"
+        ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
+        line = "Half a round trip and bandwidth between two nodes"
+        line += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
         if len(rows) > 1:
             farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
             line += f"; {len(rows)} classes of distance, the farthest {farthest}"
