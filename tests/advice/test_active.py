@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.advice.active import believe, pooled
-from commodel.advice.arms import Arm, Arms
+from commodel.advice.arms import REST, Arm, Arms
 from commodel.records import LIBRARY
 from commodel.stats import NOISE
 
@@ -167,3 +167,22 @@ def test_two_measurements_of_one_arm_count_by_how_sure_they_are():
     seconds, error = pooled((1.0, 0.1), (4.0, 0.2))
     assert seconds == pytest.approx(4 ** (1 / 5))
     assert error == pytest.approx(0.2 / 5**0.5)
+
+
+def test_jobs_that_are_left_alone_together_by_hand():
+    """Without rules 1 · 8, with the best of them 2 · 3: both jobs get rules, though the first is faster without."""
+    of = {"bcast": [(1.0, 2.0, 5.0), (8.0, 4.0, 3.0)], "reduce": [(1.0, 2.0, 3.0), (4.0, 8.0, 5.0)]}
+    jobs = {(name, 8, "block", size): row for name, rows in of.items() for size, row in zip((8, 64), rows, strict=True)}
+    arms = Arms.of(
+        Arm(job, way, seconds)
+        for job, row in jobs.items()
+        for way, seconds in zip((LIBRARY, "ring", REST), row, strict=True)
+    )
+    logs = np.log([arm.price for arm in arms.arms])
+    assert arms.groups.tolist() == [0, 2]
+    assert np.exp(arms.least(logs)) == pytest.approx([6, 4])
+    assert [arms.arms[arm].algorithm for arm in arms.cheapest(logs)] == ["ring", REST, LIBRARY, LIBRARY]
+    belief = believe(arms, dict(enumerate(np.exp(logs))))
+    assert belief.choices().tolist() == arms.cheapest(logs).tolist()
+    assert belief.regret().max() < 0.02
+    assert belief.worth().max() < 1e-4

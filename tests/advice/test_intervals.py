@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import pytest
 
 from commodel.advice import Job, advise
 from commodel.advice.ground import Evidence
@@ -14,6 +16,27 @@ from tests.price.offs import known
 
 SITE = Setting("p", nodes=2, cores=8)
 JOB, WAYS = Job("bcast", 64, ranks=8), ["linear", "binomial"]
+
+
+def measured(ratios_within, ratios_between):
+    """Of two families, at ten jobs on each side of a node."""
+    rows = []
+    for nodes, ratios in ((1, ratios_within), (2, ratios_between)):
+        for family, ratio in ratios.items():
+            rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
+    frame = pd.DataFrame(rows, columns=["family", "nodes", "group", "predicted"])
+    job = {"measured": 1e-5, "operation": "bcast", "status": "ok", "ranks": 8, "bytes": 64, "leaves": 0, "batch": "b"}
+    points = frame["group"].astype(str) + "/" + frame["nodes"].astype(str)
+    return frame.assign(**job, held_out=True, mu=frame["predicted"] / 1e-5, group=points, point=points)
+
+
+def weights(held_out, *layouts):
+    sets = [
+        given("hockney", ["alpha=10us", "beta=1ns"]),
+        given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
+    ]
+    advice = advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
+    return {name: trust.weight for name, trust in advice.trust.items()}, advice.notes
 
 
 def advised(carried, *layouts):
@@ -39,3 +62,24 @@ def test_where_both_were_measured_there_is_nothing_to_say():
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
+
+
+def test_families_are_weighed_where_ranks_are_to_sit():
+    """One is right within a node and 12 times off between nodes, the other is the other way round."""
+    held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
+    assert weights(held_out, "block:8")[0]["hockney"] > 0.95
+    assert weights(held_out, "block:4")[0]["loggp"] > 0.95
+    both, _ = weights(held_out, "block:8", "block:4")
+    assert both["hockney"] == pytest.approx(both["loggp"])
+    blind, _ = weights(held_out.drop(columns="nodes"), "block:8")
+    assert blind == pytest.approx(both)
+
+
+def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
+    held_out = measured({"hockney": 1.1, "loggp": 12.0}, {})
+    alike, notes = weights(held_out, "block:4")
+    assert alike == {"hockney": 0.5, "loggp": 0.5}
+    assert any("2 of 2 choices" in note and "count alike" in note for note in notes)
+    mixed, notes = weights(held_out, "block:8", "block:4")
+    assert mixed["hockney"] > 0.95
+    assert any("2 of 4 choices" in note and "weights come from elsewhere" in note for note in notes)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.proof import between, gain, in_turn, of_all
+from commodel.advice.proof import Gain, between, control, gain, in_turn, of_all
 
 
 def test_a_gain_by_hand():
@@ -66,3 +66,31 @@ def test_one_slow_start_says_no_more_of_many_cases_than_of_one():
     noisy = gain([1, 1, 4], [1, 1, 1])
     assert of_all([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
     assert noisy.low < 1 < noisy.high
+
+
+def _same(low, high):
+    """A gain with this interval, of no rule."""
+    return Gain(np.sqrt(low * high), low, high, 1.0, 1.0)
+
+
+def test_intervals_reach_as_far_as_cases_without_a_rule_want_them():
+    """One case of twenty may miss 1 by chance, the next may not."""
+    holding = [_same(0.9, 1.1)] * 18
+    by_chance = control([*holding, _same(0.9, 1.1), _same(1.5, 1.6)])
+    assert (by_chance.cases, by_chance.differ, by_chance.wider) == (20, 1, 0.0)
+    changed = control([*holding, _same(0.8, 0.9), _same(1.5, 1.6)])
+    assert (changed.differ, np.exp(changed.wider)) == (2, pytest.approx(1 / 0.9))
+    assert _same(1.05, 1.2).widened(changed.wider).low == pytest.approx(1.05 * 0.9)
+    assert not _same(1.05, 1.2).widened(changed.wider).pays
+    assert _same(1.2, 1.3).widened(changed.wider).pays
+    assert of_all([gain([1, 1, 1], [2, 2, 2])], changed.wider) == pytest.approx((2, 1.8, 2 / 0.9))
+    assert control([]).wider == 0
+
+
+def test_the_control_widens_no_honest_intervals_by_much():
+    random = np.random.default_rng(5)
+    pairs = random.lognormal(0, 0.1, (200, 40, 4))
+    wider = [control(gain([1.0] * 4, row) for row in cases).wider for cases in pairs]
+    assert np.median(wider) < 0.02
+    drifting = control(gain([1.0] * 4, row * 1.3) for row in pairs[0])
+    assert drifting.wider > 0.15

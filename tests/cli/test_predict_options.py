@@ -26,6 +26,18 @@ from tests.cli.predicting import CAB, predict, run, sets
             "alpha.a: {value: 1e-6, unit: s}\n  beta.a: {value: 1e-9, unit: s}",
             "beta.a: found the unit 's', wanted a value in s/B",
         ),
+        ("alpha.a: 5us\n  beta.a: 1ns", "set.yaml:4: parameters.beta.a: found the unit 's', wanted a value in s/B"),
+        (
+            "alpha.a: 5 parsec\n  beta.a: 0",
+            "set.yaml:3: parameters.alpha.a: found the unit 'parsec' in '5 parsec'; wanted",
+        ),
+        ("alpha.a: 5us\n  beta.a: 1kb/s", "found the unit 'kb/s' in '1kb/s'; did you mean 'kB/s'?"),
+        ("alpha.a: {value: 5us, unit: ms}\n  beta.a: 0", "alpha.a.value: found '5us' beside the unit 'ms', wanted one"),
+        (
+            "alpha.a: {value: 5us, low: high}\n  beta.a: 0",
+            "alpha.a.low: found 'high', wanted a number, or one with its",
+        ),
+        ("alpha.a: 5MB/B\n  beta.a: 0", "alpha.a: found '5MB/B', wanted a number, or one with its unit: 2.5us"),
         (
             "alpha.a: {value: 1e-6, unit: s}\n  bta: {value: 1e-9, unit: s/B}",
             "family hockney has no parameter 'bta'; did you mean 'beta'?",
@@ -38,6 +50,16 @@ def test_a_value_in_a_file_has_a_name_and_a_unit_of_its_family(values, said, tmp
     arguments = ["predict", "--family", "hockney", "--params", str(file), "--operation", "barrier", "--ranks", "4"]
     result = CliRunner().invoke(main, arguments)
     assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
+    (tmp_path / "own.yaml").write_text(
+        "family: hockney\nparameters:\n  alpha.a: {value: 50us, low: 40 us, high: 0.06ms}\n  beta.a: 80ns/B\n"
+    )
+    job = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 8, "--bytes", "1KiB")
+    (own,) = predict("--params", tmp_path / "own.yaml", *job)
+    (given_so,) = predict("--family", "hockney", *sets(alpha="50us", beta="80ns/B"), *job)
+    assert own["seconds"] == given_so["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
 
 
 def test_lists_and_ranges():

@@ -1,77 +1,21 @@
-"""commodel tune on a machine whose every time is known: the library heeds its rules, or does not; and on this one."""
+"""commodel tune on a machine whose every time is known: what it measures, and what it chooses."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from pathlib import Path
 from statistics import mean
 
 import pytest
 
 from commodel.advice import tuning
 from commodel.advice.active import believe
-from commodel.advice.arms import Arm, Arms
-from commodel.advice.trial import kept, on_trial, prove
+from commodel.advice.arms import REST, Arm, Arms
+from commodel.advice.trial import kept, prove
 from commodel.advice.tuning import chosen, search
-from commodel.cli._dialects import OPEN
+from commodel.cli._dialects import OPEN, dialect
 from commodel.errors import UserError
-from commodel.files.paths import SafePath
-from commodel.measure.ruled import Place
-from commodel.records import LIBRARY, Choice, Measure, Timed
-from commodel.stats import NOISE
-
-SIZES = (64, 2048, 65536)
-WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
-JOBS = [(name, 8, "block", size) for name in WAYS for size in SIZES]
-OWN = {"bcast": "linear", "alltoall": "pairwise"}  # what the library does by itself
-
-
-def cost(operation, algorithm, size):
-    """Of one algorithm the time grows from less, of another it grows less."""
-    place = WAYS[operation].index(algorithm)
-    return (1 + 2 * place) * 1e-4 + size * 1e-8 / (1 + place) ** 2
-
-
-@dataclass(frozen=True)
-class Machine(Place):
-    """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
-    library is to choose by itself again, it goes on with the rule."""
-
-    deaf: tuple = ()
-    late: tuple = ()
-    beyond: bool = False
-    asked: list = field(default_factory=list)
-
-    def _measure(self, raw, jobs, settings):
-        self.asked.append((raw.parent.name, bool(settings)))
-        text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
-        rules = self.told[text] if settings else {}
-        in_time = [job for job in jobs if job not in self.late]
-        return {job: (cost(job[0], self._way(job, rules), job[3]), NOISE) for job in in_time}
-
-    def _way(self, job, rules):
-        below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]
-        ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
-        nearest = max(ruled, key=lambda row: row.bytes, default=None)
-        own = nearest is None or nearest.algorithm == LIBRARY or job[0] in self.deaf
-        return OWN[job[0]] if own else nearest.algorithm
-
-    def _start(self, name, jobs, choices):
-        self.told[self.dialect.text(choices) if choices else ""] = choices
-        return super()._start(name, jobs, choices)
-
-    told = {}  # noqa: RUF012 - what each text of rules means
-
-
-def machine(folder, deaf=()):
-    measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    return Machine("m", None, None, OPEN, measure, SafePath.at(folder), lambda text: None, deaf)
-
-
-def arms():
-    """Prices that are off by a factor of each algorithm."""
-    off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
-    ways = [Arm(job, way, off[job[0], way] * cost(job[0], way, job[3])) for job in JOBS for way in WAYS[job[0]]]
-    own = [Arm(job, LIBRARY, min(arm.price for arm in ways if arm.job == job)) for job in JOBS]
-    return Arms.of(ways + own)
+from commodel.records import LIBRARY, Choice, Timed
+from tests.cli.knownmpi import JOBS, OWN, SIZES, WAYS, arms, cost, machine
 
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
@@ -84,14 +28,30 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
     assert mean(cost(job[0], OWN[job[0]], job[3]) / least for job, least in zip(JOBS, best, strict=True)) > 1.3
     assert len(searched.belief.measured) < len(searched.arms.arms)
     assert not searched.ignored
-    rows, _ = prove(place, "trial", choices, 3, lambda text: None)
-    assert {row.size for row in rows}.isdisjoint(SIZES)
-    for row in rows:
+    trial = prove(place, "trial", choices, 3, lambda text: None)
+    assert {row.size for row in trial.rows}.isdisjoint(SIZES)
+    for row in trial.rows:
         way = OWN[row.job[0]] if row.algorithm == LIBRARY else row.algorithm
         times = [cost(row.job[0], name, row.size) for name in (OWN[row.job[0]], way)]
         assert row.gain.times == pytest.approx(times[0] / times[1])
-    stay = kept(rows)
-    assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in rows)
+    stay = kept(trial)
+    assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
+
+
+def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
+    """MPICH's device does an operation that has no rule: here 100 times as fast as any rule, which no start with rules
+    for other sizes would show."""
+    place = replace(machine(tmp_path), device={"alltoall": 100})
+    searched = search(place, arms((LIBRARY, REST)), 1e9, lambda text: None)
+    assert {choice for job, choice in chosen(searched).items() if job[0] == "alltoall"} == {LIBRARY}
+    assert any(choice != LIBRARY for job, choice in chosen(searched).items() if job[0] == "bcast")
+    belief = searched.belief
+    for number, seconds in belief.measured.items():
+        (operation, *_, size), algorithm = belief.arms.arms[number].job, belief.arms.arms[number].algorithm
+        way = OWN[operation] if algorithm in (LIBRARY, REST) else algorithm
+        faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
+        assert seconds == pytest.approx(cost(operation, way, size) / faster)
+    assert {ruled for name, ruled in place.asked if name.startswith("round")} == {True, False}
 
 
 def test_rules_that_change_nothing_are_found_out(tmp_path):
@@ -106,7 +66,7 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
     known, usual = arms(), cost
     checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured
     pair = {(arm.job[0], arm.algorithm, arm.job[3]) for arm in (known.arms[number] for number in checked)}
-    monkeypatch.setattr(f"{__name__}.cost", lambda *way: 1e-4 if way in pair else usual(*way))
+    monkeypatch.setattr("tests.cli.knownmpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
     searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
     assert len(searched.belief.measured) > len(checked)
     assert not searched.ignored
@@ -153,16 +113,10 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
         machine(tmp_path).time("round-0", [JOBS[0]], [Choice("bcast", 8, 64, "linear")])
 
 
-def test_where_rules_slow_down_what_they_are_not_for_none_stays(tmp_path):
-    """As if its component were another one then."""
-    alltoall = JOBS[len(SIZES) :]
-    choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
-    place = replace(machine(tmp_path), beyond=True)
-    rows, _ = prove(place, "trial", choices, 3, lambda text: None)
-    assert rows[0].gain.pays
-    assert [row.gain.harms for row in rows] == [False, False, True]
-    assert set(kept(rows).values()) == {LIBRARY}
-    assert kept(rows[:2])[alltoall[0]] == "linear"
+@pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
+def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, spread):
+    monkeypatch.setattr("commodel.cli._dialects.library_of", lambda command: f"Open MPI v{version}, package: Debian")
+    assert dialect(Path("library")).spread == spread
 
 
 def test_nothing_is_said_of_more_ranks():
@@ -187,23 +141,13 @@ def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
     ]
 
 
-def test_in_trial_and_proof_each_operation_has_a_start_of_its_own(tmp_path):
-    """Else connections are as the operation before has left them, and a rule for that one seems to slow this one."""
-    place = machine(tmp_path)
-    prove(place, "proof", dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "binomial-near"}, 3, lambda text: None)
-    assert {name for name, _ in place.asked} == {f"proof-{number}-{name}" for number in range(6) for name in OWN}
-    assert on_trial(dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "linear"}) == dict.fromkeys(JOBS[:3], LIBRARY) | {
-        JOBS[0]: "linear"
-    }
-
-
 def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     """On a busy machine ranks may start late in every sample: no rule rests on such a case, and it is not slow."""
     late = replace(machine(tmp_path), late=(JOBS[0],))
     searched = search(late, arms(), 1e9, lambda text: None)
     assert not {searched.arms.arms[arm].job for arm in searched.belief.measured} & {JOBS[0]}
     assert len(searched.belief.measured) > len(JOBS)
-    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched), 3, lambda text: None)[0]}
+    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched), 3, lambda text: None).rows}
     late = replace(machine(tmp_path), late=tuple(("bcast", 8, "block", size) for size in sizes))
-    rows, _ = prove(late, "proof", chosen(searched), 3, lambda text: None)
-    assert {row.job[0] for row in rows} == {"alltoall"}
+    proof = prove(late, "proof", chosen(searched), 3, lambda text: None)
+    assert {row.job[0] for row in proof.rows} == {"alltoall"}

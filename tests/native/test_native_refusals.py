@@ -183,3 +183,19 @@ def test_nothing_is_written_through_links(real, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
     refused(real(2, "pingpong", "id,bytes\na,8", out="linked"), "linked: found no folder or a link, wanted a folder")
+
+
+def test_the_file_that_names_the_case_stays_the_same_file(real, tmp_path):
+    """Some file systems send a file that takes another's place to the disk first: with ranks that keep the processor
+    busy while they wait, a second for each case."""
+    samples = tmp_path / "samples"
+    (samples / ".b.tmp" / "full").mkdir(parents=True)  # case b cannot be written
+    (samples / ".now").write_text("an-older-name\n")
+    before = (samples / ".now").stat().st_ino
+    assert "samples/.b.tmp: cannot write" in real(2, "pingpong", "id,bytes\nb,8").err
+    assert (samples / ".now").read_text() == f"{'b':13s}\n"
+    assert (samples / ".now").stat().st_ino == before
+    (samples / ".now").write_text("b\n")
+    (tmp_path / "precious").hardlink_to(samples / ".now")
+    assert "samples/.b.tmp: cannot write" in real(2, "pingpong", "id,bytes\nb,8").err
+    assert (tmp_path / "precious").stat().st_ino == before != (samples / ".now").stat().st_ino

@@ -70,6 +70,7 @@ def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
         ("growth: {ranks: ", "growth: {ranks: -"),
         ("larger: [", "bigger: ["),
         ("larger: [-", "larger: [9"),
+        ("half_size: 0.0", "half_size: -1.0"),
     ],
 )
 def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):

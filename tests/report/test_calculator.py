@@ -18,7 +18,7 @@ from commodel.report.xlsx.calculator.families import FORMULAS
 from commodel.report.xlsx.calculator.row import LEVELS, Row
 from commodel.report.xlsx.calculator.sheet import SHEET
 from commodel.report.xlsx.calculator.ways import OPERATIONS, WAYS
-from commodel.report.xlsx.calculator.workings import BOUNDS
+from commodel.report.xlsx.calculator.workings import BOUNDS, calculable
 
 MANY = 203  # inputs: 29 of each family
 EXACT = 1e-9
@@ -134,3 +134,17 @@ def test_a_reader_changes_a_job_and_prices_follow(recalculated):
     wanted |= {"through": 100 * wanted["through"]} if "through" in wanted else {}
     assert {BOUNDS[name] for name in wanted} <= set(bounds)
     assert all(close(bounds[BOUNDS[name]], value) for name, value in wanted.items())
+
+
+@pytest.mark.parametrize(("name", "why"), [("L_0", "within one node"), ("L_1.a-b", "from node type to node type")])
+def test_why_a_family_is_left_out(name, why):
+    measured = drawn("taulop", 1)[0]
+    renamed = {
+        key.replace("L_1", name).replace("o_1", name.replace("L", "o")): value for key, value in measured.values.items()
+    }
+    forms = {
+        key.replace("L_1", name).replace("o_1", name.replace("L", "o")): form for key, form in measured.forms.items()
+    }
+    several, refused = calculable([replace(measured, values=renamed, forms=forms)])
+    assert not several
+    assert why in refused["taulop"]

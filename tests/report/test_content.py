@@ -61,7 +61,7 @@ def test_use_says_where_the_winner_changes(report):
     (line,) = [line for line in lines if line.startswith("ether16: allreduce over 64 ranks")]
     assert "recursive-doubling from 1\N{NO-BREAK SPACE}B to 4\N{NO-BREAK SPACE}KiB" in line
     assert "ring at 16\N{NO-BREAK SPACE}KiB" in line
-    (use,) = [table for table in report.section("Summary").tables if table.name == "Use"]
+    (use,) = report.section("What to use").tables[:1]
     rows = list(zip(*(use.column(key) for key in ("platform", "operation", "size", "use", "span")), strict=True))
     assert ("ether16", "allreduce", "64 ranks", "ring", "at 16 KiB") in rows
     assert (
@@ -83,7 +83,7 @@ def test_missing_is_counted(report):
 
 
 def test_best_values_are_marked(report):
-    table = next(table for table in report.sections[0].tables if table.name == "Families")
+    table = next(table for table in report.section("Standings").tables if table.name == "Families")
     keys = [column.key for column in table.columns]
     marked = {(table.rows[row][0], keys[place]): table.rows[row][keys.index("family")] for row, place in table.marks}
     for platform in ("ether16", "fattree"):
@@ -163,7 +163,7 @@ def test_points_without_any_price(small):
         family=np.nan, status=np.nan, predicted=np.nan, mu=np.nan, chosen=False
     )
     report = build(bare, experiment="bare")
-    assert report.sections[0].tables[0].rows == ()
+    assert report.section("Standings").tables[0].rows == ()
 
 
 @given(

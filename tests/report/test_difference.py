@@ -70,6 +70,21 @@ def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
     assert operations[0] in ("ether16 reduce", "fattree reduce")  # what changed most comes first
 
 
+def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slower):
+    result = called("history", folder, slower, folder)
+    assert result.exit_code == 0, result.output
+    names, head, first = result.stdout.split("\n\n")[0], *result.stdout.split("\n\n")[1].splitlines()[:2]
+    assert [line.partition(". ")[0] for line in names.splitlines()] == ["1", "2", "3"]
+    assert head.split() == ["kind", "platform", "what", "1", "2", "3"]
+    assert first.split()[0] == "point"
+    assert first.split()[2:] == ["reduce", "1.000", "1.300", "1.000"]
+    assert "simulated, not measured on hardware: fattree" in result.stdout
+    rows = json.loads(called("history", folder, slower, "--format", "json").stdout)
+    assert {row["what"] for row in rows if row["2"] > 1.01} == {"reduce"}
+    assert len(rows) > 10
+    assert "nothing changed" in called("history", folder, folder).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -21,7 +21,7 @@ def following(report):
 
 
 def table(report):
-    tables = [each for each in report.section("Summary").tables if each.name == "Following"]
+    tables = [each for each in report.section("Standings").tables if each.name == "Following"]
     if not tables:
         return []
     keys = [column.key for column in tables[0].columns]

@@ -13,6 +13,7 @@ from commodel.report import build, write_pictures
 from commodel.report.frames import prepare
 from commodel.report.html.page import page_html
 from commodel.report.pictures.files import pictures
+from commodel.report.pictures.grids import fitting
 from commodel.report.pictures.lines import lines
 from commodel.report.pictures.render import svg
 from commodel.report.sections.grids import OUT, trust_grid, use_grid
@@ -169,3 +170,10 @@ def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
             assert path.read_bytes().startswith(b"\x89PNG")
         else:
             assert where in "".join(ET.fromstring(path.read_bytes()).itertext())
+
+
+def test_a_long_name_takes_two_lines_where_the_row_has_room():
+    assert fitting("ring", 50, 2) == "ring"
+    assert fitting("recursive-doubling", 60, 2) == ["recursive-", "doubling"]
+    assert fitting("recursive-doubling", 60) == "recursive-…"
+    assert fitting("dissemination", 50, 2) == "dissemin…"

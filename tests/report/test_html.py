@@ -145,10 +145,10 @@ def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report,
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
 def test_every_shade_has_its_rule(value):
-    from commodel.report.shape import ERROR, MU, REGRET
+    from commodel.report.shape import MU, REGRET
 
     rules = html_tables.shades()
-    for scale in (MU, ERROR, REGRET):
+    for scale in (MU, REGRET):
         for name in html_tables.shade(scale, value):
             assert f"td.{name}{{".replace("s-", "s\\-") in rules
 

@@ -73,7 +73,7 @@ def test_how_often_choosing_pays(report, studied):
 
 
 def test_the_overview_counts_the_same(report):
-    rows = table(report, "Summary", "Library")
+    rows = table(report, "What to use", "Library")
     keys = [column.key for column in rows.columns]
     found = [dict(zip(keys, row, strict=True)) for row in rows.rows]
     assert {row["operation"]: round(row["mean"], 9) for row in found if row["platform"] == "fattree"} == SLOWER
@@ -119,7 +119,7 @@ def test_where_layouts_are_alternatives_a_choice_names_its_layout(report):
 
 
 def test_no_family_is_without_a_name(report, studied):
-    families = table(report, "Summary", "Families")
+    families = table(report, "Standings", "Families")
     assert set(families.column("family")) == set(studied["family"]) - {""}
     points = studied[(studied["measured"].notna()) & (studied["family"] != "")].groupby("platform")["point"].nunique()
     assert set(families.column("measured_points")) == set(points)
@@ -134,7 +134,7 @@ def test_no_family_is_without_a_name(report, studied):
 
 
 def test_what_a_family_s_picks_are_to_the_library(report, studied):
-    families = table(report, "Summary", "Choosing")
+    families = table(report, "Standings", "Choosing")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
     found = dict(zip(keys, families.column("over_library"), strict=True))
     for key, mine in studied[studied["chosen"]].groupby(["platform", "family"]):
@@ -183,5 +183,5 @@ def test_both_writers_take_it(report, tmp_path, parse):
 
 def test_an_experiment_without_the_library_says_nothing_of_it(small):
     bare = build(small, experiment="bare")
-    assert not [each for each in bare.section("Summary").tables if each.name == "Library"]
+    assert not [each for each in bare.section("What to use").tables if each.name == "Library"]
     assert not any("library" in line for line in sentences(bare, "What to use"))

@@ -129,7 +129,7 @@ def test_only_free_prices_trust_nobody(comparison):
 
 
 def test_the_table_marks_who_is_ahead_alone(report):
-    table = next(table for table in report.sections[0].tables if table.name == "Ahead")
+    table = next(table for table in report.section("Standings").tables if table.name == "Ahead")
     alone = {row for row, value in enumerate(table.column("alone")) if value is True}
     assert {row for row, _ in table.marks} == alone
     assert alone
@@ -138,7 +138,9 @@ def test_the_table_marks_who_is_ahead_alone(report):
         assert (tied[row] == "fewer than 3 points") == (points[row] < 3)
         assert row not in alone or tied[row] == ""
     (block,) = [
-        block for block in report.sections[0].blocks if getattr(block, "question", "") == "Where each family is ahead"
+        block
+        for block in report.section("Standings").blocks
+        if getattr(block, "question", "") == "Where each family is ahead"
     ]
     best = table.column("best")
     assert {line.split(": ")[1].split()[0] for line in block.sentences} == {best[row] for row in alone}

@@ -18,8 +18,10 @@ from commodel.patterns.trees.tree import Tree
 from commodel.price.waits import waits
 from commodel.records import Batch
 from commodel.report.html.page import page_html
+from commodel.report.pictures.lines import lines
 from commodel.report.sections.trees import sections
 from commodel.report.shape import Report
+from commodel.report.xlsx.charts import axis
 from commodel.report.xlsx.workbook import write_xlsx
 
 SPECS = ("binomial:3", "kary:2^2", "flat:4")
@@ -70,6 +72,10 @@ def test_page_and_workbook_show_them(drawn, tmp_path):
     assert sum(table.column("share")[: len(drawn[0].waits.messages)]) == pytest.approx(
         100 - 100 * drawn[0].waits.work / drawn[0].waits.price, rel=1e-3
     )
+    for chart in section.charts:
+        levels = [0, *range(1, int(chart.y.high))]
+        assert lines(chart)["layer"][0]["encoding"]["y"]["axis"]["values"] == levels
+        assert axis(chart.y)["major_unit"] == 1
     report = Report("trees", "trees", "", (section,))
     page = page_html(report)
     assert "What do the fastest trees wait for?" in page

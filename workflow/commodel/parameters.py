@@ -43,7 +43,8 @@ ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
 class Errors:
     """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price), of
     so many jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that
-    was not measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own."""
+    was not measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own;
+    `half_size` says how far they are from others (`price/sizes.py`)."""
 
     low: Finite
     high: Finite
@@ -54,6 +55,7 @@ class Errors:
     wider: Mapping[str, Finite]
     growth: Mapping[str, Finite]
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
+    half_size: Finite = 0.0  # 0: only doublings count
 
 
 def in_file(field_name: str) -> str:

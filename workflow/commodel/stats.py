@@ -7,7 +7,7 @@ import numpy as np
 
 from commodel.records import STOPS
 
-NOISE = 0.02  # of the logarithm of a median that was measured well
+NOISE = 0.05  # of the logarithm of a median, however well its samples agree: in another start it is another
 UNSURE = 0.5  # of one of a single sample
 MEDIAN = 1.25  # times as noisy as a mean
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything

@@ -101,6 +101,26 @@ def bare_number(value: object) -> Decimal | None:
     return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
 
+def parse_with_unit(value: str) -> tuple[float, str]:
+    """A time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s or B."""
+    text = value.strip()
+    sign = -1 if text.startswith("-") else 1
+    text = text.removeprefix("-")
+    each, per_byte = text.removesuffix("/B"), text.endswith("/B")
+    match = _QUANTITY.fullmatch(each)
+    unit = match[3] if match else ""
+    if not unit or match[1] or (per_byte and unit not in TIME_UNITS):
+        raise UserError(f"found {shown(value)}, wanted a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s")
+    if unit in TIME_UNITS:
+        return sign * parse_number_of_seconds(each), "s/B" if per_byte else "s"
+    if unit in RATE_UNITS:
+        return sign * parse_bandwidth(text), "B/s"
+    if unit in BYTE_UNITS:
+        return sign * float(parse_bytes(text)), "B"
+    known = suggest(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
+    raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {known}")
+
+
 def parse_fraction(value: object) -> float:
     """0 to 1; a bare 2 is refused, since it might be meant as 2 %."""
     number = _quantity(value, {"%": Decimal("0.01")}, FRACTION)

@@ -8,7 +8,12 @@ from tests.models.synthetic import Truth, loggp_times
 O_S, O_R = 1e-6, 1.5e-6
 L = {"node": 5e-7, "leaf": 5e-6, "beyond": 2e-5}
 G = {"node": 1e-10, "leaf": 1e-9, "beyond": 1.2e-9}
-C_INSIDE, C_PORT, C_OUT, C_PAIR, C_ALL, C_LEAF = 8e-11, 1e-9, 6e-10, 8e-10, 4e-10, 4e-10
+C_PORT, C_OUT, C_PAIR, C_ALL, C_LEAF = 1e-9, 6e-10, 8e-10, 4e-10, 4e-10
+CACHED = 16384  # bytes: longer messages do not stay in a cache
+
+
+def inside(size):
+    return 6e-11 if size <= CACHED else 8e-11
 
 
 def one_way(apart, size, per_byte=0.0):
@@ -26,8 +31,9 @@ def capacity(case):
     if case["level"] == "node" and case["how"] == "all":
         return one_way("leaf", case["bytes"], flows * C_LEAF)
     if case["level"] == "node":
-        inside = case["how"] == "inside"
-        return one_way("node" if inside else "leaf", case["bytes"], flows * (C_INSIDE if inside else C_PORT))
+        if case["how"] == "inside":
+            return one_way("node", case["bytes"], flows * inside(case["bytes"]))
+        return one_way("leaf", case["bytes"], flows * C_PORT)
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
     loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)
     return one_way("beyond", case["bytes"], loads[case["how"]])
@@ -45,7 +51,8 @@ TRUTH = Truth(
         "o_s": O_S,
         "L.leaf.a": L["leaf"],
         "L.beyond.a": L["beyond"],
-        "c_inside.node": C_INSIDE,
+        "c_inside.node.4096": inside(4096) * 4096,
+        "c_inside.node.65536": inside(65536) * 65536,
         "c_out.node": C_PORT,
         "c_out.leaf": C_OUT,
         "c_pair.leaf": C_PAIR,

@@ -20,6 +20,7 @@ from commodel.advice.ground import (
     library_note,
     on_platform,
     remarks,
+    telling,
     without_errors,
 )
 from commodel.advice.nearness import layouts_of, point_of
@@ -83,13 +84,13 @@ def advise(
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.silent.items())
         raise UserError(f"no family prices all candidates: {why}")
     held_out = on_platform(evidence)
-    trust = trusts(voters, held_out, job.operation)
-    ground = deciding(held_out, job.operation)
+    near = telling(held_out, points)
+    trust, ground = trusts(voters, near, job.operation), deciding(near, job.operation)
     beyond = doublings(points, ground)
     outcome = ballot(panel.prices, trust, beyond, panel.widening)
     shares = {name: trust[name].weight for name in voters}
     low, high, interval = _intervals(points, outcome, shares, sets, held_out)
-    streamed = on_platform(evidence, streams=True)
+    streamed = telling(on_platform(evidence, streams=True), points)
     pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trust
     between = panel.period({name: pace[name].weight for name in voters})
     rows = pd.DataFrame(

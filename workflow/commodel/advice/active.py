@@ -44,26 +44,31 @@ class Belief:
         """Of each job the arm to take: that of the least expected seconds, so that of two the better known is taken."""
         return self.arms.cheapest(self.mean + np.diag(self.covariance) / 2)
 
-    def worth(self) -> np.ndarray:
-        """Of measuring each arm: how much less all jobs would take, in logarithms of seconds, if the choice were made
-        anew knowing the outcome."""
-        noise = _errors(self.noise, range(len(self.mean)))
-        moves = self.covariance / np.sqrt(np.diag(self.covariance) + noise**2)  # of all arms, by what is measured
-        now = np.minimum.reduceat(self.mean, self.arms.first).sum()
+    def worth(self, wanted: Sequence[int] | None = None) -> np.ndarray:
+        """Of measuring each arm that is wanted: how much less all jobs would take, in logarithms of seconds, if the
+        choice were made anew knowing the outcome."""
+        wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
+        noise = _errors(self.noise, wanted)
+        moves = self.covariance[:, wanted] / np.sqrt(np.diag(self.covariance)[wanted] + noise**2)  # by each of these
+        now = self.arms.least(self.mean).sum()
         then = sum(
-            weight * np.minimum.reduceat(self.mean[:, None] + node * moves, self.arms.first).sum(axis=0)
+            weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
             for node, weight in zip(NODES, WEIGHTS, strict=True)
         )
         return np.maximum(now - then, 0.0)
 
     def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
-        """Of each job, what the choice is expected to take over the fastest, as a share."""
+        """Of each job, what the choice is expected to take over the fastest, as a share; the same of all that are
+        decided together."""
         count = len(self.mean)
         values, vectors = np.linalg.eigh(self.covariance)
         roots = vectors * np.sqrt(np.maximum(values, 0))
         logs = self.mean + np.random.default_rng(seed).standard_normal((draws, count)) @ roots.T
-        fastest = np.minimum.reduceat(logs, self.arms.first, axis=1)
-        return np.exp(np.minimum(logs[:, self.choices()] - fastest, 5)).mean(axis=0) - 1
+        groups = self.arms.groups
+        chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
+        sizes = np.diff([*groups, len(self.arms.jobs)])
+        over = (chosen - self.arms.least(logs.T)) / sizes[:, None]
+        return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
 
     def supposing(self, arm: int) -> "Belief":
         """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""
@@ -87,8 +92,9 @@ class Belief:
             belief = belief.supposing(arm)
         known = {arm for arm in self.measured if self.noise.get(arm, NOISE) <= AGAIN} | set(without)
         closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(self.arms.job, self.arms.job[points])
-        while len(points) < count:
-            worth = np.where(closed, 0.0, belief.worth())
+        while len(points) < count and not closed.all():
+            worth = np.zeros(len(closed))
+            worth[~closed] = belief.worth(np.flatnonzero(~closed))
             best = int(np.argmax(worth / costs))
             if worth[best] <= least:
                 break

@@ -1,8 +1,14 @@
-"""Ways to do some jobs, each with its price, and how alike what their prices are off by is believed to be."""
+"""Ways to do some jobs, each with its price, which of them go together, and how alike what their prices are off by is
+believed to be.
+
+What a library does without any rules is one way, LIBRARY. In some libraries a rule for one size of an operation changes
+what it does by itself at all others: that is another way, REST, and all jobs of the operation are left alone, or none.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -10,8 +16,10 @@ import numpy as np
 from commodel.records import LIBRARY
 from commodel.records import Call as Job
 
+REST = "library beside rules"
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
+SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 
 
@@ -68,8 +76,9 @@ class Arms:
         shared = known + SIZE**2 * same["operation"] * alike * ranks + SIZE**2 * same["job"]
         own = algorithm**2 * alike * ranks * (same["name"] + same["algorithm"]) / 2
         identical = rows[:, None] == columns
-        library = self._library[rows][:, None] & identical
-        return shared + own + peculiar**2 * identical + OWN_CHOICE**2 * library
+        library = (self.alone | self._rest)[rows][:, None] & (self.alone | self._rest)[columns] & same["job"]
+        chosen = np.where(identical, 1.0, SAME_CHOICE) * library
+        return shared + own + peculiar**2 * identical + OWN_CHOICE**2 * chosen
 
     @cached_property
     def _words(self) -> dict[str, np.ndarray]:
@@ -99,11 +108,42 @@ class Arms:
         return np.array([known[self.job == number].any() for number in range(len(self.jobs))])[self.job]
 
     @cached_property
-    def _library(self) -> np.ndarray:
+    def alone(self) -> np.ndarray:
+        """Which arms need that there are no rules."""
         return np.array([arm.algorithm == LIBRARY for arm in self.arms])
 
-    def cheapest(self, seconds: np.ndarray) -> np.ndarray:
-        """Of each job the arm that takes least, the first of several."""
+    @cached_property
+    def _rest(self) -> np.ndarray:
+        return np.array([arm.algorithm == REST for arm in self.arms])
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """The first of the jobs that are left alone together; as a rule each is decided by itself."""
+        bound = {self.arms[arm].job[0] for arm in np.flatnonzero(self._rest)}
+        new = [job[0] not in bound or job[0] != before[0] for before, job in pairwise([("",), *self.jobs])]
+        return np.flatnonzero(new)
+
+    def least(self, logs: np.ndarray) -> np.ndarray:
+        """Of each group, and each column of logarithms of seconds, the least sum: without rules, or with the best of
+        them for each job."""
+        if len(self.groups) == len(self.jobs):
+            return np.minimum.reduceat(logs, self.first, axis=0)
+        return np.minimum(*(np.add.reduceat(ways, self.groups, axis=0) for ways in self._both(logs)))
+
+    def _both(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each job what it takes without rules, and with the best one; infinite where there is no such way."""
+        bare = np.full((len(self.jobs), *logs.shape[1:]), np.inf)
+        bare[self.job[self.alone]] = logs[self.alone]
+        ruled = logs.copy()
+        ruled[self.alone] = np.inf
+        return bare, np.minimum.reduceat(ruled, self.first, axis=0)
+
+    def cheapest(self, logs: np.ndarray) -> np.ndarray:
+        """Of each job the arm to take, so that each group takes least; the first of several."""
+        sums = [np.add.reduceat(ways, self.groups) for ways in self._both(logs)]
+        sizes = np.diff([*self.groups, len(self.jobs)])
+        kept = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.job]
+        seconds = np.where(kept, logs, np.inf)
         ends = [*self.first[1:], len(self.arms)]
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
 

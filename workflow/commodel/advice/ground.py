@@ -15,6 +15,7 @@ from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.price.intervals import unseen
+from commodel.price.residuals import NODES, WITHOUT
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
@@ -40,6 +41,14 @@ def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:
         return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NONE.items()})
     rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
     return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
+
+
+def telling(rows: pd.DataFrame, points: Sequence[Point]) -> pd.DataFrame:
+    """The rows that say how far off a family is where ranks are to sit: within a node, between nodes, or on both sides
+    where candidates do. An older table says nothing of nodes."""
+    if NODES not in rows:
+        return rows
+    return rows[(rows[NODES] > WITHOUT[NODES]).isin({point.nodes > WITHOUT[NODES] for point in points})]
 
 
 def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
@@ -85,8 +94,9 @@ def without_errors(intervals: Sequence[str]) -> list[str]:
     """Of which choices nobody knows how far off their prices are, though others were measured."""
     lacking = Counter(filter(None, map(unseen, intervals)))
     return [
-        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, weights come "
-        "from elsewhere, and low and high are what the parameters leave open"
+        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
+        f"{'all families count alike' if number == len(intervals) else 'weights come from elsewhere'}, "
+        "and low and high are what the parameters leave open"
         for where, number in lacking.items()
     ]
 

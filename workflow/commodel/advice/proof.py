@@ -1,7 +1,9 @@
-"""Whether a rule pays: the same collective with and without it, in alternation, and the interval of what that gains."""
+"""Whether a rule pays: the same collective with and without it, in alternation, the interval of what that gains, and
+what cases say of it for which nothing is different.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import mean, stdev
 
@@ -31,6 +33,26 @@ class Gain:
         """Slower by more than is allowed as far as we know, and slower in any case."""
         return self.times < WORST and self.high < 1
 
+    def widened(self, by: float) -> "Gain":
+        return replace(self, low=self.low * exp(-by), high=self.high * exp(by))
+
+
+@dataclass(frozen=True)
+class Control:
+    """What cases showed that were run in the same way with rules and without: a gain there is none of the rules'."""
+
+    cases: int
+    differ: int  # whose intervals do not hold 1
+    wider: float  # a logarithm: by how much intervals have to be wider on both sides for so many to hold 1 as should
+
+
+def control(gains: Iterable[Gain]) -> Control:
+    """Pairs of starts know what changes from one to the next, not what changes with their turn or between all of them.
+    So intervals reach as far further as those of the control have to, but for as many as miss 1 by chance."""
+    short = sorted((max(log(gain.low), -log(gain.high), 0.0) for gain in gains), reverse=True)
+    by_chance = round((1 - SURE) * len(short))
+    return Control(len(short), sum(missing > 0 for missing in short), short[by_chance] if short else 0.0)
+
 
 def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     """From the medians of pairs of starts that followed each other. Geometric mean and Student's interval: what pairs
@@ -48,11 +70,12 @@ def _interval(logs: Sequence[float]) -> tuple[float, float, float]:
     return exp(middle), low, high
 
 
-def of_all(gains: Iterable[Gain]) -> tuple[float, float, float]:
+def of_all(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:
     """The geometric mean of several cases, and its interval. Cases are timed in the same starts, and what makes a start
     slow is in all of them: so it rests on the mean of each pair of starts, not on so many cases."""
     by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a case may lack a pair
-    return _interval([mean(logs) for logs in by_pair])
+    middle, low, high = _interval([mean(logs) for logs in by_pair])
+    return middle, low * exp(-wider), high * exp(wider)
 
 
 def between(sizes: Sequence[int]) -> dict[int, int]:

@@ -1,11 +1,12 @@
 """Whether rules pay, and which of them stay: the library's own collectives with and without them, in alternation, at
 sizes that were not measured."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import log
 
 from commodel.advice.arms import Job
-from commodel.advice.proof import Gain, between, gain, in_turn
+from commodel.advice.proof import Control, Gain, between, control, gain, in_turn, of_all
 from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY
 
@@ -21,14 +22,41 @@ class Row:
     size: int
     algorithm: str
     gain: Gain
+    harms: bool = False  # as the pairs of starts have it, whatever the control says
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What trial or proof showed: gains with intervals as wide as the cases without a rule want them."""
+
+    rows: Sequence[Row] = ()
+    took: float = 0.0  # seconds
+    control: Control = field(default_factory=lambda: control([]))
+    spread: bool = False  # whether a rule changes what the library does at other sizes of the operation
+
+    @property
+    def ruled(self) -> set[str]:
+        """Operations with rules."""
+        return {row.job[0] for row in self.rows if row.algorithm != LIBRARY}
+
+    def of(self, operation: str | None = None) -> tuple[float, float, float]:
+        """The mean gain of all cases, or of those of an operation, and its interval."""
+        rows = [row for row in self.rows if operation in (None, row.job[0])]
+        return of_all((row.gain for row in rows), self.control.wider)
 
 
 def prove(
-    place: Place, stage: str, choices: Mapping[Job, str], pairs: int, progress: Callable[[str], None]
-) -> tuple[list[Row], float]:
-    """The library's own collectives with these rules and without, in alternation, at sizes between those that were
-    measured; and the seconds that took. Each operation has starts of its own. There is no row where too few pairs have
-    valid samples."""
+    place: Place,
+    stage: str,
+    choices: Mapping[Job, str],
+    pairs: int,
+    progress: Callable[[str], None],
+    spread: bool = False,
+) -> Stage:
+    """The library's own collectives with these rules and without any, in alternation, at sizes between those that were
+    measured. Each operation has starts of its own. There is no row where too few pairs have valid samples."""
+    if not rules_of(choices.items()):
+        return Stage()
     place = place.with_seconds(PROOF_SECONDS)
     cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
@@ -44,8 +72,17 @@ def prove(
         pairs_of_case = zip(times[True], times[False], strict=True)
         both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
         if len(both) >= FEWEST:
-            rows.append(Row(job, case[3], choices[job], gain(*zip(*both, strict=True))))
-    return rows, took
+            gained = gain(*zip(*both, strict=True))
+            rows.append(Row(job, case[3], choices[job], gained, gained.harms))
+    return _controlled(Stage(rows, took, spread=spread))
+
+
+def _controlled(stage: Stage) -> Stage:
+    """With what cases say that no rule is for, and none changes."""
+    same = [row for row in stage.rows if row.algorithm == LIBRARY and not (stage.spread and row.job[0] in stage.ruled)]
+    beside = control(row.gain for row in same)
+    rows = [replace(row, gain=row.gain.widened(beside.wider)) for row in stage.rows]
+    return replace(stage, rows=rows, control=beside)
 
 
 def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
@@ -61,23 +98,27 @@ def on_trial(choices: Mapping[Job, str]) -> dict[Job, str]:
     return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled}
 
 
-def kept(rows: Iterable[Row]) -> dict[Job, str]:
+def kept(trial: Stage) -> dict[Job, str]:
     """The rules that pay, the library's own choice elsewhere."""
-    return _unless_spoilt(rows, lambda gain: gain.pays)
+    return _staying(trial, lambda gain: gain.pays)
 
 
-def proven(rows: Iterable[Row]) -> dict[Job, str]:
-    """What stays of rules that were seen to pay before: those that were faster again."""
-    return _unless_spoilt(rows, lambda gain: gain.times > 1)
+def proven(proof: Stage, trial: Stage) -> dict[Job, str]:
+    """What stays of rules that were seen to pay in the trial: those that were faster again, by more than the machine
+    changed. Where both say that rules for an operation slow down what none of them is for, none of it stays; of so many
+    cases one says it once by chance."""
+    before = {row.job for row in slowed(trial.rows)}
+    spoilt = {row.job[0] for row in slowed(proof.rows) if row.job in before}
+    return _staying(proof, lambda gain: log(gain.times) > proof.control.wider, spoilt)
 
 
-def _unless_spoilt(rows: Iterable[Row], stays: Callable[[Gain], bool]) -> dict[Job, str]:
-    """Where rules for an operation slow down what none of them is for, none of it stays."""
-    rows = list(rows)
-    spoilt = {row.job[0] for row in slowed(rows)}
-    return {row.job: row.algorithm if stays(row.gain) and row.job[0] not in spoilt else LIBRARY for row in rows}
+def _staying(stage: Stage, stays: Callable[[Gain], bool], spoilt: Collection[str] = ()) -> dict[Job, str]:
+    """Rules that change all of their operation have to be faster on average, too."""
+    costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1}
+    good = [row for row in stage.rows if stays(row.gain) and row.job[0] not in costly | set(spoilt)]
+    return {row.job: LIBRARY for row in stage.rows} | {row.job: row.algorithm for row in good}
 
 
 def slowed(rows: Iterable[Row]) -> list[Row]:
     """Cases without a rule that rules for others slow down."""
-    return [row for row in rows if row.algorithm == LIBRARY and row.gain.harms]
+    return [row for row in rows if row.algorithm == LIBRARY and row.harms]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import log
 from typing import Protocol
@@ -12,7 +12,7 @@ import numpy as np
 from commodel.advice import Job as Asked
 from commodel.advice import advise
 from commodel.advice.active import Belief, believe, pooled
-from commodel.advice.arms import Arm, Arms, Job
+from commodel.advice.arms import REST, Arm, Arms, Job
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
 from commodel.errors import UserError
@@ -21,10 +21,12 @@ from commodel.records import BARRIER, LIBRARY, Choice, Measure, Timed
 
 AT_ONCE = 32  # points of a start, at most
 START = 2.0  # seconds that a start takes at most, before any was seen
+DECISIVE = 0.05  # of what the best point is worth: what is worth less waits until more is known
 SETTLED = 0.05  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long: then it was another algorithm
 FAR_APART = 1.5  # prices of two algorithms whose times should differ
 Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
+OWN = (LIBRARY, REST)  # no algorithm is named
 A_POINT = 0.02  # seconds beside those of samples
 
 
@@ -54,10 +56,16 @@ class Place(Protocol):
 
 
 def arms_of(
-    jobs: Iterable[Job], evidence: Evidence | None, setting: Setting, names: Names, progress: Callable[[str], None]
+    jobs: Iterable[Job],
+    evidence: Evidence | None,
+    setting: Setting,
+    names: Names,
+    progress: Callable[[str], None],
+    spread: bool = False,
 ) -> Arms:
     """Every algorithm that a rule can say for each job, with the price that the families vote for, and the library's
-    own choice, which is believed to be as good as the cheapest. Of algorithms that send the same messages one stays."""
+    own choice, which is believed to be as good as the cheapest. Of algorithms that send the same messages one stays.
+    `spread`: a rule changes what the library does by itself at other sizes of the operation."""
     arms = []
     for job in jobs:
         operation, ranks, layout, size = job
@@ -70,7 +78,8 @@ def arms_of(
             except UserError as error:
                 progress(f"{operation} of {size} B has no prices: {error.message}")
         arms += [Arm(job, spec, price) for spec, price in prices.items()]
-        arms.append(Arm(job, LIBRARY, min(prices.values(), default=0.0)))
+        own = (LIBRARY, REST) if spread else (LIBRARY,)
+        arms += [Arm(job, name, min(prices.values(), default=0.0)) for name in own]
     return Arms.of(arms)
 
 
@@ -105,7 +114,7 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
             )
         first = checks[number] if number < len(checks) else []
         costs = _costs(place.measure, belief, least)
-        points = belief.next_points(AT_ONCE if going_on else len(first), costs, first=first, without=failed)
+        points = _next_start(belief, costs, least, AT_ONCE if going_on else len(first), first, failed)
         if not points:
             break
         seconds = _measure(place, f"round-{number}", arms, points, measured)
@@ -114,6 +123,20 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
         belief = _belief(arms, measured)
     ignored = [name for name in pairs if _same_times(arms, name, measured)]
     return Search(arms, belief, took, _full(place.measure, belief, took, number), ignored)
+
+
+def _next_start(
+    belief: Belief, costs: np.ndarray, start: float, count: int, first: Sequence[int], failed: Collection[int]
+) -> list[int]:
+    """The points of a start with rules or of one without any: the one that is worth more for the seconds it takes. The
+    library's own choice is only what users have by default where there are no rules."""
+    alone, worth = belief.arms.alone, belief.worth()
+    kinds = [alone] if first else [~alone, alone]
+    worth[list(failed)] = 0
+    least = DECISIVE * worth.max()
+    closed = [failed | set(np.flatnonzero(kind)) for kind in kinds]
+    sets = [belief.next_points(count, costs, least, first, without) for without in closed]
+    return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
 
 
 def _checks(arms: Arms, pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
@@ -155,7 +178,7 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     least to tell apart."""
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
     for number, job in enumerate(arms.jobs):
-        ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm != LIBRARY]
+        ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm not in OWN]
         if len(ours) < 2:
             continue
         dear = max(ours, key=lambda arm: arms.arms[arm].price)
@@ -174,7 +197,7 @@ def _same_times(arms: Arms, operation: str, measured: Mapping[int, tuple[float, 
     times: dict[Job, list[float]] = {}
     for number, (seconds, _) in measured.items():
         arm = arms.arms[number]
-        if arm.job[0] == operation and arm.algorithm != LIBRARY:
+        if arm.job[0] == operation and arm.algorithm not in OWN:
             times.setdefault(arm.job, []).append(seconds)
     several = [own for own in times.values() if len(own) > 1]
     return bool(several) and all(max(own) < TOLD_APART * min(own) for own in several)
@@ -195,10 +218,13 @@ def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
     """Rows of a rules file; none where all is left to the library."""
     rows = [Choice(job[0], job[1], job[3], algorithm) for job, algorithm in choices]
     kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
-    return [row for row in rows if (row.operation, row.ranks) in kept]
+    own = [replace(row, algorithm=LIBRARY) if row.algorithm == REST else row for row in rows]
+    return [row for row in own if (row.operation, row.ranks) in kept]
 
 
 def chosen(search: Search) -> dict[Job, str]:
-    """An algorithm for each job. Nothing is chosen for an operation whose rules are not followed."""
+    """An algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not.
+    Nothing is chosen for an operation whose rules are not followed."""
     picks = {search.arms.arms[arm].job: search.arms.arms[arm].algorithm for arm in search.belief.choices()}
-    return {job: LIBRARY if job[0] in search.ignored else algorithm for job, algorithm in picks.items()}
+    own = {job for job, algorithm in picks.items() if job[0] in search.ignored or algorithm == REST}
+    return {job: LIBRARY if job in own else algorithm for job, algorithm in picks.items()}

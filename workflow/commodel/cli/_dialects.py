@@ -1,5 +1,6 @@
 """What can be said to MPI libraries about which algorithm to use, and how each is told."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from commodel.patterns.libraries import MPICH, OPEN_MPI
 from commodel.platforms.mpikinds import kind, library_of, shared_library
 from commodel.records import LIBRARY, Choice
 
+HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # has it before `tuned`, unless told otherwise
 PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which know nothing of its rules
 
 
@@ -21,6 +23,7 @@ class Dialect:
     names: Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
     write: Callable[[list[Choice]], str]
     environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
+    spread: bool  # whether a rule changes what the library does by itself at other sizes of the operation
 
     def text(self, choices: Iterable[Choice]) -> str:
         """The file. Nothing is said of more ranks than there are choices for."""
@@ -33,7 +36,7 @@ def dialect(program: Path) -> Dialect:
     """Of the MPI library that a native program was built with."""
     version = library_of([str(program)])
     if kind(version) == OPEN_MPI:
-        return OPEN
+        return replace(OPEN, spread=HAN_FIRST.search(version) is not None)
     if kind(version) == MPICH:
         own = selection.own_tree(shared_library(program))
         return replace(OF_MPICH, write=lambda choices: selection.selection(choices, own))
@@ -62,6 +65,7 @@ OPEN = Dialect(
     lambda name, spec, ranks: rules.has(name, spec),
     rules.rules,
     _open_mpi,
+    spread=False,  # rule 0 is the choice that `tuned` makes without rules, where nothing comes before it
 )
 OF_MPICH = Dialect(
     MPICH,
@@ -70,4 +74,5 @@ OF_MPICH = Dialect(
     lambda name, spec, ranks: bool(selection.function_of(name, spec, ranks)),
     lambda choices: "",
     _mpich,
+    spread=True,  # the device's own collectives are off where there is a rule
 )

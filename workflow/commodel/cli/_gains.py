@@ -1,9 +1,10 @@
 """What `commodel tune` says: the rules that pay, what they gain, and what the reader should look at."""
 
+from math import expm1
+
 import click
 
-from commodel.advice.proof import of_all
-from commodel.advice.trial import Row, slowed
+from commodel.advice.trial import Row, Stage, slowed
 from commodel.advice.tuning import rules_of
 from commodel.cli._output import show
 from commodel.cli._tuned import ENVIRONMENT, Outcome, plain
@@ -17,9 +18,9 @@ WHY = (
 
 def report(outcome: Outcome, style: str) -> None:
     if style != "table":
-        show([plain("proof", row) for row in outcome.rows], style)
+        show([plain("proof", row) for row in outcome.proof.rows], style)
         return
-    shown = [row for row in outcome.rows if outcome.final[row.job] != LIBRARY]
+    shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
     if shown:
         show([_row(row) for row in shown], style)
         click.echo()
@@ -43,11 +44,12 @@ def _row(row: Row) -> dict:
 
 
 def _sentences(outcome: Outcome) -> list[str]:
-    searched, rows, place = outcome.search, outcome.rows, outcome.place
+    searched, proof, place = outcome.search, outcome.proof, outcome.place
+    rows = proof.rows
     points, full, took = len(searched.belief.measured), len(searched.arms.arms), searched.took
     lines = [
         f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
-        f"Trial and proof took {outcome.proven:.0f} s more.",
+        f"Trial and proof took {outcome.trial.took + proof.took:.0f} s more.",
     ]
     lines += [
         f"Rules for {name} change nothing: for no job did two of its algorithms take different times. "
@@ -56,12 +58,12 @@ def _sentences(outcome: Outcome) -> list[str]:
     ]
     if outcome.dropped:
         lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
+    lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
     operations = dict.fromkeys(row.job[0] for row in rows)
-    means = {name: of_all(row.gain for row in rows if row.job[0] == name) for name in operations}
-    mean = _times(*of_all(row.gain for row in rows))
-    gains = ", ".join(f"{name} {_times(*own)}" for name, own in means.items())
+    mean = _times(*proof.of())
+    gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
     slow = slowed(rows)
     interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
@@ -75,6 +77,22 @@ def _sentences(outcome: Outcome) -> list[str]:
         ),
         f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
     ]
+
+
+def _control(name: str, stage: Stage) -> list[str]:
+    """Whether the machine was the same with rules and without."""
+    beside = stage.control
+    if not stage.rows:
+        return []
+    if not beside.cases:
+        return [f"The {name} has no case that rules leave as it was: nothing says if the machine changed meanwhile."]
+    line = f"In the {name} {beside.differ} of {beside.cases} cases that rules leave as they were took other times"
+    if beside.wider:
+        line += (
+            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.2g} % further than "
+            "pairs of starts alone would say, and rules are judged by these"
+        )
+    return [f"{line}." if beside.wider else f"{line}, no more than by chance."]
 
 
 def _times(middle: float, low: float, high: float) -> str:

@@ -12,7 +12,7 @@ from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.evidence import setting as setting_of
 from commodel.advice.ground import Evidence
-from commodel.advice.trial import Row, kept, on_trial, prove, proven
+from commodel.advice.trial import Row, Stage, kept, on_trial, prove, proven
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
@@ -38,10 +38,10 @@ PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # of a point
 class Outcome:
     place: Place
     search: Search
-    rows: Sequence[Row]  # of the proof, with the rules that there were
+    trial: Stage
+    proof: Stage  # of the rules that paid in the trial
     final: Mapping[Job, str]  # the rules that are left
     dropped: Mapping[Job, str]  # rules that did not pay
-    proven: float  # seconds that trial and proof took
 
 
 def tuned(
@@ -72,16 +72,16 @@ def tuned(
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
         _same_as_before(place, jobs, loaded)
-        arms = arms_of(jobs, evidence, place.setting, speaks.names, say)
+        arms = arms_of(jobs, evidence, place.setting, speaks.names, say, speaks.spread)
         searched = search(place, arms, 60 * minutes, say)
         choices = chosen(searched)
-        trial, took = prove(place, "trial", on_trial(choices), pairs, say) if rules_of(choices.items()) else ([], 0.0)
+        trial = prove(place, "trial", on_trial(choices), pairs, say, speaks.spread)
         paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
-        rows, more = prove(place, "proof", paying, pairs, say) if rules_of(paying.items()) else ([], 0.0)
-        final = dict.fromkeys(choices, LIBRARY) | proven(rows)
+        proof = prove(place, "proof", paying, pairs, say, speaks.spread)
+        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
-        outcome = Outcome(place, searched, rows, final, dropped, took + more)
-        _write(outcome, final, trial)
+        outcome = Outcome(place, searched, trial, proof, final, dropped)
+        _write(outcome)
     return outcome
 
 
@@ -118,9 +118,9 @@ def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> No
         )
 
 
-def _write(outcome: Outcome, final: Mapping[Job, str], trial: Sequence[Row]) -> None:
+def _write(outcome: Outcome) -> None:
     """The rules that pay, what a job's script has to say for them, and all gains; no rules where none pays."""
-    place, rows = outcome.place, rules_of(final.items())
+    place, rows = outcome.place, rules_of(outcome.final.items())
     path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT
     for file in (path, script):
         file.unlink(missing_ok=True)
@@ -129,8 +129,8 @@ def _write(outcome: Outcome, final: Mapping[Job, str], trial: Sequence[Row]) -> 
         settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
-    stages = {"trial": trial, "proof": outcome.rows}
-    table = [plain(stage, row) for stage, of_stage in stages.items() for row in of_stage]
+    stages = {"trial": outcome.trial, "proof": outcome.proof}
+    table = [plain(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
         write_table(place.folder / GAINS, pd.DataFrame(table))
 

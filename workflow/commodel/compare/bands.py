@@ -71,6 +71,7 @@ def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
         _allocations(rows),
         {name: column.to_numpy(float) for name, column in axes.items()},
         job=rows["setting"].to_numpy(str) if "setting" in rows else None,
+        seconds=rows["measured"].to_numpy(float),
     )
 
 

@@ -153,10 +153,12 @@ def names_or(everything: str) -> Any:
     return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
 
 
-def axis(item: Any, parse: Parse | None = None) -> Any:
-    """One value, a list of values or, where `parse` can read its ends, a range."""
+def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
+    """One value, a list of values or, where `parse` can read its ends, a range; or the word that leaves them open."""
 
     def spread(value: Any) -> list:
+        if auto and value == auto:
+            return []
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
             return units.expand(value, parse)
@@ -166,6 +168,8 @@ def axis(item: Any, parse: Parse | None = None) -> Any:
 
     entry = TypeAdapter(item).json_schema()
     forms = [entry, {"type": "array", "items": entry, "minItems": 1}]
+    if auto:
+        forms.insert(0, {"const": auto})
     if parse:
         forms += [
             _range(entry, "factor", "each entry is this times the last"),

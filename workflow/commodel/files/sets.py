@@ -15,7 +15,7 @@ from commodel.files.typed import record_of
 from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
-from commodel.units import parse_count
+from commodel.units import parse_count, parse_with_unit, shown
 
 MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
 FORM = TypeAdapter(ParameterSet)
@@ -73,25 +73,36 @@ def read_parameters(path: AnyPath) -> ParameterSet:
 
 def checked(document: Document) -> ParameterSet:
     """The set that a file holds."""
-    parameters = record_of(FORM, _in_full(document.data), document)
+    parameters = record_of(FORM, _in_full(document), document)
     for key, complaint in _contradictions(parameters):
         raise document.error(key, complaint)
     return parameters
 
 
-def _in_full(data: object) -> object:
+def _in_full(document: Document) -> object:
     """What a person need not write: an interval, a unit, and more than the number where that is all there is."""
+    data = document.data
     if not isinstance(data, dict):
         return data
     full = {"platform": "", "source": data.get("citation", ""), **data, "parameters": data.get("parameters", {})}
     full.pop("citation", None)
     if isinstance(full["parameters"], dict):
-        full["parameters"] = {name: _estimate(entry) for name, entry in full["parameters"].items()}
+        full["parameters"] = {name: _estimate(document, name, entry) for name, entry in full["parameters"].items()}
     return full
 
 
-def _estimate(entry: object) -> dict:
-    entry = entry if isinstance(entry, dict) else {"value": entry}
+def _estimate(document: Document, name: str, entry: object) -> dict:
+    """Its value is a number, or a text with the unit in it, such as 5us; so are the ends of its interval."""
+    entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
+    for key in ("value", "low", "high"):
+        if isinstance(text := entry.get(key), str):
+            try:
+                entry[key], unit = parse_with_unit(text)
+                if entry.setdefault("unit", unit) != unit:
+                    raise UserError(f"found '{one_line(text, 40)}' beside the unit {shown(entry['unit'])}, wanted one")
+            except UserError as error:
+                path = ("parameters", name, key)
+                raise document.error(path if document.has(path) else path[:2], error.found) from None
     return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
 
 
@@ -124,6 +135,8 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
             yield ("errors", name), "found a number below 0 in wider or growth"
         if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
             yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
+        if errors.half_size < 0:
+            yield ("errors", name, "half_size"), "wanted bytes"
     for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
             yield ("curves", number), "found x, measured and fitted of different lengths"

@@ -107,7 +107,7 @@ def fit_points(
     if entry.fit_points is not None:
         schedules = [schedule(point) for point in points]
         fitted = entry.fit_points(schedules, given[order])  # it searches no kinks
-        return replace(fitted, errors=errors_unseen(points, refitted(entry, schedules, given[order])))
+        return replace(fitted, errors=errors_unseen(points, given[order], refitted(entry, schedules, given[order])))
     stacks = list(in_parts(points))
     guess = dict(entry.from_points)
     works = any(pattern.reduces for _, pattern, _ in stacks)
@@ -128,7 +128,7 @@ def fit_points(
     logs = _drawn(task, best, rng)
     reach = intervals(task, logs, as_good, watch)
     watch("how far off it is at sizes, ranks and operations left out")
-    unseen_errors = errors_unseen(points, lambda masks: task.without(masks, best))
+    unseen_errors = errors_unseen(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}
     back = np.argsort(order)

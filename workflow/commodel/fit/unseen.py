@@ -22,7 +22,7 @@ FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there 
 Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/price) of all
 
 
-def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
+def errors_unseen(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
     """What the set is to carry. A table does not say in which allocations it was measured: they count as one."""
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
@@ -42,7 +42,7 @@ def errors_unseen(points: Sequence[Point], again: Again) -> dict[str, Errors]:
     first = next(iter(left.values()))
     groups = np.array([point.group for point in points])
     axes = {name: labels[name] for name in AXES}
-    residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left)
+    residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left, seconds=seconds)
     return errors(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
 
 

@@ -140,5 +140,6 @@ def _number(value: str, unit: str, parameter: Parameter) -> float:
     """A coefficient of a function may be negative; nothing else may."""
     sign = -1 if parameter.argument and value.startswith("-") else 1
     value = value.removeprefix("-") if sign < 0 else value
+    value = value.removesuffix("/B") if unit == "s/B" else value
     parse = {"s": parse_seconds, "B": parse_bytes}.get(unit[0], parse_number)
     return sign * parse(value)

@@ -184,8 +184,8 @@ class Experiment(Part):
     seed: count(0, 2**63 - 1) = Field(1, description="of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
     batch: Batching = Field(default_factory=Batching, description="what runs in one job")
-    probe_bytes: axis(SIZE, units.parse_bytes) = Field(
-        tuple(4**power for power in range(9)), max_length=1000, description="message sizes of the probes"
+    probe_bytes: axis(SIZE, units.parse_bytes, auto="auto") = Field(
+        (), max_length=1000, description="message sizes of the probes; auto: from 1 on as far as the matrix needs them"
     )
     library: fields.FLAG = Field(
         True, description="measure the MPI library's own collective beside every group of alternatives"

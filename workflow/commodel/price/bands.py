@@ -19,10 +19,12 @@ import numpy as np
 from commodel.models import Array
 from commodel.parameters import ENDS, Errors
 from commodel.price.residuals import BYTES, FEWEST, NODES, WITHOUT, Residuals, classes, numbered
+from commodel.price.sizes import apart, half_size, of_empty
 
 SHARE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
 DOUBLE = float(np.log(2))
+LAST = 4  # cuts before an end, each of which tells what may come behind it
 TRIFLE = 1e-9  # of a logarithm: rounding
 
 
@@ -47,7 +49,7 @@ def band_of(part: Residuals) -> Errors | None:
     wider, growth = {}, {}
     for name in part.axes:
         wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
-    operations = numbered(part.operation)
+    operations, half = numbered(part.operation), half_size(part)
     several = operations.max() > 0
     wider["operation"] = (
         _outside(part.logs, part.of_axis("operation"), operations, groups) if several else (high - low) / 2
@@ -61,7 +63,8 @@ def band_of(part: Residuals) -> Errors | None:
         {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         {name: float(value) for name, value in wider.items()},
         {name: float(value) for name, value in growth.items()},
-        _beyond(part, groups, other, (low, high)),
+        _beyond(part, groups, other, (low, high), half),
+        half,
     )
 
 
@@ -134,21 +137,22 @@ def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tu
 
 
 def _beyond(
-    part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float]
+    part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float], half: float
 ) -> dict[str, tuple[float, float, float]]:
     """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
-    to it. Prices of long messages often are nearer than those of short ones, or the other way round. `whole`: the band
-    of all."""
+    to it, or what counts as one. Prices of long messages often are nearer than those of short ones, or the other way
+    round. `whole`: the band of all."""
     some = part.axes[BYTES] > WITHOUT[BYTES]
     logs, left, groups, kinds = part.logs[some], part.of_axis(BYTES)[some], groups[some], _kinds(part)[some]
     if len(np.unique(groups)) < 2:
         return {}
-    ends = {}
+    sizes, ends = part.axes[BYTES][some], {}
+    empty = of_empty(sizes, half)
     for name, sign in ENDS.items():
-        power = sign * np.log2(part.axes[BYTES][some])
+        power = sign * np.log2(sizes)
         near = _near(power, groups)
         low, high = whole if some.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
-        growth = _growth(*_grown(power, logs, left, groups, kinds, near=True), (high - low) / 2)
+        growth = _worst(*_grown(power, logs, left, groups, kinds, empty), (high - low) / 2)
         ends[name] = (float(low), float(high), float(growth))
     return ends
 
@@ -161,24 +165,37 @@ def _near(power: Array, groups: np.ndarray) -> np.ndarray:
 
 
 def _grown(
-    power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, near: bool = False
+    power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, empty: Array | None = None
 ) -> tuple[Array, Array]:
     """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
-    its cut and value: all of them by the band of all below, or those just above it by the band of those just below."""
+    its cut and value: all of them by the band of all below, or, given which part of each time is an empty message's,
+    those just above it by the band of those just below."""
     known, place = np.unique(power, return_inverse=True)
     rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
     for number, cut in enumerate(known[:-1]):
         below, above = np.flatnonzero(place <= number), place > number
-        if near:
+        if empty is not None:
             above = place == number + 1
             below = below[_near(power[below], groups[below])]
         elif np.count_nonzero(above) > len(below):
             continue  # too little is left to tell what is usual
         low, high = _ends(logs[below], groups[below])
         above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
-        rates.append(_away(left[above], low, high) / np.maximum(power[above] - cut, 1))
+        rates.append(_away(left[above], low, high) / _distance(power, cut, empty)[above])
         labels.append(number * len(known) + place[above])
     return np.concatenate(rates), np.concatenate(labels)
+
+
+def _distance(power: Array, cut: float, empty: Array | None) -> Array:
+    beyond = power - cut
+    return np.maximum(beyond, 1) if empty is None else apart(beyond, empty, empty[power == cut][0])
+
+
+def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
+    """What holds 95 % beyond all cuts, and beyond each of the LAST."""
+    last = [rates[labels == label] for label in np.unique(labels)[-LAST:]]
+    each = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
+    return max([_growth(rates, labels, unknown), *each])
 
 
 def _growth(rates: Array, labels: Array, unknown: float) -> float:

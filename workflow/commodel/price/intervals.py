@@ -14,7 +14,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.parameters import Errors
-from commodel.price.bands import band_of
+from commodel.price.bands import DOUBLE, band_of
 from commodel.price.residuals import (
     ALL,
     AXES,
@@ -28,6 +28,7 @@ from commodel.price.residuals import (
     numbered,
     operation_class,
 )
+from commodel.price.sizes import apart, of_empty
 from commodel.records import Point
 
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
@@ -100,13 +101,21 @@ def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, 
         added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
         added = np.maximum(added, band.growth[name] * beyond)
         if name == BYTES:
-            for end, (first, last, own) in band.beyond.items():
-                out, growth = away[end] > 0, max(own, of_all.beyond.get(end, (0.0, 0.0, own))[2])
+            for end, (first, last, _) in band.beyond.items():
+                out, nearest = away[end] > 0, known.max() if end == "larger" else known.min()
                 low, high = np.where(out, first, low), np.where(out, last, high)
-                added = np.where(out, growth * np.maximum(away[end], 1), added)
+                grown = [_grown(errors, end, wanted, nearest, away[end]) for errors in (band, of_all)]
+                added = np.where(out, np.maximum(*grown), added)
         more = np.maximum(more, added)
         doublings += 0.0 if name == NODES else beyond  # more ranks mostly are on more nodes
     return low, high, more, doublings
+
+
+def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
+    """What sizes beyond the nearest add; no doubling more than a time can double."""
+    growth = errors.beyond.get(end, (0.0, 0.0, 0.0))[2]
+    distance = apart(doublings, *(of_empty(size, errors.half_size) for size in (sizes, np.float64(nearest))))
+    return np.minimum(growth * distance, DOUBLE * np.maximum(doublings, 1))
 
 
 def _words(named: str, band: Errors, doublings: float) -> str:

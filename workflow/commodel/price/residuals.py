@@ -38,11 +38,14 @@ class Residuals:
     axes: Mapping[str, Array]  # AXES; an older table says nothing of nodes
     left: Mapping[str, Array] = field(default_factory=dict)
     job: np.ndarray | None = None  # the setting, where people tell jobs apart; None: nobody does
+    seconds: Array | None = None  # measured; None: nobody says
 
     def only(self, flags: np.ndarray) -> Residuals:
         named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
         tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
-        return replace(self, **named, **tables, job=None if self.job is None else self.job[flags])
+        rest = {"job": self.job, "seconds": self.seconds}
+        rest = {name: None if row is None else row[flags] for name, row in rest.items()}
+        return replace(self, **named, **tables, **rest)
 
     def of_axis(self, name: str) -> Array:
         return self.left.get(name, self.logs)

@@ -76,7 +76,7 @@ def build(
         differing = jobs.sentences(drift) if drift is not None else []
         trusted = judged(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
-        answers = summary.section(
+        answers = summary.sections(
             frame,
             trusted,
             scatters,
@@ -98,7 +98,7 @@ def build(
         sections = (
             *rebuilt,
             *pictures,
-            answers,
+            *answers,
             *of_kernels,
             *trees.sections(tree_prices, simulated),
             prices.section(frame),  # last of those that need all rows: it keeps them

@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from commodel.compare.difference import CHANGED, SAME, Change, changes, provenance, sentences
+from commodel.compare.difference import CHANGED, Change, provenance, sentences
+from commodel.compare.history import Line
 from commodel.compare.snapshot import PARAMETER, POINT, Snapshot
 from commodel.report.sections.parameters import UNITS
 from commodel.report.shape import Answer, Axis, Chart, Column, Report, Section, Series, Table
@@ -44,31 +45,19 @@ def table(changed: Sequence[Change], name: str = "Changes") -> Table:
     return Table(name, "What changed beyond its interval" if name == "Changes" else name, tuple(columns), tuple(rows))
 
 
-def write_history(several: Sequence[Snapshot], path: Path) -> None:
-    """Each beside the first: average ratios of the points of an operation, and single parameters, drawn in a row."""
-    first, *later = several
-    beside = [changes(first, snapshot) for snapshot in later]
-    lines: dict[tuple[str, str, str], list[float]] = {}
-    for number, changed in enumerate(beside, 1):
-        ratios: dict[tuple[str, str, str], list[float]] = {}
-        for change in changed:
-            if change.ratio > 0 and change.verdict in (SAME, *CHANGED):
-                name = change.name.partition(" ")[0] if change.kind == POINT else change.name
-                ratios.setdefault((change.kind, change.platform, name), []).append(math.log(change.ratio))
-        for key, logs in ratios.items():
-            column = lines.setdefault(key, [1.0] + [math.nan] * len(later))
-            column[number] = math.exp(sum(logs) / len(logs))
+def write_history(several: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
+    """Average ratios of the points of an operation, and single parameters, drawn in a row."""
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(several, 1)]
     columns = [Column(key, key) for key in ("kind", "platform", "what")]
     columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
-    rows = tuple((kind, plain(where), plain(name), *values) for (kind, where, name), values in lines.items())
+    rows = tuple((line.kind, plain(line.platform), plain(line.name), *line.ratios) for line in lines)
     note = "Over the first; of points the geometric mean of all that an operation has in common with it."
     blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
-        drawn = sorted((entry for entry in lines.items() if entry[0][0] == kind), key=_change, reverse=True)
+        drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
-            Series(plain(f"{where} {name}"), *_drawn(values), "both", place)
-            for place, ((_, where, name), values) in enumerate(drawn[:MOST_LINES])
+            Series(plain(f"{line.platform} {line.name}"), *_drawn(line.ratios), "both", place)
+            for place, line in enumerate(drawn[:MOST_LINES])
         ]
         if series:
             note = f"The {MOST_LINES} that changed most" if len(drawn) > MOST_LINES else ""
@@ -80,11 +69,6 @@ def write_history(several: Sequence[Snapshot], path: Path) -> None:
 
 
 MOST_LINES = 8
-
-
-def _change(entry: tuple[tuple[str, str, str], list[float]]) -> float:
-    """How far from 1 its ratios go."""
-    return max(abs(math.log(value)) for value in entry[1] if not math.isnan(value))
 
 
 def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -36,7 +36,6 @@ class Scale:
 
 
 MU = Scale(bad=2.0, middle=1.25, good=1.0)
-ERROR = Scale(bad=100.0, middle=30.0, good=0.0)  # %
 REGRET = Scale(bad=50.0, middle=0.0, good=0.0)  # %
 COLOURS = {"bad": "#E8935F", "middle": "#FBF4DC", "good": "#6DB9A8"}
 
@@ -100,7 +99,13 @@ class Axis:
     bytes: bool = False  # ticks at powers of 16, written 4 KiB
     low: float | None = None
     high: float | None = None
+    whole: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
     names: tuple[str, ...] = ()  # of what stands at 0, 1, 2, …; bars have such an axis
+
+    @property
+    def step(self) -> int:
+        """Between ticks at whole numbers: some twenty are what can be read."""
+        return max(1, round((self.high or 0) / 20))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from commodel.hierarchy import BEYOND, NODE
-from commodel.keys import key
+from commodel.keys import key, sample
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
@@ -21,23 +21,17 @@ LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class,
 
 
 def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], list[str]]:
-    """Seconds per byte by name, and the levels whose lines carry both ways at once."""
+    """Seconds per byte by name, within a node seconds by size, and the levels whose lines carry both ways at once."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
     levels = list(dict.fromkeys(cases["level"].tolist()))
     names = list(lines)
-    values, half = {}, []
+    values, half = _inside(cases, lines), []
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
         beyond = names[nearest] if nearest < len(names) else BEYOND
-        seen = {
-            how: _shares(cases, lines, level, how, NODE if how == "inside" else beyond)
-            for how in ("inside", "out", "pair", "all")
-        }
-        if (inside := seen["inside"]) is not None:
-            values[key("c_inside", level)] = inside
-        out, pair = seen["out"], seen["pair"]
+        out, pair = (_shares(cases, lines, level, how, beyond) for how in ("out", "pair"))
         if level != NODE and out is not None:  # what goes to one group leaves its own, too, and shows how much can
             out = None if pair is None else np.where(pair[0] < out[0], pair, out)
         if out is not None:
@@ -77,17 +71,30 @@ def _pick(cases: Cases, **where: object) -> Cases:
 def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str) -> Array | None:
     """Seconds per byte of all messages that cross at the same time; None where they are as fast as alone."""
     cases = _pick(cases, level=level, how=how, ways=1)
+    taken, most = _slowed(cases, lines, apart)
+    return mean((taken / (cases["flows"] * cases["bytes"]))[:, most]) if most.any() else None
+
+
+def _inside(cases: Cases, lines: LinesOf) -> dict[str, Array]:
+    """Samples of the time that a message of a size keeps what the ranks of a node share, where it slows any down:
+    caches are faster than what is behind them."""
+    cases = _pick(cases, level=NODE, how="inside", ways=1)
+    taken, most = _slowed(cases, lines, NODE)
+    each, function = np.maximum(taken / cases["flows"], 0), key("c_inside", NODE)
+    sizes = np.unique(cases["bytes"][most]).astype(int).tolist()
+    times = {sample(function, size): mean(each[:, most & (cases["bytes"] == size)]) for size in sizes}
+    return {sample(function, 0): np.zeros(len(taken)), **times} if times else {}
+
+
+def _slowed(cases: Cases, lines: LinesOf, apart: str) -> tuple[Array, np.ndarray]:
+    """What messages at a time take for their bytes, and which cases have about as many as are slower than alone."""
     if not len(cases) or apart not in lines:
-        return None
+        return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
     alone, begin = _alone(lines[apart], cases)
     taken = cases.seconds - begin
     slow = (taken[0] > SLOWER * alone[0]) & (cases["flows"] > 1)
-    if not slow.any():
-        return None
-    most = slow & (
-        cases["flows"] >= cases["flows"][slow].max() / 2
-    )  # few may by chance have a link each, or one for all
-    return mean((taken / (cases["flows"] * cases["bytes"]))[:, most])
+    # few may by chance have a link each, or one for all
+    return taken, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
 
 def _alone(line: Mapping[str, Array], cases: Cases) -> tuple[Array, Array]:

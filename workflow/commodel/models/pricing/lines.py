@@ -34,7 +34,7 @@ class Lines:
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
-            uses.append((self.busy.setdefault(name, Busy(count)), self.values[name] * schedule.bytes, of))
+            uses.append((self.busy.setdefault(name, Busy(count)), self._seconds(name, schedule.bytes), of))
         return Sharing(alone, asks, uses)
 
     def passed_by(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, Array]:
@@ -44,12 +44,16 @@ class Lines:
             use, message = np.nonzero(of >= 0)
             messages.append(message)
             lines.append(known + of[use, message])
-            last = self.values[name] * schedule.bytes[message]
+            last = self._seconds(name, schedule.bytes[message])
             seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
             known += count
         none = np.zeros(0, dtype=int)
         _, (numbers,) = distinct([np.concatenate([none, *lines])], known)
         return np.concatenate([none, *messages]), numbers, np.concatenate(seconds, axis=-1)
+
+    def _seconds(self, name: str, bytes: np.ndarray) -> Array:
+        """How long messages have a line to themselves."""
+        return self.values[name] * bytes if name in self.values else self.values.at(name, bytes)
 
     def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int]]:
         """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,
@@ -70,7 +74,7 @@ class Lines:
                 ("inside", apart == number, [source], count),
             ):
                 name = key(f"c_{kind}", level)
-                if name in self.values:
+                if name in self.values or name in self.values.functions:
                     yield name, np.where(using, np.stack(lines), -1), most
 
 

@@ -41,6 +41,9 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
             place = Place(ranks, f"block:{ranks}", (roomy[len(roomy) // 2],))
             yield from cases(NODE, "inside", ranks, place, ways=(1,))
+            if ranks == site.cores:  # shorter messages stay in caches
+                about = {"level": NODE, "how": "inside", "procs": ranks, "flows": ranks, "step": 1, "ways": 1}
+                yield from ((place, {**about, "bytes": shorter}) for shorter in sizes if SHORT <= shorter < size)
     for flows, where in _ports(site):
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     ports = dict(_ports(site))

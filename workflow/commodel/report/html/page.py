@@ -26,7 +26,7 @@ STYLE, *SCRIPTS = (
     (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "explorer.js")
 )
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-FIRST = ("Summary", "Comparison")  # sections that are printed unless one asks for all
+FIRST = ("Summary", "Standings", "What to use", "Comparison")  # sections that are printed unless one asks for all
 EXPLORED = "Comparison"  # the section whose table the first screen filters
 
 

@@ -8,6 +8,7 @@ LETTER, SMALL = 6.2, 5.4  # width of a letter of 11 and of 10 pixels
 LEAST, MOST, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
 GAP = 4  # between groups
 HEAD = 18
+TWO, LINE = 22, 10  # pixels: of a row that takes two lines, and of each of these
 BLACK = "#111111"  # on coloured ground, in the dark as well
 NUMBER = "quantitative"
 
@@ -31,7 +32,7 @@ def grid(content: Grid) -> dict:
             "y2": tops[cell.row] + step - 1,
             "f": cell.fill,
             "k": INK if cell.marked else cell.fill,
-            "t": fitting(cell.text, wide - 6),
+            "t": fitting(cell.text, wide - 6, 2 if step >= TWO else 1),
             "a": cell.about,
             "o": 1,
             "picks": cell.picks,
@@ -66,7 +67,7 @@ def grid(content: Grid) -> dict:
                 {"mark": {"type": "rect", "strokeWidth": 1.5, "cursor": "pointer"}, "encoding": box | colours | about},
                 {
                     "transform": halves,
-                    "mark": letter | {"color": BLACK, "align": "center", "interactive": False},
+                    "mark": letter | {"color": BLACK, "align": "center", "interactive": False, "lineHeight": LINE},
                     "encoding": middle | {"text": raw("t", "nominal"), "opacity": raw("o")},
                 },
             ],
@@ -94,6 +95,10 @@ def texts(values: list[dict], mark: dict, place: dict) -> dict:
     return {"data": {"values": values}, "mark": mark, "encoding": place | {"text": {"field": "t", "type": "nominal"}}}
 
 
-def fitting(text: str, room: float) -> str:
+def fitting(text: str, room: float, lines: int = 1) -> str | list[str]:
+    """What of it has room; a second line begins behind a hyphen."""
     most = max(2, int(room / SMALL))
+    first, hyphen, rest = text.partition("-")
+    if len(text) > most and lines == 2 and hyphen and len(first) < most:
+        return [f"{first}-", fitting(rest, room)]
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -176,6 +176,8 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
             "labelAngle": -SLANT if sum(map(len, axis.names)) > CROWDED else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
+    elif axis.whole:
+        look |= {"values": list(range(0, math.ceil(axis.high), axis.step))}
     elif axis.bytes and values:
         ticks = byte_ticks(values)
         look |= {"values": ticks, "labelExpr": byte_labels(ticks)}

@@ -1,4 +1,4 @@
-"""What a reader sees first in the workbook: answers, which family is ahead, what to use, and what the words mean."""
+"""What a reader sees first behind the overview: answers and what their words mean; how families stand; what to use."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -73,13 +73,15 @@ WAVE = (
         "the ends of two is measured and priced, and latencies of the first and of the last stand beside it"
     ),
 )
+STANDINGS = "How well families predict and choose, on each platform, and which one is ahead where."
+USE = "The fastest alternative measured of each job, and what it gains over the MPI library's own choice."
 TIMES = (
     "Jobs whose fastest alternative changes with the size come first. Solid: measured median with its 95 % interval. "
     "Dashed: price by the family that predicts this job best."
 )
 
 
-def section(
+def sections(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
     scatters: Mapping[str, Chart],
@@ -89,27 +91,29 @@ def section(
     containers: list[str],
     odd: list[str],
     differing: list[str],
-) -> Section:
+) -> list[Section]:
+    """Summary, Standings, What to use: tables of one sheet share its columns, so that each has those that are alike."""
     uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
     blocks = [*answers(frame, judged, uses, classes, picked, simulated, probes, odd)]
     if differing:
         blocks.append(Answer("How jobs differ", tuple(differing)))
     if containers:
         blocks.append(Answer("What the container costs", tuple(containers)))
-    if not frame.empty:
-        blocks += [*standings.families(frame, judged)]
-        blocks += [following.overview(picked)] if len(picked) else []
-        blocks += [*scatters.values()]
-        if (lead := leads(classes, simulated)) is not None:
-            blocks.append(lead)
-        blocks += [standings.classes(classes, simulated), _use(frame, uses)]
-        if len(rows := library.against(frame)):
-            blocks.append(library.overview(rows, simulated))
-        if times:
-            blocks += [Answer("Time over message size", (TIMES,)), *chain(*times.values())]
+    blocks += [*scatters.values()]
     terms = (*GLOSSARY, *((WAVE,) if (frame["waves"] > 1).any() else ()))
     words = Answer("How to read this", tuple(f"{term}: {meaning}." for term, meaning in terms))
-    return Section("Summary", "", (*blocks, words))
+    first = Section("Summary", "", (*blocks, words))
+    if frame.empty:
+        return [first]
+    standing = [*standings.families(frame, judged)]
+    standing += [following.overview(picked)] if len(picked) else []
+    lead = leads(classes, simulated)
+    standing += [lead] if lead is not None else []
+    standing += [standings.classes(classes, simulated)]
+    gains = library.against(frame)
+    use = [_use(frame, uses), *([library.overview(gains, simulated)] if len(gains) else [])]
+    use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
+    return [first, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
 
 
 def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:

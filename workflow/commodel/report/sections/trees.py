@@ -52,7 +52,10 @@ def picture(number: int, priced: PricedTree, simulated: set[str]) -> Chart:
     labels = tuple(f"node {plain(name)}" for name in priced.names)
     nodes = Series("nodes", tuple(across), tuple(level), "dots", NODE, labels)
     ends = -ROOM, max(across) + ROOM
-    axes = Axis("leaves, from the left", False, False, *ends), Axis("level", False, False, -ROOM, max(level) + ROOM)
+    axes = (
+        Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
+        Axis("level", log=False, low=-ROOM, high=max(level) + ROOM, whole=True),
+    )
     title = f"{origin(plain(waits.point.platform), simulated)}, {named(priced)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 

@@ -6,25 +6,20 @@ import pandas as pd
 from commodel.compare.table import clearly_faster, is_library, measured_once, summarize
 from commodel.report.frames import PLACE, PLATFORM, families_of, scaled
 from commodel.report.sections import library
-from commodel.report.shape import ERROR, MICRO, MU, REGRET, Column, Section, Table, table
+from commodel.report.shape import MICRO, MU, REGRET, Column, Section, Table, table
 from commodel.report.words import count, simulation
 from commodel.units import format_bytes
 
 
 def errors(frame: pd.DataFrame) -> Section:
-    """Family × operation, choice, size, and fan-in of an operation: matrices of mean μ and of the median |error|."""
+    """Family × operation, choice, size, and fan-in of an operation: matrices of mean μ."""
     blocks = []
     by = {"operation": "operation", "choice": "algorithm or topology", "bytes": "message size"}
     by |= {"fan_in": "operation and fan-in"}
     if not frame.empty:
         for key, name in by.items():
             rows = summarize(frame, [*names_of(key), "family"])
-            places = places_of(frame, key)
-            for figure in (
-                ("mu_mean", "Mean μ", "ratio", MU, 1),
-                ("abs_error_median", "Median |error| [%]", "percent", ERROR, 100),
-            ):
-                blocks.append(matrix(places, rows, families_of(frame), key, name, *figure))
+            blocks.append(matrix(places_of(frame, key), rows, families_of(frame), key, name))
     note = "Where each family is good and where it is not; n/a where it prices nothing there, or nothing was measured."
     return Section("Errors", note, tuple(blocks))
 
@@ -48,10 +43,10 @@ def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     return places
 
 
-def matrix(places, rows, families, key, name, value, what, kind, scale, factor) -> Table:
+def matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
     names = names_of(key)
-    wide = rows.pivot_table(index=names, columns="family", values=value).reindex(columns=families)
-    wide = (wide * factor).rename(columns={family: f"= {family}" for family in families})
+    wide = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
+    wide = wide.rename(columns={family: f"= {family}" for family in families})
     shown = scaled(places.merge(wide, "left", on=names))
     columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
     columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
@@ -60,12 +55,10 @@ def matrix(places, rows, families, key, name, value, what, kind, scale, factor) 
         shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
         columns.append(Column("label", "size"))
     columns.append(Column("points", "points measured", "count"))
-    columns += [Column(f"= {family}", family, kind, scale=scale) for family in families]
+    columns += [Column(f"= {family}", family, "ratio", scale=MU) for family in families]
     fixed = len(columns) - len(families)
     marks = lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
-    return table(
-        f"{what.split(' [')[0]} by {key}", f"{what} by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks
-    )
+    return table(f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks)
 
 
 LOWEST = "Marked: the lowest of each row."

@@ -20,7 +20,7 @@ class ChartData:
 
     def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
         """Two charts to a line, starting at `row`. Returns the next free row."""
-        lines = height // ROW + 1
+        lines = rows_of(height)
         for place, chart in enumerate(charts):
             down, across = divmod(place, 2)
             sheet.insert_chart(
@@ -115,6 +115,11 @@ class ChartData:
                     sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
 
 
+def rows_of(height: int = HEIGHT) -> int:
+    """That a line of charts takes."""
+    return height // ROW + 1
+
+
 def heights(series: Series, names: tuple[str, ...]) -> dict[int, float]:
     """By row; bars stand at the row of their name, of which some may have none."""
     return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
@@ -134,8 +139,11 @@ def axis(axis: Axis) -> dict:
         return {key: options[key] for key in ("name", "name_font", "num_font", "label_position")}
     if axis.log:
         options["log_base"] = 16 if axis.bytes else 10
+        options["num_format"] = "[>=1]#,##0;General"
     if axis.low is not None:
         options |= {"min": axis.low, "max": axis.high}
+    if axis.whole:
+        options |= {"num_format": f'[<0]"";[>={axis.high:g}]"";0', "major_unit": axis.step}
     return options
 
 

@@ -17,7 +17,9 @@ LEAST_WIDE, GAP = 165, 2  # characters of all columns together
 MOST_ROWS = 26  # of a map
 LINE = 14.0  # points
 ABOUT = {
-    "Summary": "the answers in sentences, scores of all families, and what the words mean",
+    "Summary": "the answers in sentences, and what the words mean",
+    "Standings": "scores of all families, and which one is ahead where",
+    "What to use": "the fastest alternative by operation and size, and what it gains over the library",
     "Comparison": "every price beside its measurement, and a link to the file of its samples",
     "Trees": "the fastest ones, and which messages their prices wait for",
     "Kernels": "partitions, speeds of processes, and each iteration measured and priced",

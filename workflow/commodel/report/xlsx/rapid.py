@@ -16,6 +16,15 @@ def inert(text: str) -> str:
 
 
 class Sheet(Worksheet):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heights: dict[int, float] = {}  # points of rows that are not as high as usual
+
+    def set_row(self, row: int, height: float | None = None, *rest: object, **more: object) -> int:
+        if height is not None:
+            self.heights[row] = height
+        return super().set_row(row, height, *rest, **more)
+
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
         return super()._write_string(row, col, inert(string), cell_format)
 

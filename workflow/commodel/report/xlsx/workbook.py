@@ -12,7 +12,7 @@ from commodel.report.matrix import Matrix
 from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
 from commodel.report.tiling import Tiling
 from commodel.report.values import plain
-from commodel.report.xlsx import beyond
+from commodel.report.xlsx import beyond, pages
 from commodel.report.xlsx import charts as xlsx_charts
 from commodel.report.xlsx import matrix as xlsx_matrix
 from commodel.report.xlsx import tiling as xlsx_tiling
@@ -22,13 +22,13 @@ from commodel.report.xlsx.calculator.workings import calculable
 from commodel.report.xlsx.layout import column_widths, set_widths
 from commodel.report.xlsx.overview import SHEET as OVERVIEW
 from commodel.report.xlsx.overview import Overview
+from commodel.report.xlsx.pages import TEXT_WIDTH, Unit
 from commodel.report.xlsx.places import HEAD, MAX_ROWS, cell
 
 LONG = 20_000  # rows of a table
-PRINTED = 200  # rows of a sheet; all of the summary
+PRINTED = 200  # rows of a sheet; all of the first ones
+FIRST = ("Summary", "Standings", "What to use")
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
-WIDE = 12  # columns that are printed where there are fewer, as texts run over
-TEXT_WIDTH = 150  # characters of a sentence across columns
 whose = attrgetter("platform")
 
 
@@ -117,19 +117,21 @@ class Workbook(Book):
             return
         sheet, row = self.sheet(section.name, section.note)
         self.places.sheets.setdefault(section.name, sheet.get_name())
-        filters = section.name not in ("Summary", "Errors")
+        filters = section.name not in (*FIRST, "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
         widths = xlsx_matrix.widths(matrices) if matrices else column_widths(tables, False, filters)
         set_widths(sheet, widths)
         if max((len(table.columns) for table in tables), default=0) > BROAD:
             sheet.set_paper(A3)
         pending: list[Chart] = []
-        ends = []  # of blocks
+        units: list[Unit] = []
+        before = None  # the last block that is no chart
         for block in (*section.blocks, None):
             if pending and not isinstance(block, Chart):
-                row = self.chart_data.insert(sheet, row, pending)
+                top, row = row, self.chart_data.insert(sheet, row, pending)
+                units += pages.chart_lines(top, len(pending), units.pop() if isinstance(before, Answer) else None)
                 pending = []
-            ends.append(row)
+            first = row
             match block:
                 case Chart():
                     pending.append(block)
@@ -144,9 +146,24 @@ class Workbook(Book):
                 case Table():
                     row = self.heading(sheet, row, block.title, block.note)
                     row = self.table(sheet, row, block, range(len(block.rows)), widths, filters) + 2
-        if row > PRINTED and section.name != "Summary":
-            whole_blocks = [end for end in ends if PRINTED / 2 < end <= PRINTED]
-            self.printed(sheet, max(whole_blocks, default=PRINTED), row, max(len(widths), WIDE))
+            if row > first:
+                units.append(Unit(first, row))
+            before = block if not isinstance(block, Chart) else before
+        self.paged(sheet, section, units, row, widths)
+
+    def paged(self, sheet, section, units: list[Unit], rows: int, widths: list[int]) -> None:
+        """On paper: all columns side by side, and no block cut that can stand on one page."""
+        wide = [*widths, *[pages.COLUMN] * (pages.columns(section, widths) - len(widths))]
+        shown = rows
+        if rows > PRINTED and section.name not in FIRST:
+            ends = [unit.end for unit in units if PRINTED / 2 < unit.end <= PRINTED]
+            shown = max(ends, default=PRINTED)
+            self.printed(sheet, shown, rows, len(wide))
+        else:
+            sheet.print_area(0, 0, max(rows, 1) - 1, len(wide) - 1)
+        percent = pages.scale(wide, sheet.paper_size)
+        kept = [unit for unit in units if unit.end <= shown]
+        sheet.set_h_pagebreaks(pages.breaks(kept, sheet.heights, percent, sheet.paper_size))
 
     def big_table(self, section, table: Table) -> None:
         """A table with a sheet of its own: header and first columns frozen. Where no sheet can hold it the first rows,

@@ -147,6 +147,8 @@ def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Numb
 
 def taulop(row: Row, known: Known, pattern: Pattern) -> Prices:
     """A broadcast over one rank a node: in round j some messages go on at once, and rounds add up."""
+    if not any(name.startswith("L_1") for name in known.values.functions):
+        raise UserError("its values are of messages within one node, and here each rank has a node of its own")
     if "L_1" not in known.values.functions or "o_1" not in known.values.functions:
         raise UserError("its values differ from node type to node type")
     if known.setting("join") != "no" or known.setting("network") != "rdma":

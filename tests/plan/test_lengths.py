@@ -1,15 +1,16 @@
-"""How far probes of memory reach: to the longest vector that any point combines or copies, and no farther."""
+"""How far probes reach: to the longest message of any point, and the longest vector that any combines or copies."""
 
 import pytest
 
 from commodel.models.probes import BEYOND_CACHES, Site, probe
 from commodel.models.probes.memcopy import ANEW, MAPPED
 from commodel.patterns.build import builder
-from commodel.plan import vectors
+from commodel.plan import lengths
 from tests.patterns.catalogue import catalogue, point
 from tests.plan.planning import SIMULATED
 
 MIB = 1 << 20
+ALL = ("reduce", "copy", lengths.SENT)
 
 
 def by_hand(points):
@@ -17,6 +18,7 @@ def by_hand(points):
     longest = {}
     for entry in points:
         pattern = builder(entry)(entry.bytes).whole
+        longest["sent"] = max([longest.get("sent", 0), *pattern.bytes.reshape(-1).tolist()])
         for kind, code in (("reduce", 0), ("copy", 1)):
             rows = pattern.work.bytes[pattern.work.kind == code]
             longest[kind] = max([longest.get(kind, 0), *rows.tolist()])
@@ -24,23 +26,23 @@ def by_hand(points):
 
 
 @pytest.mark.parametrize("ranks", [2, 7, 16])
-def test_no_vector_of_any_pattern_is_longer(ranks):
+def test_nothing_in_any_pattern_is_longer(ranks):
     several = [entry for entry in catalogue(ranks, 50_001) if entry.priced]
     for entry in several:
-        assert vectors.longest([entry], 1000) == pytest.approx(by_hand([entry])), entry
-    assert vectors.longest(several, 1000) == pytest.approx(by_hand(several))
+        assert lengths.longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
+    assert lengths.longest(several, 1000, ALL) == pytest.approx(by_hand(several))
 
 
 def test_of_rounds_that_repeat_nothing_is_written_out():
     ring = point("allreduce", "ring", ranks=1000, bytes=64 * MIB)
-    assert vectors.longest([ring], 1000) == {"reduce": -(-64 * MIB // 1000)}
+    assert lengths.longest([ring], 1000) == {"reduce": -(-64 * MIB // 1000)}
 
 
 def test_where_there_are_too_many_segments_to_be_built_it_is_not_less(monkeypatch):
     chain = point("reduce", "binary:8KiB", ranks=8, bytes=MIB)
-    (exact,) = vectors.longest([chain], 1000).values()
-    monkeypatch.setattr(vectors, "MOST_ROWS", 100)
-    assert exact == 8192 <= vectors.longest([chain], 1000)["reduce"] <= MIB
+    (exact,) = lengths.longest([chain], 1000).values()
+    monkeypatch.setattr(lengths, "MOST_ROWS", 100)
+    assert exact == 8192 <= lengths.longest([chain], 1000)["reduce"] <= MIB
 
 
 REDUCTIONS = (
@@ -82,4 +84,24 @@ def test_no_vector_is_longer_than_any_cache():
 def test_where_vectors_are_short_or_time_is_simulated_nothing_is_added(planned):
     plain = planned("  - axes: {operation: allreduce, algorithm: ring, ranks: 4, bytes: [8, 256KiB]}")
     assert cases_of(plain)["work"] == [64, 256, 1024, 4096, 16384, 65536]
-    assert cases_of(planned(REDUCTIONS, platform=SIMULATED))["work"] == [64, 256, 1024, 4096, 16384, 65536]
+    simulated = planned(REDUCTIONS, "probe_bytes: [64, 64KiB]", platform=SIMULATED)
+    assert cases_of(simulated)["work"] == [64, 1024, 65536]
+
+
+def sizes_of_messages(plan):
+    return {case.settings["bytes"] for batch in plan.batches for case in batch.cases if case.probe == "pingpong"}
+
+
+@pytest.mark.parametrize(
+    ("size", "largest"), [("64KiB", 64 << 10), ("65537", 256 << 10), ("3MiB", 4 * MIB), ("1GiB", 16 * MIB)]
+)
+@pytest.mark.parametrize("left_open", ["", "probe_bytes: auto"])
+def test_messages_of_probes_reach_the_longest_of_the_matrix(planned, size, largest, left_open):
+    matrix = f"  - axes: {{operation: bcast, algorithm: [binomial, 'chain:8KiB'], ranks: 4, bytes: [8, {size}]}}"
+    assert sizes_of_messages(planned(matrix, left_open)) == {4**power for power in range(13) if 4**power <= largest}
+
+
+@pytest.mark.parametrize(("algorithm", "largest"), [("chain:8KiB", 64 << 10), ("scatter-allgather", 4 * MIB)])
+def test_parts_of_a_vector_are_what_is_sent(planned, algorithm, largest):
+    matrix = f"  - axes: {{operation: bcast, algorithm: '{algorithm}', ranks: 4, bytes: 8MiB}}"
+    assert max(sizes_of_messages(planned(matrix))) == largest

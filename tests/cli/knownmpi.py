@@ -1,0 +1,72 @@
+"""An MPI library whose every time is known: it heeds its rules, or does not."""
+
+from dataclasses import dataclass, field
+
+from commodel.advice.arms import Arm, Arms
+from commodel.cli._dialects import OPEN
+from commodel.files.paths import SafePath
+from commodel.measure.ruled import Place
+from commodel.records import LIBRARY, Measure
+from commodel.stats import NOISE
+
+SIZES = (64, 2048, 65536)
+WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
+JOBS = [(name, 8, "block", size) for name in WAYS for size in SIZES]
+OWN = {"bcast": "linear", "alltoall": "pairwise"}  # what the library does by itself
+
+
+def cost(operation, algorithm, size):
+    """Of one algorithm the time grows from less, of another it grows less."""
+    place = WAYS[operation].index(algorithm)
+    return (1 + 2 * place) * 1e-4 + size * 1e-8 / (1 + place) ** 2
+
+
+@dataclass(frozen=True)
+class Machine(Place):
+    """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
+    library is to choose by itself again, it goes on with the rule; `device`: how many times as fast an operation is
+    where there is no rule for it; `turn`: how many times as fast all is in starts with rules, by chance."""
+
+    deaf: tuple = ()
+    late: tuple = ()
+    beyond: bool = False
+    device: dict = field(default_factory=dict)
+    turn: float = 1.0
+    asked: list = field(default_factory=list)
+
+    def _measure(self, raw, jobs, settings):
+        self.asked.append((raw.parent.name, bool(settings)))
+        text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
+        rules = self.told[text] if settings else {}
+        in_time = [job for job in jobs if job not in self.late]
+        return {job: (cost(job[0], self._way(job, rules), job[3]) / self._faster(job, rules), NOISE) for job in in_time}
+
+    def _faster(self, job, rules):
+        ruled = job[0] in {row.operation for row in rules}
+        return (self.turn if rules else 1) * (1 if ruled else self.device.get(job[0], 1))
+
+    def _way(self, job, rules):
+        below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]
+        ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
+        nearest = max(ruled, key=lambda row: row.bytes, default=None)
+        own = nearest is None or nearest.algorithm == LIBRARY or job[0] in self.deaf
+        return OWN[job[0]] if own else nearest.algorithm
+
+    def _start(self, name, jobs, choices):
+        self.told[self.dialect.text(choices) if choices else ""] = choices
+        return super()._start(name, jobs, choices)
+
+    told = {}  # noqa: RUF012 - what each text of rules means
+
+
+def machine(folder, deaf=()):
+    measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
+    return Machine("m", None, None, OPEN, measure, SafePath.at(folder), lambda text: None, deaf)
+
+
+def arms(own=(LIBRARY,)):
+    """Prices that are off by a factor of each algorithm."""
+    off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
+    ways = [Arm(job, way, off[job[0], way] * cost(job[0], way, job[3])) for job in JOBS for way in WAYS[job[0]]]
+    left = [Arm(job, name, min(arm.price for arm in ways if arm.job == job)) for job in JOBS for name in own]
+    return Arms.of(ways + left)

@@ -1,0 +1,76 @@
+"""Which rules of commodel tune stay: a machine whose every time is known, with rules and without."""
+
+from dataclasses import replace
+from math import log
+
+import pytest
+
+from commodel.advice.proof import gain
+from commodel.advice.trial import Row, Stage, kept, on_trial, prove, proven
+from commodel.cli import _gains
+from commodel.records import LIBRARY
+from tests.cli.knownmpi import JOBS, OWN, SIZES, machine
+
+
+def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
+    """As if its component were another one then. Of many cases one seems slower once by chance."""
+    alltoall = JOBS[len(SIZES) :]
+    choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
+    place = replace(machine(tmp_path), beyond=True)
+    trial = prove(place, "trial", choices, 3, lambda text: None)
+    assert trial.rows[0].gain.times > 1
+    assert [row.harms for row in trial.rows] == [False, False, True]
+    well = prove(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
+    assert kept(well)[alltoall[0]] == "linear"
+    assert set(proven(trial, trial).values()) == {LIBRARY}
+    for proof, before in ((trial, well), (well, trial)):
+        assert proven(proof, before)[alltoall[0]] == "linear"
+
+
+def test_gains_are_held_against_cases_without_a_rule(tmp_path):
+    """All is 1.2 times as fast whenever there are rules, by chance: a rule for what the library does anyway seems to
+    gain as much."""
+    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: OWN["bcast"], JOBS[2]: "scatter-allgather"}
+    quiet, turning = (
+        prove(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
+        for turn in (1.0, 1.2)
+    )
+    assert (quiet.control.cases, quiet.control.differ, quiet.control.wider) == (4, 0, 0)
+    assert (turning.control.cases, turning.control.differ, turning.control.wider) == (4, 4, pytest.approx(log(1.2)))
+    rows = {row.job: row for row in turning.rows}
+    assert rows[JOBS[0]].gain.times == pytest.approx(1.2)
+    real = {row.job: row.gain.times for row in quiet.rows}[JOBS[2]]
+    assert rows[JOBS[2]].gain.low == pytest.approx(real)
+    for stay in (kept(turning), proven(turning, quiet)):
+        assert [job for job, way in stay.items() if way != LIBRARY] == [JOBS[2]]
+    assert _gains._control("trial", quiet) == [
+        "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
+    ]
+    assert (
+        "4 of 4 cases that rules leave as they were took other times: the machine changed meanwhile. So all intervals "
+    )
+    assert "reach 20 % further" in _gains._control("trial", turning)[0]
+
+
+def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):
+    """And what it leaves to the library is no control."""
+    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[2]: "scatter-allgather"}
+    place = replace(machine(tmp_path), device={"bcast": 1.04})
+    trial = prove(place, "trial", choices, 3, lambda text: None, spread=True)
+    assert (trial.control.cases, trial.control.differ) == (3, 0)
+    assert kept(trial)[JOBS[2]] == "scatter-allgather"
+    noisy = [gain([2, 1, 4], [1, 1, 1]), gain([1, 1, 1], [1, 1, 1]), gain([1, 1, 1], [1.2, 1.2, 1.2])]
+    rows = [Row(job, 1, choices[job], seen) for job, seen in zip(JOBS, noisy, strict=False)]
+    assert [row.gain.harms for row in rows] == [False] * 3
+    assert kept(Stage(rows))[JOBS[2]] == "scatter-allgather"
+    assert kept(Stage(rows, spread=True))[JOBS[2]] == LIBRARY
+
+
+def test_in_trial_and_proof_each_operation_has_a_start_of_its_own(tmp_path):
+    """Else connections are as the operation before has left them, and a rule for that one seems to slow this one."""
+    place = machine(tmp_path)
+    prove(place, "proof", dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "binomial-near"}, 3, lambda text: None)
+    assert {name for name, _ in place.asked} == {f"proof-{number}-{name}" for number in range(6) for name in OWN}
+    assert on_trial(dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "linear"}) == dict.fromkeys(JOBS[:3], LIBRARY) | {
+        JOBS[0]: "linear"
+    }

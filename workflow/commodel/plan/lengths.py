@@ -1,0 +1,88 @@
+"""How long messages are, and the vectors that ranks combine and copy by themselves: how far probes have to reach."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+
+from commodel import units
+from commodel.errors import UserError
+from commodel.patterns.build import builder, some_of, unplaced
+from commodel.patterns.operations import operation
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import KINDS, Schedule
+from commodel.patterns.written import is_written
+from commodel.records import Point
+
+FEW, SMALL = 8, 1024  # ranks and bytes that tell whether there is any such work
+TOGETHER = 2  # times all that a rank has, at most, is copied in one go
+SOME = 1 << 16  # bytes at which schedules are built first
+MOST_ROWS = 2_000_000  # of a schedule that is built for this
+SENT = "sent"
+RUNG = 4  # times the size before it
+USUAL, MOST = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
+
+
+def messages(points: Iterable[Point]) -> list[int]:
+    """Sizes for probes that reach the longest message of all."""
+    needed, sizes = longest(points, USUAL, (SENT,)).get(SENT, USUAL), [1]
+    while sizes[-1] < min(needed, MOST):
+        sizes.append(sizes[-1] * RUNG)
+    return sizes
+
+
+def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str] = KINDS) -> dict[str, int]:
+    """Bytes of the longest message, or vector, of each kind that has one longer than `beyond`. Of a choice on so many
+    ranks only the largest size is looked at, and that only where it may be longer than what is known already."""
+    largest: dict[Point, int] = {}
+    for point in points:
+        if point.priced:
+            shape = replace(unplaced(point), bytes=0)
+            largest[shape] = max(largest.get(shape, 0), point.bytes)
+    lengths: dict[str, int] = {}
+    occurring = cache(lambda shape: [kind for kind in kinds if _occurs(shape, kind)])
+    for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
+        if _at_most(point) <= max(beyond, min(lengths.get(kind, 0) for kind in kinds)):
+            break
+        for kind in occurring(replace(point, bytes=0, ranks=_few(point))):
+            if _at_most(point) > lengths.get(kind, 0) and (length := _length(point, kind)) > beyond:
+                lengths[kind] = max(lengths.get(kind, 0), length)
+    return lengths
+
+
+def _at_most(point: Point) -> int:
+    """Bytes of all that a rank has, or of copies of it; of grids and of what somebody wrote nothing is known before."""
+    if is_written(point.operation):
+        return units.MAX_BYTES
+    about = operation(point.operation)
+    if about.reduces:
+        return point.bytes
+    return units.MAX_BYTES if about.parameters else TOGETHER * point.ranks * point.bytes
+
+
+def _few(point: Point) -> int:
+    """As many ranks as show what is done, or as the operation's parameters and the tree have."""
+    fixed = point.topology or is_written(point.operation) or operation(point.operation).parameters
+    return point.ranks if fixed else min(point.ranks, FEW)
+
+
+def _occurs(point: Point, kind: str) -> bool:
+    return any(_longest(builder(part)(SMALL), kind) for part, _ in some_of(point))
+
+
+def _longest(pattern: Schedule, kind: str) -> float:
+    return float((pattern.largest if kind == SENT else pattern.longest_work(kind)).max())
+
+
+def _length(point: Point, kind: str) -> int:
+    """Where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into segments
+    does not, and is shorter than that."""
+    lengths, some = [], min(point.bytes, SOME)
+    for part, _ in some_of(point):
+        try:
+            pattern, times = builder(part)(some), point.bytes / max(some, 1)
+        except UserError:  # even then
+            return int(_at_most(point))
+        if isinstance(pattern, Long) or pattern.messages * times <= MOST_ROWS:
+            pattern, times = builder(part)(point.bytes), 1.0
+        lengths.append(min(times * _longest(pattern, kind), _at_most(point)))
+    return int(max(lengths))
