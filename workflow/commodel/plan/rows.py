@@ -7,11 +7,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from commodel.errors import UserError, suggest
+from commodel.files.axes import MAX_ENTRIES
 from commodel.files.kept import reached
 from commodel.files.project import check_path
 from commodel.files.tables import on_line, read_rows
 from commodel.plan.experiments import PARAMETERS, Block, Combination
-from commodel.units import MAX_ENTRIES
 
 SEPARATORS = {".tsv": "\t", ".csv": ","}
 COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETERS]
