@@ -9,10 +9,11 @@ from commodel.errors import UserError
 from commodel.files import text as textfiles
 from commodel.files.atomic import read_json
 from commodel.files.sets import read_parameters
-from commodel.files.tables import read_rows, read_table
+from commodel.files.tables import cell, on_line, read_rows, read_table
 from commodel.files.text import read_bytes, read_lines, read_text
 from commodel.interchange import MAX_FILE
 from commodel.patterns.trees.topologies import tree
+from commodel.units import parse_count
 
 READERS = {
     "text": lambda path: read_text(path, 100, "a short text"),
@@ -80,6 +81,15 @@ def test_json_that_nests_without_end(refused):
 
 def test_a_table_with_the_same_column_twice(refused):
     assert refused(lambda path: read_rows(path, ("a",)), b"a,b,a\n1,2,3\n") == ":1: found the column 'a' twice"
+
+
+def test_what_is_wrong_with_a_row_has_its_line_and_what_is_wrong_elsewhere_its_own():
+    with pytest.raises(UserError) as wrong, on_line("table.csv", 3):
+        cell({"ranks": "x"}, "ranks", parse_count)
+    assert wrong.value.message.startswith("table.csv:3: ranks: found 'x', wanted")
+    with pytest.raises(UserError) as elsewhere, on_line("table.csv", 3):
+        raise UserError("found nothing in it", file="layout.txt", line=7)
+    assert elsewhere.value.message == "layout.txt:7: found nothing in it"
 
 
 def test_a_cell_without_an_end(refused):

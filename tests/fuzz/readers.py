@@ -14,7 +14,7 @@ from commodel.cli._jobs import jobs_of
 from commodel.cli._partition import received
 from commodel.cli._points import points
 from commodel.errors import UserError
-from commodel.files import expressions
+from commodel.files import axes, expressions
 from commodel.interchange import mrnet, taulop
 from commodel.models.families import read_set
 from commodel.models.speeds import FORMS, read_speeds
@@ -171,8 +171,8 @@ def quantity(text: str, folder: Path) -> None:
     parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
     for parse in parsers:
         either(parse, text)
-    either(units.expand, text)
-    either(lambda: units.expand(text, units.parse_count))
+    either(axes.expand, text)
+    either(lambda: axes.expand(text, units.parse_count))
 
 
 def either(function: Callable, *arguments: object) -> object:

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.files.sets import parameters_text, read_parameters
 from commodel.models.byhand import given as machine
 from commodel.price.bands import errors
-from commodel.price.intervals import JOBS, PARAMETERS, between, by_errors, judged, told, unseen
+from commodel.price.intervals import JOBS, PARAMETERS, between, by_errors, in_a_sentence, judged, unseen
 from commodel.price.predict import predict
 from commodel.price.residuals import operation_class
 from tests.patterns.catalogue import point
@@ -89,9 +89,9 @@ def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen
     low, high, words = ends(residuals, nodes=wanted)
     assert (low, high, words) == (0, 0, f"parameters only: nothing measured {where}")
     assert unseen(words) == where
-    assert told(words).endswith(f"nobody has measured {where}")
+    assert in_a_sentence(words).endswith(f"nobody has measured {where}")
     assert not unseen(PARAMETERS)
-    assert told(PARAMETERS).endswith("nobody has measured here")
+    assert in_a_sentence(PARAMETERS).endswith("nobody has measured here")
 
 
 def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():

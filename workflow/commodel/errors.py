@@ -13,7 +13,7 @@ class UserError(click.ClickException):
     exit_code = 2
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
-        self.key, self.found = key, message
+        self.file, self.key, self.found = file, key, message
         place = ":".join(str(part) for part in (file, line) if part is not None)
         super().__init__(": ".join(one_line(part) for part in (place, key, message) if part))
 

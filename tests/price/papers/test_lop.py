@@ -9,17 +9,13 @@ import pytest
 from commodel.price.papers import paper
 from tests.models.synthetic import truth
 from tests.models.truths.lop import overhead, round_trip
-from tests.price.papers.evidence import cases, column, evidence, figure, fitted, table
+from tests.price.papers.evidence import cases, column, evidence, figure, fitted, micro, table
 
 PARTNERS = (1, 2, 4, 8, 16, 32, 63)
 
 
 def figures(*arguments, **more):
     return paper("lop").figures(evidence(*arguments, **more))
-
-
-def micro(values):
-    return {key: value * 1e6 for key, value in values.items()}
 
 
 def trip(p):

@@ -9,7 +9,7 @@ import pytest
 from commodel.models.probes import Site
 from commodel.price.papers import paper
 from tests.models.synthetic import truth
-from tests.price.papers.evidence import cases, column, evidence, figure, fitted, table
+from tests.price.papers.evidence import cases, column, evidence, figure, fitted, micro, table
 
 L, A, B, C = 98.0, 49.3, 0.783, 0.157  # table I, µs
 
@@ -20,10 +20,6 @@ def o(x):
 
 def figures(*arguments, **more):
     return paper("tan").figures(evidence(*arguments, **more))
-
-
-def micro(values):
-    return {key: value * 1e6 for key, value in values.items()}
 
 
 @cache

@@ -194,11 +194,11 @@ def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
     for parameters in sets.values():
         try:
             model = Model.of_set(parameters)
-            one, two = (float(model.cost(schedule(_flat(job, count)))[0]) for count in (1, 2))
+            single, both = (float(model.cost(schedule(_flat(job, count)))[0]) for count in (1, 2))
         except UserError:
             continue
-        if 0 < two - one < np.inf and one / (two - one) < 1e4:
-            latencies.add(float(f"{one / (two - one):.3g}"))
+        if 0 < both - single < np.inf and single / (both - single) < 1e4:
+            latencies.add(float(f"{single / (both - single):.3g}"))
     return sorted(latencies)
 
 

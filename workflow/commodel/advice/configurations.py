@@ -19,7 +19,8 @@ from commodel.patterns.partitions.arrangement import VOLUMES, nearer
 from commodel.patterns.partitions.columns import best_columns, tiled
 from commodel.patterns.partitions.evening import evened
 from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.points import SMALLEST, Setting, full_layout, make_point
+from commodel.patterns.placed import full_layout
+from commodel.patterns.points import SMALLEST, Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.computation import computation, iterations
 from commodel.price.prices import pricer
@@ -162,9 +163,7 @@ def _partitions(
     ranks = ranks_of(layout)
     if ranks is None:
         raise UserError(f"'{layout}' does not say how many ranks there are; wanted processes:PATH")
-    placed = full_layout(setting, layout, ranks)
-    if placed.misfit:
-        raise UserError(f"{ranks} ranks as {placed.misfit}")
+    placed = full_layout(setting, layout, ranks).checked(ranks)
     node, kinds = place(placed.layout, ranks), processes_of(placed.layout, ranks, dict(setting.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
     shares, ways = geometric(curves, problem.side**2), {}

@@ -16,7 +16,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.tables import write_table
 from commodel.interchange import rules
-from commodel.price.intervals import told
+from commodel.price.intervals import in_a_sentence
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
@@ -70,7 +70,7 @@ def sentences(advice: Advice) -> list[str]:
             f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
             f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
         )
-    lines += [f"Low to high: {told(advice.interval)}.", f"Weights: {weights(advice)}."]
+    lines += [f"Low to high: {in_a_sentence(advice.interval)}.", f"Weights: {weights(advice)}."]
     return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
 
 

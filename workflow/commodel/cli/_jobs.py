@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from commodel.advice import Job
 from commodel.errors import UserError
+from commodel.files.axes import expand
 from commodel.patterns.operations import own_spelling, ranks_of, sized
-from commodel.units import expand, parse_bytes, parse_count
+from commodel.units import parse_bytes, parse_count
 
 MOST = 100_000  # jobs of one operation
 

@@ -9,7 +9,8 @@ import click
 
 from commodel.cli._words import stems
 from commodel.errors import UserError
-from commodel.units import expand, parse_bytes, parse_count, parse_waves
+from commodel.files.axes import expand
+from commodel.units import parse_bytes, parse_count, parse_waves
 
 if TYPE_CHECKING:
     from commodel.patterns.points import Setting

@@ -43,8 +43,9 @@ def configure(
     from commodel.advice.configurations import Problem, core_layouts, ranked, tables_in
     from commodel.advice.evidence import of_files, of_platform
     from commodel.cli._configure import deciding, folder_for, show_ranked, tell
+    from commodel.files.axes import expand
     from commodel.models.speeds import read_speeds
-    from commodel.units import expand, parse_bytes, parse_count
+    from commodel.units import parse_bytes, parse_count
 
     if not (layouts or cores):
         raise UserError("give --layout processes:PATH or a folder of such tables, or --cores")

@@ -6,7 +6,8 @@ import click
 
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.units import expand, format_seconds, parse_bytes, parse_count
+from commodel.files.axes import expand
+from commodel.units import format_seconds, parse_bytes, parse_count
 
 
 @click.command()

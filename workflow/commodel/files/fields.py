@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from commodel import units
 from commodel.errors import UserError, suggest
+from commodel.files import axes
 from commodel.files import yaml as yamltext
 from commodel.files.settings import MOST as MOST_SETTING
 from commodel.files.settings import parse_setting
@@ -161,10 +162,10 @@ def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
             return []
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
-            return units.expand(value, parse)
+            return axes.expand(value, parse)
         if value == []:
             raise UserError("found an empty list, wanted at least one value")
-        return units.bounded(value) if isinstance(value, list) else [value]
+        return axes.bounded(value) if isinstance(value, list) else [value]
 
     entry = TypeAdapter(item).json_schema()
     forms = [entry, {"type": "array", "items": entry, "minItems": 1}]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -180,3 +180,14 @@ def cell(row: dict[str, str], column: str, parse: Callable):
         return parse(row[column])
     except UserError as error:
         raise UserError(error.found, key=column) from None
+
+
+@contextmanager
+def on_line(file: AnyPath, line: int) -> Iterator[None]:
+    """What is wrong within is so on this line of a table, unless it says itself of which file it is."""
+    try:
+        yield
+    except UserError as error:
+        if error.file is not None:
+            raise
+        raise UserError(error.found, file=file, line=line, key=error.key) from None

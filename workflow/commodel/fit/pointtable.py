@@ -16,7 +16,7 @@ from statistics import median
 from commodel.errors import UserError
 from commodel.files.project import check_inside
 from commodel.files.settings import parse_setting
-from commodel.files.tables import cell, read_rows
+from commodel.files.tables import cell, on_line, read_rows
 from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Point
 from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
@@ -63,13 +63,11 @@ def read_points(path: Path) -> Measured:
                 point, setting, seconds = _read(row)
                 library.setdefault((point.group, setting), []).append(seconds)
             continue
-        try:
+        with on_line(path, line):
             if row.get("waves") and cell(row, "waves", parse_waves) > 1:
                 streams += 1
                 continue
             point, setting, seconds = _read(row)
-        except UserError as error:
-            raise UserError(error.found, file=path, line=line, key=error.key) from None
         samples.setdefault((point, setting), []).append(seconds)
         lines.setdefault(point, []).append(line)
     if not samples:

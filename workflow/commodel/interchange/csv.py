@@ -8,7 +8,7 @@ is a full round trip, and is halved.
 from pathlib import Path
 
 from commodel.errors import UserError, suggest
-from commodel.files.tables import cell, read_rows
+from commodel.files.tables import cell, on_line, read_rows
 from commodel.interchange import Format, Given, Place, Readings
 from commodel.records import LIBRARY
 from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
@@ -28,16 +28,12 @@ def times(path: Path, given: Given) -> Readings:
             column, unit = columns.get(name, (name, ""))
             unit = unit or ("s" if name == column == "seconds" else "")
             texts[name] = row.get(column, "") + (unit if bare_number(row.get(column, "")) is not None else "")
-        try:
+        with on_line(path, number):
             if bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
                 complaint = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
                 raise UserError(complaint, key=column)
             _take(readings, Place(path, number, given, layout=texts["layout"]), texts)
-        except UserError as error:
-            if error.message.startswith(f"{path}:"):
-                raise
-            raise UserError(error.found, file=path, line=number, key=error.key) from None
     return readings
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commodel.errors import UserError, one_line
-from commodel.files.tables import cell, read_rows
+from commodel.files.tables import cell, on_line, read_rows
 from commodel.interchange import Format
 from commodel.parameters import SHEETS
 from commodel.patterns.algorithms import choices
@@ -58,13 +58,11 @@ def read_table(path: Path) -> list[Choice]:
     """Columns operation, ranks, bytes, algorithm, maybe platform, simulated, doubt and library; no others count."""
     rows: dict[tuple, Choice] = {}
     for line, row in read_rows(path, WANTED):
-        try:
+        with on_line(path, line):
             choice = _choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
                 where = f"{choice.operation} at {choice.ranks} ranks and {choice.bytes} B"
                 raise UserError(f"found {where} twice, with different algorithms")
-        except UserError as error:
-            raise UserError(error.found, file=path, line=line, key=error.key) from None
     return list(rows.values())
 
 

@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr, WrapValidator, model_validator
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import expressions, fields
+from commodel.files.axes import MAX_ENTRIES
 from commodel.files.fields import (
     NAME,
     PARAMETER,
@@ -134,7 +135,7 @@ class Block(Part):
         default_factory=dict, description="named groups of equally long axes, taken side by side"
     )
     exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to leave out")
-    include: tuple[Combination, ...] = Field((), max_length=units.MAX_ENTRIES, description="single combinations to add")
+    include: tuple[Combination, ...] = Field((), max_length=MAX_ENTRIES, description="single combinations to add")
     table: TABLE | None = Field(None, description="file .tsv or .csv of the project with more of these, a row each")
     _lines: tuple[int, ...] = PrivateAttr(())  # of the table, where its rows are the last entries of include
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from commodel.errors import UserError, suggest
+from commodel.files.axes import MAX_ENTRIES
 from commodel.files.kept import reached
 from commodel.files.project import check_path
-from commodel.files.tables import read_rows
+from commodel.files.tables import on_line, read_rows
 from commodel.plan.experiments import PARAMETERS, Block, Combination
-from commodel.units import MAX_ENTRIES
 
 SEPARATORS = {".tsv": "\t", ".csv": ","}
 COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETERS]
@@ -38,11 +38,9 @@ def with_table(block: Block) -> Block:
     combinations = {}
     for line, cells in rows:
         row = {name: cell for name, cell in cells.items() if cell}
-        try:
+        with on_line(file, line):
             if row:  # a spreadsheet may leave rows of separators
                 combinations[line] = combination(row)
-        except UserError as error:
-            raise UserError(error.found, file=file, line=line, key=error.key) from None
     return block.with_rows(combinations)
 
 

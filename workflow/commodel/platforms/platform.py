@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from commodel import units
 from commodel.errors import UserError
-from commodel.files import fields
+from commodel.files import axes, fields
 from commodel.files.fields import RANKS, Part, kind, refused
 from commodel.hierarchy import MOST as MOST_LEVELS
 from commodel.hierarchy import Hierarchy
@@ -29,7 +29,7 @@ MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 def _level(value: Any) -> Any:
     """As it stands: what it means depends on how many nodes there are, and on their names."""
     if isinstance(value, list) and value:
-        return tuple(tuple(group) if isinstance(group, list) else group for group in units.bounded(value))
+        return tuple(tuple(group) if isinstance(group, list) else group for group in axes.bounded(value))
     return units.parse_count(value)
 
 

@@ -33,7 +33,7 @@ from commodel.records import Point
 
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
 FOLDS = 20  # parts that jobs are left out in, where there are more
-PARAMETERS, LEAST = "parameters only", "at least: "
+PARAMETERS, LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
 NOTHING = f"{PARAMETERS}: nothing measured "
 UNSEEN = {True: "between nodes", False: "within one node"}  # whether there are several
 TRIFLE = 0.05  # doublings
@@ -121,7 +121,7 @@ def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Ar
 def _words(named: str, band: Errors, doublings: float) -> str:
     jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
     text = f"{jobs}, {band.groups} groups of {named}"
-    return f"{text}, {doublings:.1f} doublings beyond" if doublings > TRIFLE else text
+    return f"{text}, {doublings:.1f} {BEYOND}" if doublings > TRIFLE else text
 
 
 def _nothing(asked: Asked) -> str:
@@ -133,7 +133,7 @@ def by_errors(words: str) -> bool:
     return not words.startswith(PARAMETERS)
 
 
-def told(words: str) -> str:
+def in_a_sentence(words: str) -> str:
     """What an interval is, as the end of a sentence, from the words that say what it rests on."""
     if by_errors(words):
         return f"95 % by how far off prices were at other jobs ({words})"
@@ -144,6 +144,11 @@ def told(words: str) -> str:
 def unseen(words: str) -> str:
     """Where nothing was measured, though elsewhere something was; empty where that is not the reason, or no lack."""
     return words.removeprefix(NOTHING) if words.startswith(NOTHING) else ""
+
+
+def rests_on_few(words: str) -> bool:
+    """Whether an interval rests on so few allocations that it is no more than the least."""
+    return words.startswith(LEAST)
 
 
 def banded(
@@ -161,7 +166,7 @@ def put_on(
     """`banded` with what `between` said."""
     (seconds, least, most), (low, high, words) = times, logs
     known = np.array([by_errors(text) for text in words], dtype=bool)
-    outside = np.array(["beyond" in text for text in words], dtype=bool)
+    outside = np.array([BEYOND in text for text in words], dtype=bool)
     low, high = seconds * np.exp(low), seconds * np.exp(high)
     low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
     words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]

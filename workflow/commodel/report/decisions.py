@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice.decisions import remarks
-from commodel.price.intervals import by_errors, told
+from commodel.price.intervals import by_errors, in_a_sentence
 from commodel.report.charts import PALE, stem
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
 from commodel.report.words import count, size
@@ -54,10 +54,10 @@ def grounds(decided: pd.DataFrame) -> Answer:
 def _intervals(words: pd.Series) -> list[str]:
     """What low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
     lines = []
-    for _, some in words.groupby(words.map(told).where(~words.map(by_errors), ""), sort=False):
+    for _, some in words.groupby(words.map(in_a_sentence).where(~words.map(by_errors), ""), sort=False):
         (text, _), *_ = Counter(some).most_common(1)
         at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'job')}"
-        lines.append(f"Low and high{at}: {told(text)}.")
+        lines.append(f"Low and high{at}: {in_a_sentence(text)}.")
     return lines
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from commodel.errors import UserError
-from commodel.files.tables import read_rows
+from commodel.files.tables import on_line, read_rows
 from commodel.files.text import read_lines
 from commodel.interchange import MAX_FILE, Format, Given, Place, Readings
 from commodel.interchange.pico.names import following_default, our_name
@@ -90,10 +89,8 @@ def _of_summary(path: Path, given: Given) -> Iterator[Row]:
     """One that PICO makes of a run: times in nanoseconds, beside all that metadata say."""
     for number, row in read_rows(path, SUMMARY):
         place = Place(path, number, given, called=row["algo_name"])
-        try:
+        with on_line(path, number):
             said = said_of(row, row.get("timestamp", ""))
-        except UserError as error:
-            raise UserError(error.found, file=path, line=number, key=error.key) from None
         place = replace(place, layout=said.placement.layout, setting=said.setting)
         elements, size = place.whole(row["array_dim"]), place.whole(row["buffer_size"])
         test = Test(row.get("timestamp", ""), row.get("test_id", ""), said.collective, said.placement.ranks)

@@ -15,7 +15,7 @@ from statistics import median
 from commodel.errors import UserError
 from commodel.files.archives import files_in
 from commodel.files.settings import MOST
-from commodel.files.tables import read_rows
+from commodel.files.tables import on_line, read_rows
 from commodel.files.text import LONGEST_LINE
 from commodel.interchange.pico.placement import NAME, Placement, read_placement, uniform
 from commodel.units import MAX_COUNT, shown
@@ -146,10 +146,8 @@ def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], S
         raise UserError(f"found no metadata of PICO, wanted {wanted}", file=path)
     tests = {}
     for line, row in read_rows(file, ("timestamp", "test_id", "nnodes", "tasks_per_node", "collective_type")):
-        try:
+        with on_line(file, line):
             tests[row["timestamp"], row["test_id"]] = said_of(row, row["timestamp"])
-        except UserError as error:
-            raise UserError(error.found, file=file, line=line, key=error.key) from None
     return file, tests
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
 from commodel.compare.table import measured_once, selection
-from commodel.price.intervals import LEAST, by_errors
+from commodel.price.intervals import by_errors, rests_on_few
 from commodel.report.frames import salient
 from commodel.report.sections import following, gaps, library, missing
 from commodel.report.shape import Answer
@@ -173,7 +173,7 @@ def certainty(
         line = f"the interval of {family}, by its errors at other jobs, holds {of} ({verdict})"
         line += (
             ", and is at least so wide: it rests on fewer than five allocations"
-            if words.str.startswith(LEAST).any()
+            if words.map(rests_on_few).any()
             else ""
         )
     lines.append(f"{where}: {line}.")
