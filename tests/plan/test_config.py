@@ -43,7 +43,7 @@ def test_defaults_and_short_forms(tmp_path):
     assert experiment.matrix == ()
     assert load(tmp_path, "platform: local\nfamilies: all\n").families == "all"
     assert load(tmp_path, "platform: local\nprobe_bytes: 1KiB:4KiB:*2\n").probe_bytes == (1024, 2048, 4096)
-    explicit = "platform: local\nprobe_bytes: {from: 1, to: 64KiB, factor: 4}\n"
+    explicit = "platform: local\nprobe_bytes: auto\n"
     assert load(tmp_path, explicit).digest == load(tmp_path, "platform: local\n").digest
 
 

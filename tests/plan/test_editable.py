@@ -16,6 +16,7 @@ TEXT = """\
 title: "=1+1, a title"
 platform: small
 families: [hockney]
+probe_bytes: [1, 64, 1KiB, 64KiB]
 library: false
 matrix:
   - axes: {operation: bcast, algorithm: [linear, "chain:4KiB"], ranks: [2, 4, 8], bytes: [8, 1KiB]}
