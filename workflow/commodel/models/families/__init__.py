@@ -11,7 +11,7 @@ from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
-from commodel.hierarchy import Hierarchy
+from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key, parse, without_class
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
@@ -163,9 +163,11 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
             if key(function, letter) not in names:
                 raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {text(form)}")
     for name in names:
-        function = parse(name).function
-        form = forms.get(function, "constant")
-        if entry.by_name[parse(name).parameter].argument and not takes(form, name):
+        parameter, function, _ = parse(name)
+        form, about = forms.get(function, "constant"), entry.by_name[parameter]
+        if about.of == "level" and name == key(parameter, NODE):
+            continue  # one number holds for every size
+        if about.argument and not takes(form, name):
             raise UserError(f"family {entry.name} has no use for {name}: {function} is {text(form)}")
     return forms
 

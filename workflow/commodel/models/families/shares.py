@@ -5,15 +5,15 @@
 d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
 change where the protocol does. A message shares the port of its nodes either way, the way out of and into every group
 that it leaves and enters, what joins the two largest of these groups, and what all groups there share; a line carries a
-byte in c seconds, and within a node, where caches are, m bytes in c_inside(m) seconds; what was not seen to be shared
-has no c. All on one line get equal shares of it, and a message is as late as its latest line makes it; what one line
-keeps back another does not give away again, as max-min shares do. What is on a line at the same time is told by the
-clock, message by message, whichever steps they belong to: where a rank sends many parts in a row, all of them share its
-line, and the first is through not long before the last. Where the probe `order` saw that a rank's messages to another
-go one after the other (setting `order`), they do. Only rounds that repeat more than a million messages are gone through
-round by round, which may price them 10 % too dear. Above S bytes a message leaves when its receiver is ready, and its
-sender waits until it is through. Shorter ones leave at once; where the probe `start` saw that they, too, wait for their
-receivers (setting `short`), they do, but their senders do not.
+byte in c seconds, within a node, where caches are, in c_inside(m); what was not seen to be shared has no c. All on one
+line get equal shares of it, and a message is as late as its latest line makes it; what one line keeps back another does
+not give away again, as max-min shares do. What is on a line at the same time is told by the clock, message by message,
+whichever steps they belong to: where a rank sends many parts in a row, all of them share its line, and the first is
+through not long before the last. Where the probe `order` saw that a rank's messages to another go one after the other
+(setting `order`), they do. Only rounds that repeat more than a million messages are gone through round by round, which
+may price them 10 % too dear. Above S bytes a message leaves when its receiver is ready, and its sender waits until it
+is through. Shorter ones leave at once; where the probe `start` saw that they, too, wait for their receivers (setting
+`short`), they do, but their senders do not.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
@@ -228,7 +228,7 @@ FAMILY = Family(
         ),
         Parameter("c_all", "s/B", "time per byte of all between groups of a level", of="level", optional=True),
         Parameter(
-            "c_inside", "s", "time that m bytes keep what the ranks of a node share", "m", of="level", optional=True
+            "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
         ),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
         Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),

@@ -21,7 +21,7 @@ LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class,
 
 
 def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], list[str]]:
-    """Seconds per byte by name, within a node seconds by size, and the levels whose lines carry both ways at once."""
+    """Seconds per byte by name, within a node by size, and the levels whose lines carry both ways at once."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
@@ -76,14 +76,13 @@ def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str) -> A
 
 
 def _inside(cases: Cases, lines: LinesOf) -> dict[str, Array]:
-    """Samples of the time that a message of a size keeps what the ranks of a node share, where it slows any down:
-    caches are faster than what is behind them."""
+    """Samples of the seconds per byte of all messages of a size within a node, where any are slower than alone: caches
+    are faster than what is behind them."""
     cases = _pick(cases, level=NODE, how="inside", ways=1)
     taken, most = _slowed(cases, lines, NODE)
-    each, function = np.maximum(taken / cases["flows"], 0), key("c_inside", NODE)
+    each = np.maximum(taken / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][most]).astype(int).tolist()
-    times = {sample(function, size): mean(each[:, most & (cases["bytes"] == size)]) for size in sizes}
-    return {sample(function, 0): np.zeros(len(taken)), **times} if times else {}
+    return {sample(key("c_inside", NODE), size): mean(each[:, most & (cases["bytes"] == size)]) for size in sizes}
 
 
 def _slowed(cases: Cases, lines: LinesOf, apart: str) -> tuple[Array, np.ndarray]:

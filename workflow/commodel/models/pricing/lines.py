@@ -53,7 +53,9 @@ class Lines:
 
     def _seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
-        return self.values[name] * bytes if name in self.values else self.values.at(name, bytes)
+        if name in self.values:
+            return self.values[name] * bytes
+        return self.values.at(name, np.minimum(bytes, self.values.last_sample(name))) * bytes
 
     def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int]]:
         """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,

@@ -59,9 +59,16 @@ class Values:
         form = self.forms.get(function, "constant")
         if form != TABLE:
             return evaluate(form, function, self.numbers, x) * (1 if level is None else level)
+        return self._table(function).at(np.asarray(x), level)
+
+    def last_sample(self, function: str) -> float:
+        """The largest argument that a function has a sample for; of one that is no table there is none."""
+        return self._table(function).places[-1] if self.forms.get(function) == TABLE else np.inf
+
+    def _table(self, function: str) -> Samples:
         if function not in self._samples:
             self._samples[function] = Samples(function, self.numbers)
-        return self._samples[function].at(np.asarray(x), level)
+        return self._samples[function]
 
     @property
     def classes(self) -> tuple[str, ...]:
