@@ -14,8 +14,8 @@ from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
 from commodel.patterns.placed import full_layout
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import load_platform
-from commodel.platforms.tools import ROOT
 from commodel.registry import discover
+from tests.configfiles import NETWORK
 from tests.refusals import message
 
 Q = st.integers(1, 12)
@@ -160,7 +160,7 @@ def test_a_layout_has_to_fit_the_platform(tmp_path):
 
 def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     text = "launcher: simgrid\nnodes: 3\ncores: 4\ntypes: {fat: 2, thin: 1}\nfewer_cores: {thin: 2}\n"
-    (tmp_path / "net.xml").write_bytes((ROOT / "params/platforms/two-nodes.xml").read_bytes())
+    (tmp_path / "net.xml").write_text(NETWORK)
     setting = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
 
     def fits(spec, ranks):
