@@ -26,7 +26,7 @@ def _unnamed(comparison: pd.DataFrame) -> list[str]:
     """Platforms whose nodes are near and far, which their files do not say."""
     unnamed = comparison["status"].map(PriceStatus.UNNAMED.of).astype(bool)
     doubted = comparison[unnamed].drop_duplicates("platform")
-    help = "`probes: [auto, nodepairs]` and `commodel network EXPERIMENT --levels` tell them"
+    help = "`commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     return [
         f"{platform}: {reason(status)}: {help}; then only what is new is measured."
         for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
