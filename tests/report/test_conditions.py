@@ -63,7 +63,8 @@ def test_levels_that_nobody_named_are_told_once_a_platform(small):
     assert line.startswith(
         "ether16: nodes are up to 2.1 times as far from each other as those probed, and the platform"
     )
-    assert "file names no levels: `commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`" in line
+    help = "file names no levels: `commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
+    assert help in line
     assert not conditions.odd(frame.assign(status=frame["status"].mask(there, blind)), {})
 
 
