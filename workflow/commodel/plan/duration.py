@@ -27,6 +27,8 @@ ENDS = (0, 1 << 20)  # bytes that shapes are priced at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
 GUESS["overlay"] = 1e-4, 1e9
+PROBE = 1e-4  # seconds of a sample of a probe, beside its bytes
+REPEATED = "n", "flows", "trips"  # settings of probes that say how many messages
 RATE = 2e9  # additions and multiplications a second of a process that computes
 STENCIL = 8  # of them for a cell of the wave
 NETWORK = 0.2  # seconds in each pass for the network of a case on an overlay: to come up, to be checked, to end
@@ -64,7 +66,12 @@ class Durations:
         return START + sum(self.network + self._of_samples(*self._once(point), most) for point in points)
 
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
-        return START + sum(self.network + self._of_samples(1e-4, 2 * case.ranks, most) for case in cases)
+        return START + sum(self.network + self._of_samples(self._probe(case), 2 * case.ranks, most) for case in cases)
+
+    def _probe(self, case: Case) -> float:
+        """Seconds of a sample: there and back, and of several messages one after the other, as on one line."""
+        several = max(int(case.settings.get(name, 1)) for name in REPEATED)
+        return PROBE + 2 * several * int(case.settings.get("bytes", 0)) / self.guess[1]
 
     def of_sample(self, point: Point) -> float:
         """Seconds of one."""
