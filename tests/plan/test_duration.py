@@ -6,6 +6,7 @@ import pytest
 
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
+from commodel.records import Case
 from tests.planning import MEASURE
 
 
@@ -26,3 +27,14 @@ def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_th
     assert MEASURE.min_samples == 10
     seconds = 1e-4 * (samples + MEASURE.warmup) + 1e-3
     assert durations._of_samples(1e-4, messages=2, most=False) == pytest.approx(seconds)
+
+
+def test_long_messages_of_probes_take_their_time():
+    """There and back at 5e9 bytes a second, one after the other: 16 of 1 MiB are as long as one of 16 MiB."""
+    durations = Durations("local", replace(MEASURE, seconds=1e6))
+    burst, one, short = (
+        Case("local", "prtt", 2, {"n": n, "bytes": size}) for n, size in ((16, 1 << 20), (1, 1 << 24), (1, 1))
+    )
+    longer = durations.of_cases([one]) - durations.of_cases([short])
+    assert durations.of_cases([burst]) == durations.of_cases([one])
+    assert longer == pytest.approx(2 * (1 << 24) / 5e9 * (3 * MEASURE.min_samples + MEASURE.warmup), rel=1e-3)
