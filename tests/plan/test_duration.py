@@ -33,7 +33,8 @@ def test_long_messages_of_probes_take_their_time():
     """There and back at 5e9 bytes a second, one after the other: 16 of 1 MiB are as long as one of 16 MiB."""
     durations = Durations("local", replace(MEASURE, seconds=1e6))
     burst, one, short = (
-        Case("local", "prtt", 2, {"n": n, "bytes": size}) for n, size in ((16, 1 << 20), (1, 1 << 24), (1, 1))
+        Case("local", "prtt", 2, {"n": n, "bytes": size}, "block:2")
+        for n, size in ((16, 1 << 20), (1, 1 << 24), (1, 1))
     )
     longer = durations.of_cases([one]) - durations.of_cases([short])
     assert durations.of_cases([burst]) == durations.of_cases([one])
