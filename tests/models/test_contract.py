@@ -120,6 +120,10 @@ def test_a_coefficient_that_no_form_takes_is_refused(name):
             values[f"{parameter.name}.zz"] = np.array([[1.0]])
             with pytest.raises(UserError, match=rf"no use for {parameter.name}\.zz"):
                 complete(family(name), Values(values, parameters.forms))
+            del values[f"{parameter.name}.zz"]
+            values[parameter.name] = np.array([[1.0]])
+            with pytest.raises(UserError, match=rf"no use for {parameter.name}: .*; wanted {parameter.name}\.a"):
+                complete(family(name), Values(values, parameters.forms))
 
 
 # τ–Lop's times come from rings.

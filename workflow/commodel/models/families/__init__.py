@@ -168,7 +168,8 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
         if about.of == "level" and name == key(parameter, NODE):
             continue  # one number holds for every size
         if about.argument and not takes(form, name):
-            raise UserError(f"family {entry.name} has no use for {name}: {function} is {text(form)}")
+            why = f"{function} is {text(form)}" if function else f"it depends on {about.argument}; wanted {name}.a"
+            raise UserError(f"family {entry.name} has no use for {name}: {why}")
     return forms
 
 
