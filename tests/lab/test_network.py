@@ -106,7 +106,7 @@ def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
     half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
     rate = 8 * 262144 / half
     print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
-    assert 90e6 < rate < 97e6  # of 100, headers take 4
+    assert 85e6 < rate < 97e6  # of 100, headers take 4, and what hosts do between packets up to 10
     points = summary(lab, "transfers", "point")
     alone, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
     print(f"one sender {alone * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / alone:.2f} times as long")
