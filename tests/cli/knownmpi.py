@@ -39,7 +39,7 @@ class Machine(Place):
     def _measure(self, raw, jobs, settings):
         self.asked.append((raw.parent.name, bool(settings)))
         text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
-        rules = self.told[text] if settings else {}
+        rules = self.chosen_by[text] if settings else {}
         in_time = [job for job in jobs if job not in self.late]
         return {job: (cost(job[0], self._way(job, rules), job[3]) / self._faster(job, rules), NOISE) for job in in_time}
 
@@ -56,10 +56,10 @@ class Machine(Place):
         return OWN[job[0]] if own else nearest.algorithm
 
     def _start(self, name, jobs, choices):
-        self.told[self.dialect.text(choices) if choices else ""] = choices
+        self.chosen_by[self.dialect.text(choices) if choices else ""] = choices
         return super()._start(name, jobs, choices)
 
-    told = {}  # noqa: RUF012 - what each text of rules means
+    chosen_by = {}  # noqa: RUF012 - what each text of rules means
 
 
 def machine(folder, deaf=()):

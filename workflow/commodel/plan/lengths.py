@@ -6,6 +6,7 @@ from functools import cache
 
 from commodel import units
 from commodel.errors import UserError
+from commodel.models.probes import RUNG
 from commodel.patterns.build import builder, some_of, unplaced
 from commodel.patterns.operations import operation
 from commodel.patterns.repeated import Long
@@ -18,7 +19,6 @@ TOGETHER = 2  # times all that a rank has, at most, is copied in one go
 SOME = 1 << 16  # bytes at which schedules are built first
 MOST_ROWS = 2_000_000  # of a schedule that is built for this
 SENT = "sent"
-RUNG = 4  # times the size before it
 USUAL, MOST = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
 
 

@@ -194,8 +194,8 @@ def _distance(power: Array, cut: float, empty: Array | None) -> Array:
 def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
     """What holds 95 % beyond all cuts, and beyond each of the LAST."""
     last = [rates[labels == label] for label in np.unique(labels)[-LAST:]]
-    each = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
-    return max([_growth(rates, labels, unknown), *each])
+    cuts = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
+    return max([_growth(rates, labels, unknown), *cuts])
 
 
 def _growth(rates: Array, labels: Array, unknown: float) -> float:

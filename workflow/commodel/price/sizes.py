@@ -32,8 +32,8 @@ def half_size(part: Residuals) -> float:
 def _half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
     """Of each curve what an empty message takes over what a byte takes, by the line that is off least in parts of the
     times."""
-    one, each = 1 / times, size / times
-    a, b, c, d, e = (np.bincount(curve, row) for row in (one**2, one * each, each**2, one, each))
+    start, bytes = 1 / times, size / times
+    a, b, c, d, e = (np.bincount(curve, row) for row in (start**2, start * bytes, bytes**2, start, bytes))
     empty, per_byte = np.maximum(d * c - e * b, 0), np.maximum(a * e - b * d, 0)
     return np.divide(empty, per_byte, out=np.full(len(a), np.inf), where=per_byte > 0)
 

@@ -80,9 +80,9 @@ def _inside(cases: Cases, lines: LinesOf) -> dict[str, Array]:
     are faster than what is behind them."""
     cases = _pick(cases, level=NODE, how="inside", ways=1)
     taken, most = _slowed(cases, lines, NODE)
-    each = np.maximum(taken / (cases["flows"] * cases["bytes"]), 0)
+    per_byte = np.maximum(taken / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][most]).astype(int).tolist()
-    return {sample(key("c_inside", NODE), size): mean(each[:, most & (cases["bytes"] == size)]) for size in sizes}
+    return {sample(key("c_inside", NODE), size): mean(per_byte[:, most & (cases["bytes"] == size)]) for size in sizes}
 
 
 def _slowed(cases: Cases, lines: LinesOf, apart: str) -> tuple[Array, np.ndarray]:

@@ -16,7 +16,7 @@ from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
-RUNG = 4  # times the vector before it
+RUNG = 4  # times the size before it
 ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
 EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
 LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing

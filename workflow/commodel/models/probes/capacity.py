@@ -33,32 +33,31 @@ Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further the
 def plan(site: Site, sizes: list[int]) -> Plan:
     size = max(sizes)
 
-    def cases(level: str, how: str, flows: int, place: Place, step: int = 1, ways: tuple[int, ...] = (1, 2)) -> Plan:
-        about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": size}
+    def cases(
+        level: str, how: str, flows: int, place: Place, step: int = 1, ways: tuple[int, ...] = (1, 2), bytes: int = size
+    ) -> Plan:
+        about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": bytes}
         return [(place, {**about, "ways": count}) for count in ways]
 
     for ranks in up_to(site.cores)[1:]:
         if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
             place = Place(ranks, f"block:{ranks}", (roomy[len(roomy) // 2],))
-            yield from cases(NODE, "inside", ranks, place, ways=(1,))
-            if ranks == site.cores:  # shorter messages stay in caches
-                about = {"level": NODE, "how": "inside", "procs": ranks, "flows": ranks, "step": 1, "ways": 1}
-                yield from ((place, {**about, "bytes": shorter}) for shorter in sizes if SHORT <= shorter < size)
+            shorter = [length for length in sizes if SHORT <= length < size]  # they stay in caches
+            for length in (size, *(shorter if ranks == site.cores else ())):
+                yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
     for flows, where in _ports(site):
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     ports = dict(_ports(site))
     if 2 in ports:
-        about = {"level": NODE, "how": "eager", "procs": 3, "flows": 1, "step": 1, "ways": 1}
-        yield from ((Place(3, "block:1", ports[2]), {**about, "bytes": limit}) for limit in _limits(size))
+        for limit in _limits(size):
+            yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
     if 1 in ports:
-        about = {"level": NODE, "how": "start", "procs": 2, "flows": 1, "step": 1, "ways": 1}
-        yield Place(2, "block:1", ports[1]), {**about, "bytes": min(size, MEANWHILE)}
+        yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=min(size, MEANWHILE))
     for flows, step, where in _all(site, 1):
         if flows > 2:
             yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
     if 1 in ports and size >= SHORT:
-        about = {"level": NODE, "how": "order", "procs": 2, "flows": MANY, "step": 1, "ways": 1, "bytes": SHORT}
-        yield Place(2, "block:1", ports[1]), about
+        yield from cases(NODE, "order", MANY, Place(2, "block:1", ports[1]), ways=(1,), bytes=SHORT)
     for apart, name in enumerate(site.levels.groups, 2):
         for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
             for flows, step, where in of(site, apart):
