@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from commodel.errors import UserError, suggest
+from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.keys import key, parse
-from commodel.models.families import Family, Parameter, complete, family, forms_of, unit
+from commodel.models.families import Family, complete, family, forms_of, unit
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
-from commodel.units import format_seconds, parse_bytes, parse_number, parse_seconds
+from commodel.units import format_seconds, shown
 
 BY_HAND = "by hand"
 
@@ -114,9 +115,13 @@ def _name_in(entry: Family, parameters: ParameterSet, called: str, several: bool
 
 
 def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
+    """A coefficient of a function may be negative; nothing else may. Of a time per byte, the byte need not be said."""
     wanted = unit(entry, name, forms)
     try:
-        number = _number(text, wanted, entry.by_name[_parameter(name)])
+        number, measure = parse_with_unit(text)
+        check_unit(number, wanted if measure == "s" and wanted.startswith("s") else measure, wanted)
+        if number < 0 and not entry.by_name[_parameter(name)].argument:
+            raise UserError(f"found {shown(text)}, wanted a value that is not negative")
     except UserError as error:
         raise UserError(error.found, key=name) from None
     return Estimate(number, wanted, number, number)
@@ -134,12 +139,3 @@ def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list
     return {called: value for called, value in pairs if called in known}, [
         (called, value) for called, value in pairs if called not in known
     ]
-
-
-def _number(value: str, unit: str, parameter: Parameter) -> float:
-    """A coefficient of a function may be negative; nothing else may."""
-    sign = -1 if parameter.argument and value.startswith("-") else 1
-    value = value.removeprefix("-") if sign < 0 else value
-    value = value.removesuffix("/B") if unit == "s/B" else value
-    parse = {"s": parse_seconds, "B": parse_bytes}.get(unit[0], parse_number)
-    return sign * parse(value)

@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, suggest
 from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
+from commodel.files.quantities import check_unit
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
 from commodel.hierarchy import NODE, Hierarchy
@@ -191,15 +192,12 @@ def read_set(path: AnyPath) -> ParameterSet:
     if set(parameters.forms.values()) - set(FORM_NAMES):
         return parameters  # `complete` says what is wrong with it
     for name, estimate in parameters.values.items():
-        wanted = unit(entry, name, parameters.forms) if parse(name).parameter in entry.by_name else estimate.unit
-        if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
-            continue
-        if estimate.unit:
-            message = f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
-        else:
-            message = f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
-        line = read_yaml(path).line(("parameters", name))
-        raise UserError(message, file=path, line=line, key=f"parameters.{name}")
+        if parse(name).parameter not in entry.by_name:
+            continue  # `complete` says so
+        try:
+            check_unit(estimate.value, estimate.unit, unit(entry, name, parameters.forms))
+        except UserError as error:
+            raise read_yaml(path).error(("parameters", name), error.found) from None
     return parameters
 
 
