@@ -16,7 +16,7 @@ from commodel.cli._points import points
 from commodel.errors import UserError
 from commodel.files import axes, expressions
 from commodel.interchange import mrnet, taulop
-from commodel.models.families import read_set
+from commodel.models.sets import read_set
 from commodel.models.speeds import FORMS, read_speeds
 from commodel.patterns.partitions.columns import by_columns
 from commodel.patterns.partitions.constant import constant

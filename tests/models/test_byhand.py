@@ -7,7 +7,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.models.byhand import by_hand, given, note
-from commodel.models.families import family, family_names, published, read_set, unit
+from commodel.models.families import family, family_names, unit
+from commodel.models.sets import published, read_set
 from commodel.parameters import Estimate
 from commodel.price.predict import predict
 from tests.models.synthetic import fitted_set

@@ -15,7 +15,7 @@ from commodel.files.columns import COMPARISON, needed
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.byhand import by_hand
-from commodel.models.families import read_set
+from commodel.models.sets import read_set
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 

@@ -115,7 +115,7 @@ def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:
 
 def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:
     """The set of a file, or those of a report's workbook as its reader has changed them: REPORT.xlsx#PLATFORM."""
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
 
     file, _, platform = str(path).partition(".xlsx#") if ".xlsx#" in str(path) else (str(path), "", "")
     if platform or file.endswith(".xlsx"):

@@ -41,7 +41,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     from commodel.files.columns import PRICES
     from commodel.files.streams import arrow, check_suffix, piece, write_stream
     from commodel.models.byhand import by_hand
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
     from commodel.patterns.points import Setting
     from commodel.plan.config import find, load_experiment, load_platform
     from commodel.plan.keeping import received

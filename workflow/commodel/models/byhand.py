@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from commodel.errors import UserError, suggest
 from commodel.files.quantities import check_unit, parse_with_unit
-from commodel.keys import key, parse
+from commodel.keys import parse
 from commodel.models.families import Family, complete, family, forms_of, unit
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
@@ -25,8 +25,7 @@ def given(name: str, texts: Sequence[str]) -> ParameterSet:
         parameter = entry.by_name.get(parse(called).parameter)
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
-        if parameter.argument and called == parameter.name:
-            called = key(called, "a")
+        called = entry.in_full(called)
         if called in texts:
             raise UserError(f"found {called} twice")
         texts[called] = value
@@ -105,13 +104,13 @@ def _name_in(entry: Family, parameters: ParameterSet, called: str, several: bool
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if several else ""
         raise UserError(f"--set {called}: family {entry.name} has no parameter or setting '{called}'; {known}{hint}")
     own = [name for name in parameters.values if _parameter(name) == _parameter(called)]
-    constant = key(called, "a") if entry.by_name[_parameter(called)].argument else called
+    constant = entry.in_full(called, parameters.classes)
     for name in (called, constant):
         if name in own:
             return name
     if own:
         raise UserError(f"--set {called}: the set of {entry.name} has no value '{called}'; {suggest(called, own)}")
-    return constant if called == _parameter(called) else called
+    return constant
 
 
 def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
