@@ -6,7 +6,7 @@ import pytest
 
 from tests.rooms import PACKAGE, ROOMS, ROOT, arrows, docstring, drawn, split
 
-TOP = {"__init__", "__main__", "errors", "hierarchy", "keys", "parameters", "records", "registry", "sources", "stats"}
+TOP = {"__init__", "__main__", "errors", "hierarchy", "parameters", "records", "registry", "sources", "stats"}
 TOP |= {"units"}
 
 

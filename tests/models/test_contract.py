@@ -8,8 +8,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.sets import write_parameters
-from commodel.keys import key, parse
 from commodel.models.families import complete, family, family_names
+from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import FORMS, PIECEWISE
 from commodel.models.pricing.values import Values
 from commodel.models.probes import probe, spread

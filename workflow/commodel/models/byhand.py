@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from commodel.errors import UserError, suggest
 from commodel.files.quantities import check_unit, parse_with_unit
-from commodel.keys import parse
 from commodel.models.families import Family, complete, family, forms_of, unit
+from commodel.models.keys import parse
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.units import format_seconds, shown

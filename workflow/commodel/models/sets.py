@@ -8,8 +8,8 @@ from commodel.files.paths import AnyPath
 from commodel.files.quantities import check_unit
 from commodel.files.sets import MAX_SET, checked
 from commodel.files.yaml import Document, read
-from commodel.keys import parse
 from commodel.models.families import family, unit
+from commodel.models.keys import parse
 from commodel.models.pricing.functions import FORM_NAMES
 from commodel.parameters import ParameterSet
 from commodel.sources import ROOT

@@ -9,9 +9,9 @@ from pathlib import Path
 from commodel.errors import UserError, one_line, suggest
 from commodel.files.sets import parameters_text
 from commodel.files.yaml import parse
-from commodel.keys import key
 from commodel.models.byhand import BY_HAND
 from commodel.models.families import family, family_names, unit
+from commodel.models.keys import key
 from commodel.models.sets import set_of
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report.received import received, rows

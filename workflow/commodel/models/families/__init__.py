@@ -8,10 +8,10 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.hierarchy import Hierarchy
-from commodel.keys import key, parse, without_class
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
+from commodel.models.keys import key, parse, without_class
 from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
