@@ -41,7 +41,7 @@ def table():
 
 
 def book(table, tmp_path):
-    write_decision_workbook(table, tmp_path / "t.xlsx")
+    write_decision_workbook(table, remarks(table), tmp_path / "t.xlsx")
     return openpyxl.load_workbook(tmp_path / "t.xlsx")
 
 
@@ -118,9 +118,9 @@ def test_each_kind_of_note_is_told_once(table):
 
 
 def test_weights_are_told_by_operation(table):
-    lines = grounds(table).sentences
+    lines = grounds(table, remarks(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
     many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST + 2)])
-    lines = grounds(many).sentences
+    lines = grounds(many, remarks(many)).sentences
     assert "Weights for bcast at 4 of 20 jobs: loggp 0 %." in lines
     assert "Weights for bcast at the others: 2 more sets of them." in lines

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files import kept
+from commodel.measure.provenance import provenance
 from commodel.models.sets import published
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.file import load_plan
 from commodel.price.papers import paper, paper_names
-from commodel.results.provenance import provenance
 from tests.results.received import FOLDER, NAMED, OTHERS, copy_of, make_received
 
 PLAN = f"{FOLDER}/plan.json"

@@ -114,7 +114,7 @@ def _decision(row: dict) -> dict:
 def _workbook(out: Path, table: pd.DataFrame) -> None:
     from commodel.report.decisions import write_decision_workbook  # slow to load: not for --help
 
-    write_decision_workbook(table, out)
+    write_decision_workbook(table, remarks(table), out)
 
 
 WRITERS = {

@@ -10,6 +10,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO
 
 from commodel.errors import UserError
@@ -117,3 +118,11 @@ def read_lines(
             except UnicodeDecodeError:
                 raise UserError("not UTF-8 text", file=path, line=number) from None
             yield number, text.rstrip("\r\n")
+
+
+def text_if_any(path: Path) -> str:
+    """Of a small file that this machine may have, such as those that Linux tells of itself in."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

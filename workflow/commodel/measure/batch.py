@@ -14,6 +14,7 @@ from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import PROVENANCE, SAMPLES, files
 from commodel.measure.places import places
 from commodel.measure.process import end_on_termination
+from commodel.measure.provenance import provenance
 from commodel.measure.starts import Rig, Start, in_image, starts_of
 from commodel.measure.sweep import Sweep, sweep
 from commodel.measure.watching import case_at, forget_case
@@ -25,8 +26,9 @@ from commodel.platforms.tools import workshop
 from commodel.records import Batch, Plan
 from commodel.results import rawfiles, unmeasured
 from commodel.results.attempts import DONE, OwnAttempt
+from commodel.results.code import commit
 from commodel.results.holding import held
-from commodel.results.provenance import commit, provenance, same_setting
+from commodel.results.provenance import same_setting
 
 Progress = Callable[[str], None]
 SIMULATED_PATIENCE = 10  # simulated cases get so many times the time that measured ones get: it is not theirs

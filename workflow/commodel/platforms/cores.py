@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from commodel.errors import UserError
+from commodel.files.text import text_if_any
 from commodel.hierarchy import Hierarchy
 
 PROCESSORS = Path("/sys/devices/system/cpu")
@@ -24,7 +25,7 @@ def levels(folder: Path = PROCESSORS) -> Hierarchy:
     online = [folder / f"cpu{number}" for number in numbers if (folder / f"cpu{number}" / "topology").is_dir()]
     said = {
         "cache": [_last_cache(processor) for processor in online],
-        "socket": [_read(processor / "topology" / "physical_package_id") for processor in online],
+        "socket": [text_if_any(processor / "topology" / "physical_package_id") for processor in online],
     }
     known = {name: texts for name, texts in said.items() if texts and all(texts)}
     try:
@@ -35,16 +36,9 @@ def levels(folder: Path = PROCESSORS) -> Hierarchy:
 
 def _last_cache(processor: Path) -> str:
     """The processors that share this one's cache of the highest level."""
-    caches = {_read(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
+    caches = {text_if_any(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
     levels = [level for level in caches if level.isdigit()]
-    return _read(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return text_if_any(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
 
 
 def at_work(stat: Path = STAT) -> float | None:

@@ -2,11 +2,11 @@
 and message sizes that shows at a glance where the choice changes."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from commodel.advice.decisions import remarks
 from commodel.price.intervals import by_errors, in_a_sentence
 from commodel.report.charts import PALE, stem
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
@@ -17,23 +17,23 @@ CLOSE = "≈ "  # before a choice that others cannot be told apart from
 MOST = 3  # sets of weights that are told
 
 
-def write_decision_workbook(decided: pd.DataFrame, path: Path) -> None:
-    """`decided` is the table of `decisions.decide`."""
-    write_xlsx(report(decided), path)
+def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
+    """`decided` is a table of decisions, `remarks` what a reader of all of it should know."""
+    write_xlsx(report(decided, remarks), path)
 
 
-def report(decided: pd.DataFrame) -> Report:
+def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     simulated = bool(decided["simulated"].any())
     places = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
     where = f"{places} (simulated)" if simulated else places
     banner = f"SIMULATED: what is known of {places} comes from a simulator, not from hardware." if simulated else ""
     operations = decided.groupby("operation", sort=False)
-    sections = [Section("Decisions", "", (grounds(decided), listed(decided)))]
+    sections = [Section("Decisions", "", (grounds(decided, remarks), listed(decided)))]
     sections += [Section(name, "", matrices(name, rows)) for name, rows in operations]
     return Report("commodel advise", f"what to use on {where}", banner, tuple(sections))
 
 
-def grounds(decided: pd.DataFrame) -> Answer:
+def grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     """What the table rests on."""
     lines = [
         f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families prices lowest.",
@@ -48,7 +48,7 @@ def grounds(decided: pd.DataFrame) -> Answer:
             lines.append(f"Weights for {name}{share}: {text}.")
         if len(weights) > MOST:
             lines.append(f"Weights for {name} at the others: {len(weights) - MOST} more sets of them.")
-    return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks(decided))))
+    return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks)))
 
 
 def _intervals(words: pd.Series) -> list[str]:

@@ -34,7 +34,8 @@ from commodel.report.sections import samples as samples_sheet
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
 from commodel.results.calibrations import read_calibrations as calibrations
-from commodel.results.provenance import read_program, versions
+from commodel.results.code import versions
+from commodel.results.provenance import read_program
 from commodel.results.traces import Traces, attempts, digests, texts
 from commodel.results.unmeasured import read_unmeasured
 

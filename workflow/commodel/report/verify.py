@@ -18,7 +18,7 @@ from commodel.report.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSI
 from commodel.report.stored import ANONYMOUS, SAMPLES, stored
 from commodel.report.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.report.xlsx.workbook import write_xlsx
-from commodel.results.provenance import code_digest
+from commodel.results.code import code_digest
 from commodel.results.traces import digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"

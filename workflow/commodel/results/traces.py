@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import COPIES, Results
 from commodel.files.tables import MAX_TABLE
-from commodel.files.text import bounded, read_text
-from commodel.platforms.network import MAX_FILE
+from commodel.files.text import MIB, bounded, read_text
 from commodel.records import Batch, KeptFile, Plan
 from commodel.results.attempts import read_story
 
+MOST = 64 * MIB  # of a file that something was planned from
 SHORT = 16 << 10  # bytes of a file that is shown word for word
 BINARY = re.compile(r"[\0\ufffd]")
 
@@ -66,7 +66,7 @@ def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[
     rests on. Trees and rank files name machines: they are not shown."""
     results = Results.of(folder)
     shown = {
-        f"{path.parent.name}/{path.name}": read_text(path, MAX_FILE, "an experiment or a platform", strict=False)
+        f"{path.parent.name}/{path.name}": read_text(path, MOST, "an experiment or a platform", strict=False)
         for path in results.inputs()
         if path.parent.name != COPIES
     }

@@ -1,0 +1,67 @@
+"""Where a batch's numbers come from, as the measuring side knows it: everything a reader needs to trust them or to
+repeat them. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
+
+import datetime
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from commodel.files.text import text_if_any
+from commodel.plan.config import planned_platform
+from commodel.plan.keeping import named
+from commodel.platforms.container import about
+from commodel.platforms.cores import at_work
+from commodel.platforms.tools import native_digest
+from commodel.records import Batch, Plan
+from commodel.results.code import revision, versions
+
+GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+def provenance(
+    plan: Plan, batch: Batch, places: Mapping[str, object] | None = None, setting: str = ""
+) -> dict[str, object]:
+    """`places` says where nodes and processors are."""
+    where = plan.platforms[batch.platform]
+    commit, dirty = revision()
+    return {
+        "experiment": plan.experiment,
+        "experiment_digest": plan.digest,
+        "platform": batch.platform,
+        "platform_digest": where.digest,
+        **({"files": files} if (files := _files(plan, batch)) else {}),
+        "launcher": where.launcher,
+        "substrate": where.substrate,
+        **({"setting": setting} if setting else {}),
+        "simulated": where.simulated,
+        "measure": asdict(plan.measure),
+        "seed": plan.seed,
+        "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
+        f"bootstraps draw by {plan.seed}",
+        **versions(),
+        "commit": commit,
+        "uncommitted_changes": dirty,
+        "native_digest": native_digest(where.substrate),
+        "container": about(image) if (image := planned_platform(batch.platform).image) else {},
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        **({"at_work": at_work()} if where.launcher == "local" else {}),  # elsewhere this is no node
+        "governor": text_if_any(GOVERNOR) or "unknown",
+        "kernel": platform.release(),
+        "machine": platform.node(),
+        **(places or {}),
+        "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _files(plan: Plan, batch: Batch) -> dict[str, str]:
+    """SHA-256 of each file that its points name."""
+    return {path: plan.files[path].digest for _, path in named(batch.points) if path in plan.files}
+
+
+def _cpu() -> str:
+    lines = text_if_any(Path("/proc/cpuinfo")).splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
