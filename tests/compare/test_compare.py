@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.table import clearly_faster, compare, crowded, selection, summarize
+from commodel.compare.choices import clearly_faster, selection
+from commodel.compare.table import compare, crowded, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from commodel.compare.table import compare, selection, summarize
+from commodel.compare.choices import selection
+from commodel.compare.table import compare, summarize
 from commodel.records import Batch, Point
 from tests.planning import planned
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.table import UNPRICED, _with_choices, _with_library
+from commodel.compare.choices import with_choices, with_library
+from commodel.compare.table import UNPRICED
 from commodel.report import build, write_xlsx
 from commodel.report.frames import prepare
 from commodel.report.html.page import page_html
@@ -19,7 +20,7 @@ UNKNOWN = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu
 
 
 def judged(frame):
-    return _with_library(_with_choices(frame.reset_index(drop=True)))
+    return with_library(with_choices(frame.reset_index(drop=True)))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import math
 import pandas as pd
 
 from commodel.cli._output import table
-from commodel.compare.table import selection, summarize
+from commodel.compare.choices import selection
+from commodel.compare.table import summarize
 from commodel.files.columns import COMPARISON
 from commodel.files.results import Results
 from commodel.files.tables import read_table

@@ -5,7 +5,8 @@ from operator import itemgetter
 
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, is_library, measured_once
+from commodel.compare.choices import clearly_faster
+from commodel.compare.table import is_library, measured_once
 
 ASKED = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes

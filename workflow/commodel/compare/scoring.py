@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import clearly_faster
+from commodel.compare.choices import clearly_faster
 from commodel.compare.vote import FEWEST, weights
 from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus

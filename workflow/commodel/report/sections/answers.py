@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from commodel.compare.choices import selection
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, grade, ranked, tied_families, twins
-from commodel.compare.table import measured_once, selection
+from commodel.compare.table import measured_once
 from commodel.price.intervals import by_errors, rests_on_few
 from commodel.report.frames import salient
 from commodel.report.sections import following, gaps, library, missing

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from commodel.compare.choices import selection
 from commodel.compare.network import Network
 from commodel.compare.ranking import FAIR, best_family, by_operation, distinct, ranked, tied_families
-from commodel.compare.table import selection
 from commodel.parameters import ParameterSet
 from commodel.price.bands import SHARE
 from commodel.report.frames import salient

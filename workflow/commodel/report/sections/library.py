@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, geometric, is_library, measured_once
+from commodel.compare.choices import clearly_faster, geometric
+from commodel.compare.table import is_library, measured_once
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import MICRO, Column, Table, table
 from commodel.report.words import count, origin, simulation, size

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import geometric
+from commodel.compare.choices import geometric
 from commodel.report.frames import LEAVES, PLATFORM, leaves
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
 from commodel.report.values import plain

@@ -4,8 +4,9 @@ import math
 
 import pandas as pd
 
+from commodel.compare.choices import selection
 from commodel.compare.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
-from commodel.compare.table import is_said, selection, summarize
+from commodel.compare.table import is_said, summarize
 from commodel.report.frames import PLATFORM, scaled
 from commodel.report.shape import MU, Column, Table, table
 from commodel.report.words import simulation

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import clearly_faster, is_library, measured_once, summarize
+from commodel.compare.choices import clearly_faster
+from commodel.compare.table import is_library, measured_once, summarize
 from commodel.report.frames import PLACE, PLATFORM, families_of, scaled
 from commodel.report.sections import library
 from commodel.report.shape import MICRO, MU, REGRET, Column, Section, Table, table
