@@ -22,13 +22,6 @@ def test_counts_ranges_and_host_patterns_say_the_same():
     assert Hierarchy.of(read[0]).settings == read[0]
 
 
-def test_in_notes_the_innermost_level_is_found_whatever_its_name():
-    levels = Hierarchy.written({"router": 2, "chassis": 4}, 8)
-    noted = Hierarchy.noted({name: levels.settings[name] for name in ("chassis", "router")})
-    assert noted.names == levels.names == ("node", "router", "chassis", "beyond")
-    assert noted.settings == levels.settings
-
-
 def test_distances_names_and_what_is_crossed():
     levels = Hierarchy.written({"leaf": 2, "rack": 4}, 8)
     assert levels.distance(0, [0, 1, 2, 3, 4, 7]).tolist() == [0, 1, 2, 2, 3, 3]
@@ -61,10 +54,9 @@ def test_what_is_no_hierarchy_is_refused(levels, message):
 
 
 @pytest.mark.parametrize("levels", [3, {"leaf": "0011"}, {"leaf": [0, "x"]}, {"leaf": []}, {"a": [0, 1], "b": [0]}])
-@pytest.mark.parametrize("read", [Hierarchy.of, Hierarchy.noted])
-def test_hostile_settings_are_refused(levels, read):
+def test_hostile_settings_are_refused(levels):
     with pytest.raises(UserError):
-        read(levels)
+        Hierarchy.of(levels)
 
 
 def test_a_node_that_the_levels_do_not_know_is_refused():

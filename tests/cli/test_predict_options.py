@@ -16,7 +16,7 @@ from tests.cli.predicting import CAB, predict, run, sets
     [
         (
             "alpha.a: {value: 1e-6, unit: s}\n  beta.a: 1e-9",
-            "set.yaml:4: parameters.beta.a: found a value without a unit",
+            "set.yaml:4: parameters.beta.a: found '1e-9', wanted a unit with it, such as 1e-9s/B",
         ),
         (
             "alpha.a: {value: 1, unit: us}\n  beta.a: 0",

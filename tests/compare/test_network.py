@@ -57,9 +57,13 @@ def test_levels_keep_their_order_through_a_file_of_notes(tmp_path):
     """The innermost first, though its name comes last in the alphabet."""
     levels = {"router": [0, 0, 1, 1, 2, 2, 3, 3], "chassis": [0, 0, 0, 0, 1, 1, 1, 1]}
     write_json(tmp_path / "provenance.json", {"levels": levels})
-    (network,) = networks(summary(TWO, 8), {"p": read_json(tmp_path / "provenance.json")})
-    assert network.said.settings == levels
-    assert list(network.said.groups) == ["router", "chassis"]
+    notes = read_json(tmp_path / "provenance.json")
+    older = {"levels": dict(sorted(levels.items()))}  # as they were written once
+    assert list(notes["levels"]) == ["router", "chassis"] != list(older["levels"])
+    for place in (notes, older):
+        (network,) = networks(summary(TWO, 8), {"p": place})
+        assert network.said.settings == levels
+        assert list(network.said.groups) == ["router", "chassis"]
 
 
 @pytest.mark.parametrize("place", [{"nodes": ["n0"]}, {"nodes": 7}, {"levels": {"leaf": [0, 1]}}])

@@ -16,7 +16,7 @@ from commodel.cli._points import points
 from commodel.errors import UserError
 from commodel.files import axes, expressions
 from commodel.interchange import mrnet, taulop
-from commodel.models.families import read_set
+from commodel.models.sets import read_set
 from commodel.models.speeds import FORMS, read_speeds
 from commodel.patterns.partitions.columns import by_columns
 from commodel.patterns.partitions.constant import constant
@@ -28,6 +28,7 @@ from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
 from commodel.plan.file import load_plan
 from commodel.plan.make import make_plan
+from commodel.plan.setting import setting_of
 from commodel.platforms.tools import ROOT
 from commodel.price.predict import predict
 from commodel.records import Plan
@@ -63,7 +64,7 @@ def planned(path: Path) -> Plan:
 
 def placed(path: Path) -> None:
     platform = load_platform(path)
-    setting = Setting.of(path.stem, platform)
+    setting = setting_of(platform)
     make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
     (path.parent / "experiment.yaml").write_text(forms.EXPERIMENT)
     folder = path.parent / "params" / "platforms"

@@ -8,6 +8,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.models.byhand import by_hand, given, note
 from commodel.models.families import family, family_names, unit
+from commodel.models.sets import published, read_set
 from commodel.parameters import Estimate
 from commodel.price.predict import predict
 from tests.models.synthetic import fitted_set
@@ -137,3 +138,40 @@ def test_mistakes(texts, said):
         by_hand(sets, texts)
     assert said in error.value.format_message()
     assert "\n" not in error.value.format_message()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "number"),
+    [
+        ("L", "2us", 2e-6),
+        ("L", "0", 0),
+        ("G", "0.1ns/B", 1e-10),
+        ("L", "2", "found '2', wanted a unit with it, such as 2us or 2s"),
+        ("G", "2e-9", "found '2e-9', wanted a unit with it, such as 2e-9s/B"),
+        ("L", "2MB", "found the unit 'B', wanted a value in s"),
+        ("L", "2us/B", "found the unit 's/B', wanted a value in s"),
+        ("L", "2 parsec", "found the unit 'parsec' in '2 parsec'; wanted one of"),
+        ("L", "soon", "found 'soon', wanted a number, or one with its unit: 2.5us"),
+    ],
+)
+def test_by_hand_and_in_a_file_a_value_is_read_alike(name, value, number, tmp_path):
+    file = tmp_path / "set.yaml"
+    values = {"L": "1us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B", name: value}
+    lines = [f"  {called}: {text}" for called, text in values.items()]
+    file.write_text("\n".join(["family: loggp", "parameters:", *lines]))
+    for read in (lambda: read_set(file), lambda: by_hand([LOGGP], [f"{name}={value}"])[0]):
+        if isinstance(number, str):
+            with pytest.raises(UserError) as error:
+                read()
+            assert error.value.found.startswith(number)
+            assert error.value.key in (name, f"parameters.{name}")
+        else:
+            assert read().values[name].value == number
+
+
+def test_a_bandwidth_may_be_given_by_hand():
+    cluster = published("cluster/fast-ethernet-16")
+    (changed,) = by_hand([cluster], ["capacity=100 Mbit/s"])
+    assert changed.values["capacity"].value == 12.5e6
+    with pytest.raises(UserError, match="capacity: found the unit 'B', wanted a value in B/s"):
+        by_hand([cluster], ["capacity=12MB"])

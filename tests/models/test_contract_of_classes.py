@@ -13,12 +13,13 @@ from commodel.files.sets import write_parameters
 from commodel.fit.leftout import nodes_of
 from commodel.fit.probes import as_parameters, fitted_set
 from commodel.hierarchy import Hierarchy
-from commodel.keys import Pair
-from commodel.models.families import family, family_names, read_set
+from commodel.models.families import family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.keys import Pair
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe, round_trip
+from commodel.models.sets import read_set
 from commodel.patterns.repeated import Long
 from commodel.price.model import Model
 from commodel.price.predict import predict

@@ -9,10 +9,10 @@ import pytest
 from commodel.errors import UserError
 from commodel.fit.leftout import left_out
 from commodel.fit.probes import as_parameters
-from commodel.keys import parse
 from commodel.models.families import family
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, estimate
+from commodel.models.keys import parse
 from commodel.models.pricing.functions import TABLE
 from commodel.models.pricing.values import Values
 from tests.models.synthetic import fitted_set, observed, truth

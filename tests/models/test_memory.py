@@ -8,8 +8,9 @@ import pytest
 
 from commodel.files.sets import write_parameters
 from commodel.fit.probes import fitted_set
-from commodel.models.families import family, read_set
+from commodel.models.families import family
 from commodel.models.pricing.values import Values
+from commodel.models.sets import read_set
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
 from commodel.price.model import Model

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.patterns.layouts import Defaults, cores_of, full, place, processes_of, ranks_of
-from commodel.patterns.points import Setting
 from commodel.patterns.rectanglefile import read
 from commodel.plan.config import find, load_platform
+from commodel.plan.setting import setting_of
 from commodel.platforms.tools import ROOT
 
 # Nodes of 12 and of 8 cores; processes on 6, 5, 4, 3 and 2 cores, GPU processes, all
@@ -47,7 +47,7 @@ def test_all_of_table_1_is_there():
 def test_layouts_of_table_1(name):
     fat, thin, *processes, gpu, total = TABLE_1[name]
     spec = f"processes:{ROOT}/params/layouts/fermi/{name}.csv"
-    setting = Setting.of("fermi", FERMI)
+    setting = setting_of(FERMI)
     kinds = processes_of(full(spec, Defaults(0, setting.types, (), 12, setting.fewer_cores)), total, FERMI.types)
     cores, node = cores_of(spec, total), place(spec, total)
     on_cores = Counter(kept for kept, kind in zip(cores, kinds, strict=True) if not kind.endswith("gpu"))

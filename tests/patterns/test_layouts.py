@@ -14,6 +14,7 @@ from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
 from commodel.patterns.placed import full_layout
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import load_platform
+from commodel.plan.setting import setting_of
 from commodel.registry import discover
 from tests.configfiles import NETWORK
 from tests.refusals import message
@@ -136,7 +137,7 @@ def test_types_that_a_platform_does_not_have(spec):
 def platform(tmp_path, text: str) -> Setting:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    return Setting.of("mine", load_platform(path))
+    return setting_of(load_platform(path))
 
 
 def test_a_layout_has_to_fit_the_platform(tmp_path):

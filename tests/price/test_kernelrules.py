@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.keys import Pair, key
 from commodel.models.byhand import given as by_hand
 from commodel.models.families import family
+from commodel.models.keys import Pair, key
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.price.kernelrules import RULED, alone, by_sums

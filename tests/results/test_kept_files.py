@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files import kept
-from commodel.models.families import published
+from commodel.models.sets import published
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.file import load_plan
 from commodel.price.papers import paper, paper_names

@@ -7,11 +7,12 @@ import pytest
 
 from commodel.advice import Job, advise
 from commodel.advice.candidates import trees
-from commodel.advice.evidence import Evidence, setting
+from commodel.advice.evidence import Evidence
 from commodel.files.columns import COMPARISON
 from commodel.files.sets import read_parameters
 from commodel.files.tables import read_table
 from commodel.patterns.trees.topologies import tree
+from commodel.plan.setting import setting_on
 
 SMALL = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balanced:4x8", "balanced:8x4"]
 EXPERIMENT = """
@@ -36,7 +37,7 @@ def measured(project):
     project.experiment("trees", EXPERIMENT.format(small=SMALL, large=candidates))
     results = project.compare("trees")
     sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
-    where = setting(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
+    where = setting_on(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
     return Evidence(sets, where, read_table(results / "comparison.csv", COMPARISON)), candidates
 
 

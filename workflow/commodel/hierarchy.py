@@ -33,14 +33,8 @@ class Hierarchy:
 
     @classmethod
     def of(cls, levels: object) -> "Hierarchy":
-        """Of a group number for every node, as parameter sets and plans have it; none: no levels."""
+        """Of a group number for every node, as parameter sets, plans and notes have it; none: no levels."""
         return cls(_nested(_groups(levels)))
-
-    @classmethod
-    def noted(cls, levels: object) -> "Hierarchy":
-        """The same from notes, whose keys are in the order of the alphabet: the innermost level is the one of most
-        groups. From anywhere else the order is part of what is said, and a wrong one a mistake."""
-        return cls(_nested(dict(sorted(_groups(levels).items(), key=lambda level: -level[1].max()))))
 
     @classmethod
     def written(cls, levels: object, nodes: int, hosts: Sequence[str] = ()) -> "Hierarchy":

@@ -85,3 +85,9 @@ class ParameterSet:
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
     provenance: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The distance classes that have values of their own; what is no list of them is refused where it is priced."""
+        named = self.settings.get("classes", ())
+        return tuple(named) if isinstance(named, list | tuple) else ()

@@ -77,11 +77,16 @@ def parse_bandwidth(value: object) -> float:
 
 def parse_seconds(value: object) -> float:
     """A time with its unit: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit."""
-    if bare := bare_number(value):
-        text = one_line(_written(value), 40)
-        near = f"{text}s" if bare < Decimal("0.001") else f"{text}us or {text}s"
-        raise UserError(f"found {shown(value)}, wanted a unit with it, such as {near}")
+    if bare_number(value):
+        right = with_time_unit(one_line(_written(value), 40))
+        raise UserError(f"found {shown(value)}, wanted a unit with it, such as {right}")
     return parse_number_of_seconds(value)
+
+
+def with_time_unit(number: str, per: str = "") -> str:
+    """What somebody may have meant who wrote no unit; `per`: the rest of the unit, such as /B."""
+    seconds = f"{number}s{per}"
+    return seconds if abs(Decimal(number)) < Decimal("0.001") else f"{number}us{per} or {seconds}"
 
 
 def parse_number_of_seconds(value: object) -> float:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from commodel.files.columns import COMPARISON, SUMMARY, names
-from commodel.models.families import published
+from commodel.models.sets import published
 from commodel.price.papers import Evidence, paper
 from commodel.price.papers.cluster.machine import Machine
 

@@ -13,7 +13,7 @@ from commodel.files.atomic import whole
 from commodel.files.columns import COMPARISON, SUMMARY, names
 from commodel.files.kept import noted, standing_on
 from commodel.files.results import Results
-from commodel.models import families
+from commodel.models import sets
 from commodel.platforms.tools import ROOT
 from commodel.price.papers import NO_NUMBER, STYLES, Evidence, paper, paper_names
 
@@ -49,7 +49,7 @@ def test_no_experiment_is_called_after_a_paper_that_is_none():
 
 def test_it_says_which_published_sets_it_prices_with(entry, monkeypatch):
     read = []
-    monkeypatch.setattr(families, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
+    monkeypatch.setattr(sets, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
     entry.figures(nothing())
     assert set(read) == set(entry.published)
 
@@ -57,14 +57,14 @@ def test_it_says_which_published_sets_it_prices_with(entry, monkeypatch):
 def test_the_sets_are_those_that_were_kept(entry, tmp_path):
     results, kept_files = Results.of(tmp_path), {}
     for name in entry.published:
-        file = noted("published", PUBLISHED.format(name), families.PROJECT)
-        text = (families.PROJECT / PUBLISHED.format(name)).read_text()
+        file = noted("published", PUBLISHED.format(name), ROOT)
+        text = (ROOT / PUBLISHED.format(name)).read_text()
         changed = re.sub("^platform: .*", "platform: changed", text, flags=re.MULTILINE).encode()
         with whole(results.copy(file.copy)) as stream:
             stream.write(changed)
         kept_files[PUBLISHED.format(name)] = replace(file, digest=sha256(changed).hexdigest(), bytes=len(changed))
     with standing_on(results, kept_files):
-        assert {families.published(name).platform for name in entry.published} <= {"changed"}
+        assert {sets.published(name).platform for name in entry.published} <= {"changed"}
 
 
 def test_figures_have_names_and_titles_of_their_own(figures):

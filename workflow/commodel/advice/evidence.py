@@ -15,9 +15,8 @@ from commodel.files.columns import COMPARISON, needed
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.models.byhand import by_hand
-from commodel.models.families import read_set
+from commodel.models.sets import read_set
 from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
 
 JUDGED = needed(  # what families are judged by
     COMPARISON,
@@ -26,29 +25,29 @@ JUDGED = needed(  # what families are judged by
 ) + needed(COMPARISON, "nodes waves batch", optional=True)
 
 
-def of_files(files: Sequence[Path], platform: str | None) -> Evidence:
-    """Sets from files; without a platform there is room for everything, one rank a node."""
+def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
+    """Sets from files; without a setting there is room for everything, one rank a node."""
     sets = [read_set(path) for path in files]
     doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
-    return Evidence(sets, setting(platform) if platform else Setting.unlimited())
+    return Evidence(sets, setting or Setting.unlimited())
 
 
-def of_platform(platform: str, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
-    """What was fitted and measured there, and in which folder of results: of the experiment given, else of the one that
-    was compared last."""
+def of_platform(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
+    """What was fitted and measured on a platform, and in which folder of results: of the experiment given, else of the
+    one that was compared last."""
+    platform = setting.name
     fitted = _fitted(results, platform)
     folders = sorted((entry for entry in fitted if experiment in (None, entry.folder.name)), key=_compared)
     if not folders:
-        setting(platform)  # a platform that is none is said so
         ran = [entry.folder.name for entry in fitted]
         known = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
         of = f" of experiment '{experiment}'" if experiment else ""
         raise UserError(f"found no fitted values{of} on platform '{platform}'; {known}")
     chosen = folders[-1]
     sets = [read_set(path) for path in chosen.sets(platform)]
-    return Evidence(sets, setting(platform), held_out(chosen, platform)), chosen.folder.root
+    return Evidence(sets, setting, held_out(chosen, platform)), chosen.folder.root
 
 
 def what_if(evidence: Evidence, texts: Sequence[str]) -> Evidence:
@@ -75,11 +74,6 @@ def held_out(results: Results, platform: str) -> pd.DataFrame:
         return pd.DataFrame()
     rows = named_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
-
-
-def setting(platform: str) -> Setting:
-    file = find("platform", platform)
-    return Setting.of(file.stem, load_platform(file))
 
 
 def only_platform(experiment: str, results: Path) -> str:

@@ -34,6 +34,7 @@ from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.file import load_plan
+from commodel.plan.setting import setting_of, setting_on
 from commodel.records import Measure, Plan
 from commodel.results.calibrations import (
     read_calibrations,
@@ -80,7 +81,7 @@ class Asked:
         called = job_setting(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
         offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
-        site = Setting.of(loaded.name, loaded)
+        site = setting_of(loaded)
         return cls(site, loaded.hierarchy, loaded.simulated, called or f"{now():%Y-%m-%d %H.%M}", room, count, aside)
 
 
@@ -93,13 +94,13 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
-        sets = of_files(files_of(params), None).sets
+        sets = of_files(files_of(params)).sets
         return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
     known = only_platform(experiment, results) if own else platform
-    evidence, folder = of_platform(known, results, experiment)
+    evidence, folder = of_platform(setting_on(known), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == known]

@@ -9,6 +9,7 @@ from commodel.patterns.layouts import place, processes_of, ranks_of
 from commodel.patterns.placed import Placed, full_layout
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
+from commodel.plan.setting import setting_of
 from commodel.platforms.platform import Platform
 
 
@@ -28,9 +29,8 @@ def filled_in(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed, i
 
 
 def located(spec: str, platform: str, ranks: int | None) -> Located:
-    file = find("platform", platform)
-    loaded = load_platform(file)
-    setting = Setting.of(file.stem, loaded)
+    loaded = load_platform(find("platform", platform))
+    setting = setting_of(loaded)
     placed, ranks = filled_in(setting, spec, ranks)
     kinds = processes_of(placed.layout, ranks, dict(setting.types))
     return Located(loaded, placed.layout, place(placed.layout, ranks), kinds)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
-from commodel.advice.evidence import setting as setting_of
 from commodel.advice.ground import Evidence
 from commodel.advice.trial import Row, Stage, kept, on_trial, prove, proven
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
@@ -22,7 +21,9 @@ from commodel.files.paths import SafePath
 from commodel.files.tables import write_table
 from commodel.measure.ruled import Place
 from commodel.patterns.operations import own_spelling
+from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
+from commodel.plan.setting import setting_of
 from commodel.platforms.build import build, programs
 from commodel.platforms.launchers import launcher, toolchain
 from commodel.platforms.platform import Platform
@@ -65,10 +66,10 @@ def tuned(
     jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST, MOST, SECONDS, 1, 1, TIMEOUT)
-    place = Place(platform, loaded, setting_of(platform), speaks, measure, folder, say)
+    place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder, say)
     for job in jobs:
         place.point(job)  # what does not fit is refused before anything is measured
-    evidence = _evidence(platform, params, experiment, say)
+    evidence = _evidence(place.setting, params, experiment, say)
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
         _same_as_before(place, jobs, loaded)
@@ -85,12 +86,12 @@ def tuned(
     return outcome
 
 
-def _evidence(platform: str, params, experiment: str | None, say: Callable) -> Evidence | None:
+def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
     """What prices rest on; None where nothing is known, which costs more points."""
     if params:
-        return of_files(params, platform)
+        return of_files(params, setting)
     try:
-        evidence, folder = of_platform(platform, Path("results"), experiment)
+        evidence, folder = of_platform(setting, Path("results"), experiment)
     except UserError as error:
         if experiment:
             raise

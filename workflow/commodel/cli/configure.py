@@ -45,6 +45,7 @@ def configure(
     from commodel.cli._configure import deciding, folder_for, show_ranked, tell
     from commodel.files.axes import expand
     from commodel.models.speeds import read_speeds
+    from commodel.plan.setting import setting_on
     from commodel.units import parse_bytes, parse_count
 
     if not (layouts or cores):
@@ -53,7 +54,8 @@ def configure(
         raise UserError("--iterations: SUMMA has one for each block of a side; leave it out")
     known = read_speeds(speeds)
     curves = known.of(kernel)
-    evidence = of_files(params, platform) if params else of_platform(platform, Path("results"), experiment)[0]
+    setting = setting_on(platform)
+    evidence = of_files(params, setting) if params else of_platform(setting, Path("results"), experiment)[0]
     family = deciding(evidence, family)
     unit = parse_bytes(size) if size else 8 * curves.block**2
     problem = Problem(kernel, blocks, unit, iterations)

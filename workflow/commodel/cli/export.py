@@ -44,7 +44,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     - A message of 0 bytes is written as one of 1, which costs the same under LogGP.
     """
     from commodel.interchange import goal
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
 
     schedule = one_schedule(**pattern)
     known, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
@@ -88,7 +88,7 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     """A simulated platform, from a parameter set of LogGP or Hockney."""
     from commodel.interchange import simgrid
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
 
     simgrid.write(read_set(params), parse_count(nodes, 2), out)
 

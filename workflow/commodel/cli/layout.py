@@ -32,12 +32,9 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     from commodel.cli._processes import filled_in
     from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
     from commodel.patterns.points import Setting
-    from commodel.plan.config import find, load_platform
+    from commodel.plan.setting import setting_on
 
-    setting = Setting.unlimited()
-    if platform:
-        file = find("platform", platform)
-        setting = Setting.of(file.stem, load_platform(file))
+    setting = setting_on(platform) if platform else Setting.unlimited()
     placed, ranks = filled_in(setting, spec, ranks)
     nodes, kind, cores = (look(placed.layout, ranks) for look in (place, kinds_of, cores_of))
     if style == "line":

@@ -71,8 +71,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     """
     from commodel.files.paths import SafePath
     from commodel.models.byhand import by_hand, given
-    from commodel.patterns.points import Setting
-    from commodel.plan.config import find, load_platform
+    from commodel.plan.setting import setting_on
     from commodel.price.predict import predict as price
 
     if not (params or settings):
@@ -92,10 +91,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
             refuse_campaign(out)
         _price_plan(sets, plan_file, out)
         return
-    setting = None
-    if platform:
-        file = find("platform", platform)
-        setting = Setting.of(file.stem, load_platform(file))
+    setting = setting_on(platform) if platform else None
     if pattern["sizes"] is None:
         pattern["sizes"] = _only_size(sets)
     chosen = points(**pattern, setting=setting, waves=waves)
@@ -115,7 +111,7 @@ def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:
 
 def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:
     """The set of a file, or those of a report's workbook as its reader has changed them: REPORT.xlsx#PLATFORM."""
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
 
     file, _, platform = str(path).partition(".xlsx#") if ".xlsx#" in str(path) else (str(path), "", "")
     if platform or file.endswith(".xlsx"):

@@ -41,12 +41,13 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     from commodel.files.columns import PRICES
     from commodel.files.streams import arrow, check_suffix, piece, write_stream
     from commodel.models.byhand import by_hand
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
     from commodel.patterns.points import Setting
-    from commodel.plan.config import find, load_experiment, load_platform
+    from commodel.plan.config import find, load_experiment
     from commodel.plan.keeping import received
     from commodel.plan.pricelist import part as part_of
     from commodel.plan.pricelist import shapes
+    from commodel.plan.setting import setting_on
     from commodel.price import pricing
 
     if (part and jobs) or (profile and not jobs):
@@ -63,10 +64,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
         asked |= {"set": list(settings)} if settings else {}
         command_line = command("workflow/rules/price.smk", asked | {"on": platform, "draws": draws}, None, profile)
         raise SystemExit(wait([*command_line, "--quiet", "host", "reason"]))
-    setting = Setting.unlimited()
-    if platform:
-        file = find("platform", platform)
-        setting = Setting.of(file.stem, load_platform(file))
+    setting = setting_on(platform) if platform else Setting.unlimited()
     read = by_hand([read_set(file) for file in params], settings)
     sets = {_called(file, parameters): parameters for file, parameters in zip(params, read, strict=True)}
     types = arrow(PRICES)

@@ -25,7 +25,7 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     """
     from commodel.advice.windows import gather_bounds
     from commodel.cli._jobs import MOST
-    from commodel.models.families import read_set
+    from commodel.models.sets import read_set
 
     parameters = read_set(params)
     if parameters.family != "cluster":

@@ -122,8 +122,11 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
 
 
 def _said(levels: object, nodes: int) -> Hierarchy:
-    """Of the first nodes, where it knows so many."""
-    whole = Hierarchy.noted(levels)
+    """Of the first nodes, where it knows so many. Levels of older notes are in the order of the alphabet, but the
+    innermost one has most groups."""
+    if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
+        levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
+    whole = Hierarchy.of(levels)
     known = whole.nodes is not None and whole.nodes >= nodes
     return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if known else Hierarchy()
 

@@ -22,7 +22,7 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def write_json(path: AnyPath, data: object) -> None:
-    write_text(path, json.dumps(data, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 def read_json(path: AnyPath) -> dict[str, object]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from commodel.fit.leftout import nodes_of
 from commodel.hierarchy import NODE, Hierarchy
-from commodel.keys import PART, in_class, parse
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
+from commodel.models.keys import PART, in_class, parse
 from commodel.models.probes import BETWEEN, EVERYWHERE, probe
 from commodel.parameters import ParameterSet
 

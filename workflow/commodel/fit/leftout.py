@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.keys import Pair
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
+from commodel.models.keys import Pair
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.patterns.layouts import place

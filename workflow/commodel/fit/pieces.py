@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.fit.search import BRIEF, FEW, LEAST_NOISE, LONG, Task
-from commodel.keys import key
 from commodel.models import Array
 from commodel.models.fitting.descent import SMALL
 from commodel.models.fitting.portable import log
+from commodel.models.keys import key
 from commodel.units import format_bytes
 
 MOST_EDGES = 2

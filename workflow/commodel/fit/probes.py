@@ -12,10 +12,10 @@ from commodel.fit.classes import FIRST, apart, views, with_classes
 from commodel.fit.evenness import unevenness
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
-from commodel.keys import parse
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.memory import longest
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
+from commodel.models.keys import parse
 from commodel.models.probes import LOCAL, probe
 from commodel.parameters import ParameterSet
 from commodel.records import Plan, PlannedPlatform

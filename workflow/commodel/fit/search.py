@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.keys import key
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.models.fitting.descent import SMALL, Residuals, descend
 from commodel.models.fitting.portable import exp, log, products, solve
+from commodel.models.keys import key
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model

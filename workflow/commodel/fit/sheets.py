@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
-from commodel.keys import in_class, key
 from commodel.models.families import family, unit
+from commodel.models.keys import in_class, key
 from commodel.parameters import SHEETS, Estimate, ParameterSet
 
 NOT_SAID = "data sheets do not say it: taken as 0"

@@ -14,7 +14,7 @@ import yaml
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.interchange import Format
-from commodel.keys import key
+from commodel.models.keys import key
 from commodel.parameters import ParameterSet
 
 FAST = 1e15  # B/s: no time

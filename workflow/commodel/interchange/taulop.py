@@ -8,7 +8,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, suggest
 from commodel.interchange import Format, lines
-from commodel.keys import parse, sample
+from commodel.models.keys import parse, sample
 from commodel.parameters import Estimate, ParameterSet
 from commodel.units import MAX_BYTES
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from commodel.errors import UserError, suggest
-from commodel.keys import key, parse
-from commodel.models.families import Family, Parameter, complete, family, forms_of, unit
+from commodel.files.quantities import check_unit, parse_with_unit
+from commodel.models.families import Family, complete, family, forms_of, unit
+from commodel.models.keys import parse
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
-from commodel.units import format_seconds, parse_bytes, parse_number, parse_seconds
+from commodel.units import format_seconds, shown
 
 BY_HAND = "by hand"
 
@@ -24,8 +25,7 @@ def given(name: str, texts: Sequence[str]) -> ParameterSet:
         parameter = entry.by_name.get(parse(called).parameter)
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
-        if parameter.argument and called == parameter.name:
-            called = key(called, "a")
+        called = entry.in_full(called)
         if called in texts:
             raise UserError(f"found {called} twice")
         texts[called] = value
@@ -104,19 +104,23 @@ def _name_in(entry: Family, parameters: ParameterSet, called: str, several: bool
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if several else ""
         raise UserError(f"--set {called}: family {entry.name} has no parameter or setting '{called}'; {known}{hint}")
     own = [name for name in parameters.values if _parameter(name) == _parameter(called)]
-    constant = key(called, "a") if entry.by_name[_parameter(called)].argument else called
+    constant = entry.in_full(called, parameters.classes)
     for name in (called, constant):
         if name in own:
             return name
     if own:
         raise UserError(f"--set {called}: the set of {entry.name} has no value '{called}'; {suggest(called, own)}")
-    return constant if called == _parameter(called) else called
+    return constant
 
 
 def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
+    """A coefficient of a function may be negative; nothing else may. Of a time per byte, the byte need not be said."""
     wanted = unit(entry, name, forms)
     try:
-        number = _number(text, wanted, entry.by_name[_parameter(name)])
+        number, measure = parse_with_unit(text)
+        check_unit(number, wanted if measure == "s" and wanted.startswith("s") else measure, wanted)
+        if number < 0 and not entry.by_name[_parameter(name)].argument:
+            raise UserError(f"found {shown(text)}, wanted a value that is not negative")
     except UserError as error:
         raise UserError(error.found, key=name) from None
     return Estimate(number, wanted, number, number)
@@ -134,12 +138,3 @@ def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list
     return {called: value for called, value in pairs if called in known}, [
         (called, value) for called, value in pairs if called not in known
     ]
-
-
-def _number(value: str, unit: str, parameter: Parameter) -> float:
-    """A coefficient of a function may be negative; nothing else may."""
-    sign = -1 if parameter.argument and value.startswith("-") else 1
-    value = value.removeprefix("-") if sign < 0 else value
-    value = value.removesuffix("/B") if unit == "s/B" else value
-    parse = {"s": parse_seconds, "B": parse_bytes}.get(unit[0], parse_number)
-    return sign * parse(value)

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from commodel.models.families import PROJECT, Family, Parameter, family, family_names, published_file, read_set
+from commodel.models.families import Family, Parameter, family, family_names
+from commodel.models.sets import published_file, read_set
+from commodel.sources import ROOT
 
 FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}
 SIGNS = {"·": r"\cdot ", "×": r"\times ", "−": "-", "Σ": r"\sum ", "≤": r"\le ", "⌈": r"\lceil ", "⌉": r"\rceil "}
@@ -104,10 +106,10 @@ def _lines(entry: Family) -> Iterator[str]:
         for name, allowed in entry.settings.items():
             values = ", ".join(f"`{value}`" for value in allowed)
             yield f"| `{name}` | {values} | {(entry.decides or {}).get(name, '')} |"
-    files = sorted((PROJECT / published_file(f"{entry.name}/x")).parent.glob("*.yaml"))
+    files = sorted((ROOT / published_file(f"{entry.name}/x")).parent.glob("*.yaml"))
     if files:
         yield from ("", "## Published values", "")
-        yield from (f"- `{path.relative_to(PROJECT)}`: {read_set(path).source}" for path in files)
+        yield from (f"- `{path.relative_to(ROOT)}`: {read_set(path).source}" for path in files)
     yield from ("", "## Citation", "", f"{entry.citation}.")
 
 

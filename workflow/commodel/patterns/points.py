@@ -8,14 +8,13 @@ from functools import lru_cache
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm, choices, over_tree, own_spelling
 from commodel.patterns.layouts import ranks_of as layout_ranks
-from commodel.patterns.operations import FILE, MPI, OVERLAY, operation, parameters, parts, ranks_of, sized
+from commodel.patterns.operations import FILE, operation, parameters, parts, ranks_of, sized
 from commodel.patterns.operations import own_spelling as own_operation
 from commodel.patterns.placed import Placed, full_layout
 from commodel.patterns.substrates import on_substrate, unsaid
 from commodel.patterns.trees.topologies import own_spelling as own_tree
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import AS_WRITTEN, is_written, written
-from commodel.platforms.platform import Platform
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
 
@@ -36,20 +35,6 @@ class Setting:
     substrate: str = ""  # what carries messages there; empty: nothing does, it is only priced
     fewer_cores: tuple[tuple[str, int], ...] = ()  # of the nodes of types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # the group that each node is in, innermost level first
-
-    @classmethod
-    def of(cls, name: str, platform: Platform) -> "Setting":
-        types, hosts = tuple(platform.types.items()), platform.node_names
-        return cls(
-            name,
-            platform.nodes,
-            platform.cores,
-            types=types,
-            hosts=hosts,
-            substrate=OVERLAY if platform.overlay else MPI,
-            fewer_cores=tuple(platform.fewer_cores.items()),
-            levels=tuple((name, tuple(column)) for name, column in platform.hierarchy.settings.items()),
-        )
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
         """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so

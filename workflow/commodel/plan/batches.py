@@ -8,7 +8,7 @@ from commodel.models.probes import LOCAL, Site, probe
 from commodel.patterns.layouts import nodes_of_case
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Experiment
-from commodel.plan.lengths import longest, messages
+from commodel.plan.lengths import probed
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Measure, Point, digest
@@ -24,9 +24,8 @@ def batches(
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
-    sizes = list(experiment.probe_bytes) or messages(points)
-    alone = not (platform.simulated or platform.overlay) and LOCAL.intersection(probes)
-    vectors = longest(points, max(sizes)) if alone else {}
+    alone = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
+    sizes, vectors = probed(points, experiment.probe_bytes, alone)
     room = platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy
     site = Site(*room, vectors)
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))

@@ -9,6 +9,7 @@ from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import find, load_platform
 from commodel.plan.duration import START, Durations
+from commodel.plan.setting import setting_of
 from commodel.records import Measure, Plan, Point
 
 STEP = 1024  # bytes
@@ -64,7 +65,7 @@ def _real(plan: Plan, name: str, root: Path) -> tuple[Setting, Durations] | None
     platform = load_platform(find("platform", name, root))
     if platform.simulated:
         return None
-    return Setting.of(name, platform), Durations(platform.launcher, plan.measure, platform.overlay)
+    return setting_of(platform), Durations(platform.launcher, plan.measure, platform.overlay)
 
 
 def _point(setting: Setting, combination: Mapping[str, object]) -> Point | None:

@@ -15,12 +15,13 @@ from commodel.files.yaml import read as read_yaml
 from commodel.patterns.algorithms import choices
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, make_point
-from commodel.plan.config import find, load_experiment, load_platform
+from commodel.plan.config import load_experiment
 from commodel.plan.costs import costs
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import every, size
 from commodel.plan.matrixcosts import Costs
 from commodel.plan.rows import combination
+from commodel.plan.setting import setting_on
 from commodel.records import Plan
 from commodel.registry import discover
 
@@ -180,7 +181,7 @@ def _combination(
     where = platform or usual
     try:
         if where not in settings:
-            settings[where] = Setting.of(where, load_platform(find("platform", where, root)))
+            settings[where] = setting_on(where, root)
     except UserError as error:
         raise refused(PLATFORM, error.message) from None
     try:

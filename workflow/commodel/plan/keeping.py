@@ -8,13 +8,14 @@ from pathlib import Path
 from commodel.files.kept import noted, reached, standing_on
 from commodel.files.project import NUMBERS, file_of
 from commodel.files.results import PLAN, Results
-from commodel.models.families import PROJECT, published, published_file
+from commodel.models.sets import published, published_file
 from commodel.models.speeds import read_speeds
 from commodel.patterns.operations import files_of as operation_files
 from commodel.plan.config import load_experiment
 from commodel.plan.file import load_plan
 from commodel.price.papers import paper
 from commodel.records import KeptFile, Point
+from commodel.sources import ROOT
 
 
 def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
@@ -38,7 +39,7 @@ def files_of(
     files = {path: noted(kind, path) for kind, path in (*named(points), *(("matrix", path) for path in tables))}
     for name in paper(paper_name).published if paper_name else ():
         file = published_file(name)
-        files[file] = noted("published", file, PROJECT, published(name).source)
+        files[file] = noted("published", file, ROOT, published(name).source)
     for name in speeds:
         read_speeds(reached(name))  # what a report could not show is refused before anything is measured
         files[name] = noted("speeds", name)
@@ -53,7 +54,7 @@ def tables_of(experiment: str) -> list[str]:
 
 def root_of(file: KeptFile) -> Path:
     """What its name is seen from: the clone for what comes with it, else where commodel runs."""
-    return PROJECT if file.kind == "published" else Path()
+    return ROOT if file.kind == "published" else Path()
 
 
 def received(experiment: Path) -> AbstractContextManager[None]:

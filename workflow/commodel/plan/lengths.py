@@ -22,15 +22,23 @@ SENT = "sent"
 USUAL, MOST = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
 
 
-def messages(points: Iterable[Point]) -> list[int]:
-    """Sizes for probes that reach the longest message of all."""
-    needed, sizes = longest(points, USUAL, (SENT,)).get(SENT, USUAL), [1]
+def probed(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[list[int], dict[str, int]]:
+    """Sizes for the messages of probes, up to the longest of all points unless they are given, and the longest vector
+    of each kind that has a longer one still, where processors are probed `alone`."""
+    kinds = [SENT] * (not given) + [*KINDS] * alone
+    lengths = longest(points, max(given, default=USUAL), kinds) if kinds else {}
+    sizes = list(given) or _rungs(lengths.pop(SENT, USUAL))
+    return sizes, {kind: length for kind, length in lengths.items() if length > max(sizes)}
+
+
+def _rungs(needed: int) -> list[int]:
+    sizes = [1]
     while sizes[-1] < min(needed, MOST):
         sizes.append(sizes[-1] * RUNG)
     return sizes
 
 
-def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str] = KINDS) -> dict[str, int]:
+def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[str, int]:
     """Bytes of the longest message, or vector, of each kind that has one longer than `beyond`. Of a choice on so many
     ranks only the largest size is looked at, and that only where it may be longer than what is known already."""
     largest: dict[Point, int] = {}
@@ -38,15 +46,16 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str] = KINDS) 
         if point.priced:
             shape = replace(unplaced(point), bytes=0)
             largest[shape] = max(largest.get(shape, 0), point.bytes)
-    lengths: dict[str, int] = {}
-    occurring = cache(lambda shape: [kind for kind in kinds if _occurs(shape, kind)])
+    lengths = dict.fromkeys(kinds, 0)
+    occurring = cache(lambda shape: _occurring(shape, kinds))
     for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
-        if _at_most(point) <= max(beyond, min(lengths.get(kind, 0) for kind in kinds)):
+        if _at_most(point) <= max(beyond, min(lengths.values())):
             break
-        for kind in occurring(replace(point, bytes=0, ranks=_few(point))):
-            if _at_most(point) > lengths.get(kind, 0) and (length := _length(point, kind)) > beyond:
-                lengths[kind] = max(lengths.get(kind, 0), length)
-    return lengths
+        known = occurring(replace(point, bytes=0, ranks=_few(point)))
+        longer = [kind for kind in known if _at_most(point) > lengths[kind]]
+        for kind, length in _lengths(point, longer).items():
+            lengths[kind] = max(lengths[kind], length)
+    return {kind: length for kind, length in lengths.items() if length > beyond}
 
 
 def _at_most(point: Point) -> int:
@@ -65,24 +74,26 @@ def _few(point: Point) -> int:
     return point.ranks if fixed else min(point.ranks, FEW)
 
 
-def _occurs(point: Point, kind: str) -> bool:
-    return any(_longest(builder(part)(SMALL), kind) for part, _ in some_of(point))
+def _occurring(point: Point, kinds: Sequence[str]) -> list[str]:
+    patterns = [builder(part)(SMALL) for part, _ in some_of(point)]
+    return [kind for kind in kinds if any(_longest(pattern, kind) for pattern in patterns)]
 
 
 def _longest(pattern: Schedule, kind: str) -> float:
     return float((pattern.largest if kind == SENT else pattern.longest_work(kind)).max())
 
 
-def _length(point: Point, kind: str) -> int:
+def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     """Where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into segments
     does not, and is shorter than that."""
-    lengths, some = [], min(point.bytes, SOME)
-    for part, _ in some_of(point):
+    lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, SOME)
+    for part, _ in some_of(point) if kinds else ():
         try:
             pattern, times = builder(part)(some), point.bytes / max(some, 1)
         except UserError:  # even then
-            return int(_at_most(point))
+            return dict.fromkeys(kinds, int(_at_most(point)))
         if isinstance(pattern, Long) or pattern.messages * times <= MOST_ROWS:
             pattern, times = builder(part)(point.bytes), 1.0
-        lengths.append(min(times * _longest(pattern, kind), _at_most(point)))
-    return int(max(lengths))
+        for kind in kinds:
+            lengths[kind] = max(lengths[kind], min(times * _longest(pattern, kind), _at_most(point)))
+    return {kind: int(length) for kind, length in lengths.items()}

@@ -16,12 +16,13 @@ from commodel.models.families import family, family_names
 from commodel.models.probes import probe
 from commodel.models.probes.evenness import FEWEST
 from commodel.patterns.identity import identified
-from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.patterns.points import library_beside, make_point
 from commodel.plan.batches import batches
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.experiments import Block, Experiment
 from commodel.plan.keeping import files_of, received, root_of
 from commodel.plan.matrix import check_size, combinations, place_of
+from commodel.plan.setting import setting_of
 from commodel.platforms.build import COMPILERS, programs
 from commodel.platforms.launchers import Launcher, launcher, toolchain
 from commodel.platforms.platform import Platform
@@ -62,8 +63,8 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     if not points:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
-        for name, platform in ((name, platform) for name, platform in platforms.items() if not platform.overlay):
-            points += library_beside(Setting.of(name, platform), _on(name, points))
+        for name, platform in platforms.items():
+            points += [] if platform.overlay else library_beside(setting_of(platform), _on(name, points))
     points = identified(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
@@ -170,8 +171,7 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = Setting.of(name, platforms[name])
-        setting = setting.for_block(combination for combination, _ in combinations(block))
+        setting = setting_of(platforms[name]).for_block(combination for combination, _ in combinations(block))
         for combination, path in combinations(block):
             try:
                 yield make_point(setting, combination)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.keys import parse, sample
 from commodel.models import Array
 from commodel.models.families import Family, family, unit
+from commodel.models.keys import parse, sample
 from commodel.models.pricing.functions import TABLE
 from commodel.parameters import Estimate, ParameterSet
 

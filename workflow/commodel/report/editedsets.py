@@ -7,11 +7,12 @@ from math import isfinite
 from pathlib import Path
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.files.sets import checked, parameters_text
+from commodel.files.sets import parameters_text
 from commodel.files.yaml import parse
-from commodel.keys import key
 from commodel.models.byhand import BY_HAND
 from commodel.models.families import family, family_names, unit
+from commodel.models.keys import key
+from commodel.models.sets import set_of
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report.received import received, rows
 from commodel.report.xlsx.calculator.known import shown
@@ -54,7 +55,7 @@ def _sets(cells: Iterator[tuple], path: Path) -> list[ParameterSet]:
     for row in cells:
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
             texts.setdefault(row[0], []).append(str(row[1]))
-    return [checked(parse("\n".join(text), f"{path}!{SETS}, set {number}")) for number, text in texts.items()]
+    return [set_of(parse("\n".join(text), f"{path}!{SETS}, set {number}")) for number, text in texts.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from commodel.files.kept import reached, standing_on
 from commodel.files.paths import AnyPath
 from commodel.files.results import Results
 from commodel.files.tables import read_table
-from commodel.models.families import family, meanings, read_set
+from commodel.models.families import family, meanings
+from commodel.models.sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.file import load_plan
 from commodel.price.papers import Evidence, paper

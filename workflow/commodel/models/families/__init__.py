@@ -6,25 +6,20 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.errors import UserError, one_line, suggest
-from commodel.files.kept import reached
-from commodel.files.paths import AnyPath
-from commodel.files.sets import read_parameters
-from commodel.files.yaml import read as read_yaml
-from commodel.hierarchy import NODE, Hierarchy
-from commodel.keys import key, parse, without_class
+from commodel.errors import UserError, suggest
+from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
+from commodel.models.keys import key, parse, without_class
 from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
 from commodel.models.pricing.values import Values
-from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
-from commodel.sources import ROOT
 from commodel.units import shown
 
-PROJECT = ROOT
+# How many words follow a parameter's name where it differs from one type of node, pair of types, … to another.
+PLACES = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Parameter:
     argument: str = ""  # m: bytes of a message; any other letter: a count
     default: float | None = None  # None: it must be given
     form: str = ""  # of a function where nothing else says it
-    of: str = ""  # type or pair
+    of: str = ""  # one of PLACES
     optional: bool = False  # it may be missing: the price says when it cannot do without
     paced: bool = True  # a slower network moves it; False: local work, what a protocol fixes, what no network has
 
@@ -98,6 +93,16 @@ class Family:
         if self.by_class and parse(name).part in classes:
             plain = without_class(name, parse(name).part)
         return parameter is not None and bool(parameter.argument or parameter.of or plain == parameter.name)
+
+    def in_full(self, name: str, classes: Collection[str] = ()) -> str:
+        """A function may be one number, which is its constant: `alpha` is `alpha.a`, `o.fat` is `o.fat.a`."""
+        parameter, parsed = self.by_name.get(parse(name).parameter), parse(name)
+        if parameter is None or not parameter.argument or parsed.of_function:
+            return name
+        places = name.split(".")[1:]
+        if self.by_class and parsed.part in classes:
+            places.pop()
+        return key(name, "a") if len(places) in (0, PLACES[parameter.of]) else name
 
 
 def family(name: str) -> Family:
@@ -165,11 +170,8 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
     for name in names:
         parameter, function, _ = parse(name)
         form, about = forms.get(function, "constant"), entry.by_name[parameter]
-        if about.of == "level" and name == key(parameter, NODE):
-            continue  # one number holds for every size
         if about.argument and not takes(form, name):
-            why = f"{function} is {text(form)}" if function else f"it depends on {about.argument}; wanted {name}.a"
-            raise UserError(f"family {entry.name} has no use for {name}: {why}")
+            raise UserError(f"family {entry.name} has no use for {name}: {function or name} is {text(form)}")
     return forms
 
 
@@ -181,35 +183,6 @@ def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
         return parameter.unit
     form = forms.get(parsed.function, forms.get(parameter.name, parameter.form or "constant"))
     return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
-
-
-def read_set(path: AnyPath) -> ParameterSet:
-    """A parameter set from a file, its values in the units that their family has: a number of another unit, or of one
-    that is not named, is refused, not taken for seconds."""
-    parameters = read_parameters(path)
-    entry = family(parameters.family)
-    if set(parameters.forms.values()) - set(FORM_NAMES):
-        return parameters  # `complete` says what is wrong with it
-    for name, estimate in parameters.values.items():
-        wanted = unit(entry, name, parameters.forms) if parse(name).parameter in entry.by_name else estimate.unit
-        if estimate.unit == wanted or not (estimate.unit or (estimate.value and wanted.startswith("s"))):
-            continue
-        if estimate.unit:
-            message = f"found the unit '{one_line(estimate.unit, 20)}', wanted a value in {wanted}"
-        else:
-            message = f"found a value without a unit, wanted {{value: {estimate.value:g}, unit: {wanted}}}"
-        line = read_yaml(path).line(("parameters", name))
-        raise UserError(message, file=path, line=line, key=f"parameters.{name}")
-    return parameters
-
-
-def published_file(name: str) -> str:
-    """Of values printed in a paper, named FAMILY/SOURCE: their file, below the clone."""
-    return f"params/published/{name}.yaml"
-
-
-def published(name: str) -> ParameterSet:
-    return read_set(reached(published_file(name), PROJECT))
 
 
 def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:

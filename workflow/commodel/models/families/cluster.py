@@ -17,7 +17,6 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.keys import key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.observed import at_common
@@ -25,6 +24,7 @@ from commodel.models.fitting.packets import background, buffer, gap, taking, wai
 from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
+from commodel.models.keys import key
 from commodel.models.pricing.flying import flying
 from commodel.models.pricing.overflow import Overflow, departures, may_overflow, overflow
 from commodel.models.pricing.replay import Costs, finish_times, replayed

@@ -8,11 +8,11 @@ take their number squared. L is what is left of half a round trip when both over
 
 from collections.abc import Mapping
 
-from commodel.keys import Pair, key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.roundtrips import Network, RoundTrips, network, pair_trips
+from commodel.models.keys import Pair, key
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.replay import Costs

@@ -10,12 +10,12 @@ the second comes in while the first is taken, as in a replay.)
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.keys import Pair, key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.regression import line
 from commodel.models.fitting.roundtrips import half_trip, pair_probes
+from commodel.models.keys import Pair, key
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.pairs import Pairs
 from commodel.models.pricing.replay import Costs

@@ -8,11 +8,11 @@ Where nodes differ it takes their mean: whatever pair of types was measured over
 
 import numpy as np
 
-from commodel.keys import key
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.roundtrips import pair_trips
+from commodel.models.keys import key
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.pairs import of_channel
 from commodel.models.pricing.replay import Costs

@@ -14,11 +14,11 @@ within a node have no price.
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.keys import Pair, parse
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import line
+from commodel.models.keys import Pair, parse
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.condensed import condensed
 from commodel.models.pricing.replay import Costs

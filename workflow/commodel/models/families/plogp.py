@@ -11,11 +11,11 @@ counts.
 
 import numpy as np
 
-from commodel.keys import sample
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, sampled_curve
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.roundtrips import round_trips
+from commodel.models.keys import sample
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.replay import Costs
 from commodel.models.probes import EVERYWHERE

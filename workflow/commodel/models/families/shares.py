@@ -25,13 +25,13 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
-from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.memory import local_times
 from commodel.models.fitting.roundtrips import NEVER, round_trips
+from commodel.models.keys import key, parse
 from commodel.models.pricing.distances import by_distance
 from commodel.models.pricing.functions import TABLE
 from commodel.models.pricing.intime import Traffic, in_time

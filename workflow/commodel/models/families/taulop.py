@@ -42,11 +42,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from commodel.keys import Pair, key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import sampled_curve
 from commodel.models.fitting.regression import moved, sampled
 from commodel.models.fitting.rings import by_level, overhead_by_size, processors
+from commodel.models.keys import Pair, key, parse
 from commodel.models.pricing.concurrency import Terms, total
 from commodel.models.pricing.condensed import condensed
 from commodel.models.pricing.expressions import expression, rows_of, together

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from commodel.hierarchy import BEYOND, NODE
-from commodel.keys import key, sample
 from commodel.models import Array
 from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
+from commodel.models.keys import key, sample
 from commodel.models.probes.capacity import LONG
 
 SLOWER = 1.1  # than alone: from there on messages share something

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.keys import key, parse, sample
 from commodel.models import Array
 from commodel.models.fitting.regression import mean, piecewise, rising
+from commodel.models.keys import key, parse, sample
 from commodel.models.pricing.functions import PIECEWISE, TABLE, evaluate
 
 BYTES = 1.1  # times as long as an empty message: from there on the time per byte can be told

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commodel.keys import key
 from commodel.models import Array
 from commodel.models.fitting.descent import SMALL, descend
 from commodel.models.fitting.portable import exp, expm1, log, products
 from commodel.models.fitting.regression import mean, with_misfit
+from commodel.models.keys import key
 from commodel.models.pricing.functions import evaluate
 
 FEWEST = {"saturating": 7, "pipeline": 4}  # different x: more than the form has coefficients that data can tell

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.keys import key, sample
 from commodel.models import Array
 from commodel.models.fitting.portable import exp, expm1, log, normals
+from commodel.models.keys import key, sample
 from commodel.models.pricing.functions import FORMS
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from commodel.keys import Pair, key
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed, at_common
 from commodel.models.fitting.roundtrips import SHORT, half_trip, jump, last_before_jump, pair_probes
+from commodel.models.keys import Pair, key
 from commodel.models.pricing.functions import PIECEWISE
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds

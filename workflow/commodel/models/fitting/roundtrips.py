@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.keys import Pair
 from commodel.models import Array
 from commodel.models.fitting.observed import Observed, at_common
 from commodel.models.fitting.regression import line, mean, segments
+from commodel.models.keys import Pair
 from commodel.units import format_bytes
 
 BURST = 16

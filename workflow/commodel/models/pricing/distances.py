@@ -4,8 +4,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.keys import key
 from commodel.models import Array
+from commodel.models.keys import key
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.keys import key, parse, sample
 from commodel.models import Array
+from commodel.models.keys import key, parse, sample
 
 PIECE = re.compile(r"[ab]|[abx]([1-9][0-9]{0,3})")
 PIECEWISE, TABLE = "piecewise", "table"

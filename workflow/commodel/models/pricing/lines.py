@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
-from commodel.keys import key
 from commodel.models import Array
+from commodel.models.keys import key
 from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values

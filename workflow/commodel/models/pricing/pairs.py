@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.keys import SAME, Pair, key
 from commodel.models import Array
+from commodel.models.keys import SAME, Pair, key
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import MEMORY, Schedule
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from commodel.keys import Pair
 from commodel.models import Array
+from commodel.models.keys import Pair
 from commodel.models.pricing.concurrency import Terms
 from commodel.models.pricing.joining import own_overheads as own_of
 from commodel.models.pricing.pairs import Pairs, holding, placed, value_of

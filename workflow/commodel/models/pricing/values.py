@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.hierarchy import Hierarchy
-from commodel.keys import parse, without_class
 from commodel.models import Array
+from commodel.models.keys import parse, without_class
 from commodel.models.pricing.functions import TABLE, Samples, evaluate
 from commodel.parameters import ParameterSet
 

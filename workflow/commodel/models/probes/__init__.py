@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from commodel.hierarchy import Hierarchy
-from commodel.keys import SAME, Pair
+from commodel.models.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 from commodel.registry import lookup

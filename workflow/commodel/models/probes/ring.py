@@ -3,7 +3,7 @@ dealt over two nodes so that every message crosses the network. Node types squar
 
 import numpy as np
 
-from commodel.keys import Pair
+from commodel.models.keys import Pair
 from commodel.models.probes import (
     BETWEEN,
     PLAYER,

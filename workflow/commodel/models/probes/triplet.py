@@ -1,7 +1,7 @@
 """A message from one rank to one or two others, and an empty answer from each: what LMO tells a processor's part from
 the network's by. On every type of node in turn."""
 
-from commodel.keys import SAME, Pair
+from commodel.models.keys import SAME, Pair
 from commodel.models.probes import BETWEEN, Place, Plan, Probe, Site, across, farther
 from commodel.models.probes.fan import COLUMNS, pattern
 

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from commodel.keys import parse
+from commodel.models.keys import parse
 from commodel.models.pricing.functions import FORM_NAMES, text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report.frames import PLATFORM

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from commodel.compare.network import Network, classes
-from commodel.keys import Pair
+from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report.front import Behind, Tile
 from commodel.report.matrix import digits

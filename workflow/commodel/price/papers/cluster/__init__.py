@@ -2,7 +2,7 @@
 
 from math import nan
 
-from commodel.models.families import published
+from commodel.models.sets import published
 from commodel.parameters import ParameterSet
 from commodel.price.papers import Evidence, Figure, Numbers, Paper, Row
 from commodel.price.papers.cluster.broadcast import broadcast, tree

@@ -2,7 +2,7 @@
 
 from math import nan
 
-from commodel.models.families import published
+from commodel.models.sets import published
 from commodel.parameters import ParameterSet
 from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Row, prices
 from commodel.price.papers.lop.roundtrips import read

@@ -6,12 +6,12 @@ from math import inf, nan
 
 import numpy as np
 
-from commodel.keys import sample
 from commodel.models import Array
-from commodel.models.families import published
 from commodel.models.families.lop import round_of
 from commodel.models.fitting.regression import line
+from commodel.models.keys import sample
 from commodel.models.pricing.functions import TABLE
+from commodel.models.sets import published
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.model import Model
 from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Row

@@ -6,8 +6,8 @@ from math import nan
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.families import published
 from commodel.models.families.lop import FUNCTIONS, round_of
+from commodel.models.sets import published
 from commodel.parameters import ParameterSet
 from commodel.price.model import Model
 from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Row

@@ -1,7 +1,7 @@
 """The TAN paper: reductions up trees by MRNet on 256 nodes of Cab. Figures 1 and 2, the fits of figures 4 and 6 with
 table I, the validation of figures 7 and 8, and equation 2."""
 
-from commodel.models.families import published
+from commodel.models.sets import published
 from commodel.price.papers import Evidence, Figure, Paper
 from commodel.price.papers.tan.experiments import chain, fan_in, latencies, n_to_1, parameters
 from commodel.price.papers.tan.validation import TREES, stream, validation

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from commodel.models.families import PROJECT
 from commodel.models.families.taulop import expression
 from commodel.models.pricing.pairs import Pairs
 from commodel.parameters import ParameterSet
@@ -19,6 +18,7 @@ from commodel.patterns.written import written
 from commodel.price.model import Model
 from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Row, price
 from commodel.records import Point
+from commodel.sources import ROOT
 
 BLOCK, DOUBLE = 8192, 8  # B: a block is 32 × 32 doubles
 SIZES = tuple(4**power for power in range(3, 11))  # of a broadcast: 64 B to 1 MiB
@@ -41,7 +41,7 @@ class Example(NamedTuple):
 
     @property
     def pattern(self) -> Schedule:
-        return written(self.operation, PROJECT).placed(self.node)
+        return written(self.operation, ROOT).placed(self.node)
 
     def terms(self, steps: slice = slice(None)) -> Sum:
         """Ours, collected."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from commodel.errors import UserError
-from commodel.keys import key, parse, sample
 from commodel.models.families import Family, unit
+from commodel.models.keys import key, parse, sample
 from commodel.models.pricing.functions import PIECEWISE, TABLE
 from commodel.models.pricing.values import Values
 from commodel.report.xlsx.calculator.row import Area, Row

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
-from commodel.keys import parse
 from commodel.models.families import family
+from commodel.models.keys import parse
 from commodel.price.reach import SHORT
 from commodel.report.charts import PALETTE
 from commodel.report.shape import Axis

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commodel.errors import UserError
-from commodel.keys import parse
 from commodel.models.families import family
+from commodel.models.keys import parse
 from commodel.parameters import ParameterSet
 from commodel.price.model import Model
 from commodel.report.xlsx.calculator import cluster

@@ -1,6 +1,6 @@
 """Names of values, made and read."""
 
-from commodel.keys import Pair, key, parse, sample
+from commodel.models.keys import Pair, key, parse, sample
 
 
 def test_what_is_made_is_read_again():

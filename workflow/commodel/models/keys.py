@@ -52,6 +52,11 @@ class Key(NamedTuple):
         match = SAMPLE.fullmatch(self.part)
         return match and (int(match[1]), int(match[2]) if match[2] else None)
 
+    @property
+    def of_function(self) -> bool:
+        """Whether it ends as a coefficient or a sample does."""
+        return bool(PART.fullmatch(self.part) or SAMPLE.fullmatch(self.part))
+
 
 @lru_cache(maxsize=1 << 16)
 def parse(text: str) -> Key:
