@@ -95,9 +95,9 @@ test-slow: $(READY)
 test-random: $(READY)
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'hypothesis and not lab and not alone' --hypothesis-profile random
 
-# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or outages, apptainer, network: one.
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, network: one.
 # Tests on Slurm mostly wait: three go on at a time, each on a Slurm of its own.
-LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, outages, apptainer or network))
+LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, snakedeploy, outages, apptainer or network))
 lab-test: $(READY)
 	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi

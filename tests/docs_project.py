@@ -2,7 +2,10 @@
 `mycluster`, small experiments of the docs' names that ran there, and the files that readers have of their own."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+
+import yaml
 
 from commodel.cli._sheets import of_platform
 from commodel.files.sets import read_parameters, write_parameters
@@ -71,6 +74,7 @@ PICO = "results/lumi/2025_04_07___16_22_51"
 def make_project(folder: Path) -> None:
     """As far as quick commands need it: `mine` and `sample` have run, `cluster` and `demo` are planned."""
     project = Project(folder)
+    project.verb("init", ".")
     shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
     _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
     _write(folder / "params/platforms/mycluster.xml", NETWORK)
@@ -87,8 +91,29 @@ def make_project(folder: Path) -> None:
     (folder / "mycluster/results").symlink_to("../results")  # as if all that had run there
 
 
-def complete(project: Project) -> None:
-    """All that has to have run for the other commands."""
+def smaller(text: str) -> str:
+    """An experiment with as few samples of a point as can be, and of several layouts the first and the last."""
+    experiment = yaml.safe_load(text)
+    few = {"min_samples": 1, "max_samples": 2, "seconds": 0.1, "passes": 1, "warmup": 0}
+    experiment["measure"] = experiment.get("measure", {}) | few
+    for block in experiment["matrix"]:
+        for name, together in block.get("zips", {}).items():
+            block["zips"][name] = _ends(together)
+    return yaml.safe_dump(experiment)
+
+
+def _ends(together: dict) -> dict:
+    return {
+        name: _ends(values) if isinstance(values, dict) else [values[0], values[-1]]
+        for name, values in together.items()
+    }
+
+
+def complete(project: Project, experiments: Iterable[str]) -> None:
+    """All that has to have run for the other commands, and smaller ones in the place of large experiments."""
+    for name in experiments:
+        path = project.folder / f"params/experiments/{name}.yaml"
+        path.write_text(smaller(path.read_text(encoding="utf-8")), encoding="utf-8")
     for name in ("cluster", "demo"):
         _compare_again(project, name)
     project.experiment("trees", TREES)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import chdir
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -19,14 +20,15 @@ from tests.documented import ROOT, Command, files, of
 from tests.once import made_once
 from tests.workflow.conftest import Project
 
-NOT_RUN = {
-    r"commodel run .*--profile slurm": "wants a Slurm: tests/lab has one",
-    r"commodel run ": "a whole campaign, minutes of it: here its plan is made, and tests/workflow runs small ones",
-    r"commodel tune ": "measures an MPI library for minutes: tests/cli/test_tune.py",
-    r"commodel speeds ": "computes on this machine for minutes: tests/measure/test_speeds.py",
+NOT_RUN = {r"commodel run .*--profile slurm|snakemake --profile slurm": "wants a Slurm: tests/lab/test_slurm_docs.py"}
+# These measure for minutes, or on a machine that is not here: what stands in their place.
+SMALLER = {
+    r"commodel tune ": {"mycluster": "local", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
+    r"commodel speeds ": {"16:4096": "16:64"},
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
 DEAR = (
+    r"commodel run |commodel tune |commodel speeds ",
     r"commodel advise .*--(leaves|bytes)",
     r"commodel configure .*--cores",
     r"commodel fit .*--points",
@@ -34,6 +36,7 @@ DEAR = (
 )
 MAILED = "FOLDER/inputs/experiments/mine.yaml"
 COMMANDS = of("commodel")
+SNAKEMAKES = [command for command in of("snakemake") if command.words[1] != "--directory"]  # test_deployed.py
 EXPERIMENTS = sorted({command.words[2] for command in COMMANDS if command.words[1] == "run"} - {MAILED})
 
 
@@ -43,6 +46,12 @@ def reasons(command: Command) -> list[str]:
 
 def is_dear(command: Command) -> bool:
     return any(re.match(pattern, " ".join(command.words)) for pattern in DEAR)
+
+
+def words_of(command: Command) -> list[str]:
+    """As a test runs it."""
+    others = [others for pattern, others in SMALLER.items() if re.match(pattern, " ".join(command.words))]
+    return [others[0].get(word, word) if others else word for word in command.words[1:]]
 
 
 RUN = [command for command in COMMANDS if not reasons(command)]
@@ -56,8 +65,8 @@ def project(tmp_path_factory, simgrid_programs):
 
 
 @pytest.fixture(scope="module")
-def complete_project(project):
-    complete(project)
+def complete_project(project, mpi_programs, overlay_programs):
+    complete(project, set(EXPERIMENTS) - {"cluster", "demo"})
     return project
 
 
@@ -65,8 +74,13 @@ def run_page(page: str, project: Project, *, dear: bool) -> None:
     for command in RUN:
         if command.page != page or (is_dear(command) and not dear):
             continue
+        words = words_of(command)
+        if words[0] == "run":
+            project.commodel(*words, "--cores", "1")
+            assert list((project.folder / "reports" / Path(words[1]).stem).glob("*.xlsx"))
+            continue
         with chdir(project.folder):
-            result = CliRunner().invoke(main, command.words[1:])
+            result = CliRunner().invoke(main, words)
         assert result.exit_code == 0, f"{command.place}: {command.text}: {result.output}"
         written = [out for word, out in pairwise(command.words) if word in ("-o", "--out")]
         assert all((project.folder / out).exists() for out in written), f"{command.place}: wrote no {written}"
@@ -96,29 +110,29 @@ def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
 
 
 def test_what_is_not_run_stands_in_the_docs():
-    used = {pattern for command in COMMANDS for pattern in reasons(command)}
+    used = {pattern for command in COMMANDS + SNAKEMAKES for pattern in reasons(command)}
     assert used == set(NOT_RUN)
-    assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in DEAR)
+    assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in [*DEAR, *SMALLER])
+    for pattern, others in SMALLER.items():
+        told = {word for command in RUN if re.match(pattern, " ".join(command.words)) for word in command.words}
+        assert set(others) <= told
 
 
-def test_what_is_to_be_run_for_minutes_is_there(monkeypatch):
-    monkeypatch.chdir(ROOT)  # experiments of the docs' project are small ones
+def test_experiments_that_pages_run_are_there(monkeypatch):
+    monkeypatch.chdir(ROOT)  # those of the docs' project are smaller
     assert all(find("experiment", name).exists() for name in EXPERIMENTS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_what_is_to_be_run_for_minutes_can_be_planned(name, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert make_plan(name, ROOT).batches
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [command for command in of("snakemake") if "-n" in command.words])
-def test_dry_runs_of_snakemake_work(command, project):
-    arguments = [*command.words[1:], "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-    run = subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments], cwd=project.folder, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "measure" in run.stdout
+def test_snakemake_s_commands_work(complete_project):
+    """In their order: of a report there has to be a run before."""
+    for command in SNAKEMAKES:
+        if reasons(command):
+            continue
+        run = [sys.executable, "-m", *command.words]
+        done = subprocess.run(run, cwd=complete_project.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command.place}: {command.text}: {done.stdout}{done.stderr}"
+        if "-n" in command.words:
+            assert "measure" in done.stdout
+        if "--report" in command.words:
+            assert (complete_project.folder / command.words[-1]).exists()

@@ -20,6 +20,11 @@ REFUSED = {
         4,
         "found the setting 'tracing/filename', which is not passed on",
     ),
+    "a value of a setting": (
+        HEAD + '<config><prop id="smpi/wtime" value="1us"/></config>' + CLUSTER,
+        4,
+        "smpi/wtime: found '1us', wanted a number without a unit",
+    ),
     "a trace file": (HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER, 4, "found <trace>"),
     "a file of speeds": (HEAD + '<host id="h" speed="1f" speed_file="/etc/passwd"/>' + CLUSTER, 4, "found speed_file="),
     "a program": (HEAD + '<actor host="node-0" function="x"/>' + CLUSTER, 4, "found <actor>"),

@@ -89,7 +89,8 @@ def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slo
     ("arguments", "message"),
     [
         (["diff", "nowhere.txt", "nowhere.txt"], "wanted a folder of results, a comparison"),
-        (["history", "alone", "--out", "h.xlsx"], "found 1 of them, wanted two or more"),
+        (["history", "alone", "--out", "h.xlsx"], "found one result, alone; wanted two or more to compare"),
+        (["history"], "found no results; wanted two or more"),
         (["history", "one", "two", "--out", "h.pdf"], "wanted a name that ends with .xlsx"),
     ],
 )

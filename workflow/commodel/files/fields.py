@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from commodel import units
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, near, suggest
 from commodel.files import axes
 from commodel.files import yaml as yamltext
 from commodel.files.settings import MOST as MOST_SETTING
@@ -160,6 +160,8 @@ def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
     def spread(value: Any) -> list:
         if auto and value == auto:
             return []
+        if auto and isinstance(value, str) and near(value, [auto]):
+            raise UserError(f"found {shown(value)}; did you mean '{auto}'?")
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
             return axes.expand(value, parse)

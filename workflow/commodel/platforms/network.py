@@ -9,43 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers import expat
 
-from commodel.errors import UserError, near, one_line, suggest
+from commodel.errors import UserError, one_line
 from commodel.files.text import MIB, read_bytes
+from commodel.platforms.simgrid import check_name, check_value
 from commodel.units import MAX_COUNT
 
 MAX_FILE = 64 * MIB
-# Left out is what names files or programs (tracing/*, smpi/tmpdir, smpi/comp-adjustment-file, path, plugin, …).
-SETTINGS = {
-    "smpi": "os ois or lat-factor bw-factor async-small-thresh send-is-detached-thresh host-speed wtime init test "
-    "iprobe iprobe-cpu-usage cpu-threshold grow-injected-times simulate-computation buffering IB-penalty-factors "
-    "finalization-barrier barrier-finalization barrier-collectives coll-selector allgather allgatherv allreduce "
-    "alltoall alltoallv barrier bcast gather reduce reduce-scatter scatter",
-    "network": "model optim solver TCP-gamma bandwidth-factor latency-factor crosstraffic loopback-bw loopback-lat "
-    "weight-S maxmin-selective-update",
-    "cpu": "model optim solver maxmin-selective-update",
-    "host": "model solver",
-    "maxmin": "precision concurrency-limit",
-    "precision": "timing work-amount",
-    "surf": "precision",
-    "contexts": "factory stack-size guard-size",
-}
-KNOWN = tuple(f"{group}/{name}" for group, names in SETTINGS.items() for name in names.split())
 ELEMENTS = {
     *("platform", "config", "prop", "AS", "zone", "host", "cluster", "cabinet", "peer", "router", "link", "link_ctn"),
     *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
 }
 FILES = re.compile(r"(?i)(.*_)?file|content|path")  # attributes that name one
 RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
-
-
-def check_setting(name: str) -> None:
-    if name not in KNOWN:
-        raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {nearest(name)}")
-
-
-def nearest(name: str) -> str:
-    groups = "wanted one of smpi, network, cpu, host, maxmin, surf or contexts"
-    return suggest(name, KNOWN) if near(name, KNOWN) else groups
 
 
 @dataclass(frozen=True)
@@ -123,10 +98,7 @@ class _Reader:
             if FILES.fullmatch(name):
                 raise self.refuse(f"found {name}= of <{element}>: a network here names no other files")
         if element == "prop" and self.open[-1] == "config":
-            try:
-                check_setting(attributes.get("id", ""))
-            except UserError as error:
-                raise self.refuse(error.message) from None
+            self.setting(attributes.get("id", ""), attributes.get("value", ""))
         if "radical" in attributes:
             ranges = self.numbers(attributes["radical"])
             before, after = attributes.get("prefix", ""), attributes.get("suffix", "")
@@ -140,6 +112,16 @@ class _Reader:
         if self.hosts > MAX_COUNT:
             raise self.refuse(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
         self.open.append(element)
+
+    def setting(self, name: str, value: str) -> None:
+        try:
+            check_name(name)
+        except UserError as error:
+            raise self.refuse(error.message) from None
+        try:
+            check_value(name, value)
+        except UserError as error:
+            raise self.refuse(f"{name}: {error.message}") from None
 
     def end(self, element: str) -> None:
         self.open.pop()

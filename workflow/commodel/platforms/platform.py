@@ -33,6 +33,14 @@ def _level(value: Any) -> Any:
     return units.parse_count(value)
 
 
+def _cores(value: Any) -> int:
+    if value == "auto":
+        return os.cpu_count() or 1
+    if isinstance(value, str) and not any(map(str.isdigit, value)):
+        raise UserError(f"found {shown(value)}, wanted a whole number, or 'auto' on this machine")
+    return units.parse_count(value)
+
+
 SECTIONS = ("simgrid", "slurm", "hosts")
 SUBSTRATES = ("mpi", "overlay", "mrnet")
 LEVEL = kind(
@@ -56,7 +64,7 @@ class Platform(Part):
     )
     nodes: RANKS = Field(description="nodes that one allocation may have")
     cores: kind(
-        lambda value: os.cpu_count() or 1 if value == "auto" else units.parse_count(value),
+        _cores,
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
     ) = Field(description="ranks that a node can hold; auto, on a local platform: its processors")

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from commodel.errors import UserError
 from commodel.files import fields
 from commodel.files.fields import WORD, Part, refused
-from commodel.platforms.network import check_setting
+from commodel.platforms.simgrid import check_name, check_value
 from commodel.units import shown
 
 FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
@@ -34,9 +34,10 @@ class SimGrid(Part):
     @field_validator("config")
     @classmethod
     def _known(cls, config: dict[str, str]) -> dict[str, str]:
-        for name in config:
+        for name, value in config.items():
             try:
-                check_setting(name)
+                check_name(name)
+                check_value(name, value)
             except UserError as error:
                 raise refused(error.message, name) from None
         return config

@@ -3,22 +3,22 @@
     T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r      for n messages at a time over the narrowest of what they share
 
 d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
-change where the protocol does. A message shares the port of its nodes either way, the way out of and into every group
-that it leaves and enters, what joins the two largest of these groups, and what all groups there share; a line carries a
-byte in c seconds, within a node, where caches are, in c_inside(m); what was not seen to be shared has no c. All on one
-line get equal shares of it, and a message is as late as its latest line makes it; what one line keeps back another does
-not give away again, as max-min shares do. What is on a line at the same time is told by the clock, message by message,
-whichever steps they belong to: where a rank sends many parts in a row, all of them share its line, and the first is
-through not long before the last. Where the probe `order` saw that a rank's messages to another go one after the other
-(setting `order`), they do. Only rounds that repeat more than a million messages are gone through round by round, which
-may price them 10 % too dear. Above S bytes a message leaves when its receiver is ready, and its sender waits until it
-is through. Shorter ones leave at once; where the probe `start` saw that they, too, wait for their receivers (setting
-`short`), they do, but their senders do not.
+change where the protocol does, and where no lines hold, G_d is a table. A message shares the port of its nodes either
+way, the way out of and into every group that it leaves and enters, what joins the two largest of these groups, and what
+all groups there share; a line carries a byte in c seconds, within a node, where caches are, in c_inside(m); what was
+not seen to be shared has no c. All on one line get equal shares of it, and a message is as late as its latest line
+makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a line at the same
+time is told by the clock, message by message, whichever steps they belong to: where a rank sends many parts in a row,
+all of them share its line, and the first is through not long before the last. Where the probe `order` saw that a rank's
+messages to another go one after the other (setting `order`), they do. Only rounds that repeat more than a million
+messages are gone through round by round, which may price them 10 % too dear. Above S bytes a message leaves when its
+receiver is ready, and its sender waits until it is through. Shorter ones leave at once; where the probe `start` saw
+that they, too, wait for their receivers (setting `short`), they do, but their senders do not.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,12 +28,12 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
+from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.memory import local_times
-from commodel.models.fitting.regression import piecewise
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.distances import by_distance
-from commodel.models.pricing.functions import TABLE, evaluate
+from commodel.models.pricing.functions import TABLE
 from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
 from commodel.models.pricing.programs import Program
@@ -52,35 +52,28 @@ SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is a
 
 
 def fit(observed: Observed) -> Fitted:
-    """Lines through half round trips give L and G of every class; what they take more, together, the capacities."""
+    """Half round trips give L and G of every class; what they take more, together, the capacities."""
     trips, far = round_trips(observed), observed.cases("distance")
     o_s, o_r = trips.short_overheads
     values, forms, notes, curves = {"o_s": o_s, "o_r": o_r}, {}, {}, []
-    lines: dict[str, Mapping[str, Array]] = {}
+    apart: dict[str, HalfTrip] = {}
     for name in dict.fromkeys(far["apart"].tolist()):
         cases = observed.cases("distance", apart=name)
         size, half = cases["bytes"].astype(float), cases.seconds / 2
-        form, lines[name] = piecewise("T", size, half, 1 / half[0] ** 2)
-        for part, draws in lines[name].items():
-            letter, number = parse(part).part[0], parse(part).part[1:]
-            if letter == "a":
-                values[key("L", name, f"a{number}")] = np.maximum(draws - o_s - o_r, 0)
-            elif letter == "b":
-                values[key("G", name, f"a{number}")] = draws
-            else:
-                values[key("L", name, f"x{number}")] = values[key("G", name, f"x{number}")] = draws
-        forms |= {key(letter, name): form if form == "piecewise" else "constant" for letter in "LG"}
-        line = evaluate(form, "T", {part: draws[0] for part, draws in lines[name].items()}, size)
+        trip = apart[name] = HalfTrip.of(size, half)
+        named, forms_of = trip.named(name, o_s + o_r)
+        values |= named
+        forms |= forms_of
         title = f"half a round trip, {'one node' if name == NODE else name}"
-        curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
-    shared, half_duplex = capacities(observed, lines)
+        curves.append(curve(title, size, half[0], trip.at(size)[0], "o_s + L + m·G + o_r", trip.terms))
+    shared, half_duplex = capacities(observed, apart)
     values |= shared
     forms |= {function: TABLE for name in shared if parse(name).sample for function in [parse(name).function]}
     alone, tables = local_times(observed)
     values |= alone
     forms |= tables
     missing = {}
-    S = largest_eager(observed, lines)
+    S = largest_eager(observed, apart)
     S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
     if S < NEVER:
         values["S"] = np.full(len(o_s), S)

@@ -7,31 +7,31 @@ import numpy as np
 
 from commodel.hierarchy import BEYOND, NODE
 from commodel.models import Array
+from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.keys import key, sample
-from commodel.models.pricing.functions import PIECEWISE, evaluate
 from commodel.models.probes.capacity import LONG
 
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
 BOTH = 1.5  # times as long with as much the other way: one line for both
 
-LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class, as pieces of a line called T
+Trips = Mapping[str, HalfTrip]  # half a round trip of every class
 
 
-def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], list[str]]:
+def capacities(observed: Observed, trips: Trips) -> tuple[dict[str, Array], list[str]]:
     """Seconds per byte by name, within a node by size, and the levels whose lines carry both ways at once."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
     levels = list(dict.fromkeys(cases["level"].tolist()))
-    names = list(lines)
-    values, half = _inside(cases, lines), []
+    names = list(trips)
+    values, half = _inside(cases, trips), []
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
         beyond = names[nearest] if nearest < len(names) else BEYOND
-        out, pair = (_shares(cases, lines, level, how, beyond) for how in ("out", "pair"))
+        out, pair = (_shares(cases, trips, level, how, beyond) for how in ("out", "pair"))
         if level != NODE and out is not None:  # what goes to one group leaves its own, too, and shows how much can
             out = None if pair is None else np.where(pair[0] < out[0], pair, out)
         if out is not None:
@@ -42,20 +42,20 @@ def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], li
             half.append(level)
         ways = 2 if level in half else 1  # as much comes into each group as leaves it
         known = ways * max((column[0] for column in (out, pair) if column is not None), default=0.0)
-        if (together := _together(cases, lines, level, beyond, known)) is not None:
+        if (together := _together(cases, trips, level, beyond, known)) is not None:
             values[key("c_all", level)] = together
     return values, half
 
 
-def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
+def largest_eager(observed: Observed, trips: Trips) -> float | None:
     """The largest message whose sender does not wait while its receiver takes a long one first, like all smaller ones;
     0: there is none. None: it was not seen."""
     if not observed.probes.get("capacity"):
         return None
-    cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in lines if name != NODE), "")
+    cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
     if not len(cases) or not near:
         return None
-    waits = cases.seconds[0] > _line(lines[near], np.array([float(LONG)]))[0, 0] / 2
+    waits = cases.seconds[0] > trips[near].at(np.array([float(LONG)]))[0, 0] / 2
     if not waits.any():
         return None
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
@@ -68,52 +68,40 @@ def _pick(cases: Cases, **where: object) -> Cases:
     return cases.pick(chosen)
 
 
-def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str) -> Array | None:
+def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str) -> Array | None:
     """Seconds per byte of all messages that cross at the same time; None where they are as fast as alone."""
     cases = _pick(cases, level=level, how=how, ways=1)
-    taken, most = _slowed(cases, lines, apart)
+    taken, most = _slowed(cases, trips, apart)
     return mean((taken / (cases["flows"] * cases["bytes"]))[:, most]) if most.any() else None
 
 
-def _inside(cases: Cases, lines: LinesOf) -> dict[str, Array]:
+def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
     """Samples of the seconds per byte of all messages of a size within a node, where any are slower than alone: caches
     are faster than what is behind them."""
     cases = _pick(cases, level=NODE, how="inside", ways=1)
-    taken, most = _slowed(cases, lines, NODE)
+    taken, most = _slowed(cases, trips, NODE)
     per_byte = np.maximum(taken / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][most]).astype(int).tolist()
     return {sample(key("c_inside", NODE), size): mean(per_byte[:, most & (cases["bytes"] == size)]) for size in sizes}
 
 
-def _slowed(cases: Cases, lines: LinesOf, apart: str) -> tuple[Array, np.ndarray]:
+def _slowed(cases: Cases, trips: Trips, apart: str) -> tuple[Array, np.ndarray]:
     """What messages at a time take for their bytes, and which cases have about as many as are slower than alone."""
-    if not len(cases) or apart not in lines:
+    if not len(cases) or apart not in trips:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
-    alone, begin = _alone(lines[apart], cases)
+    begin, alone = trips[apart].parts(cases["bytes"])
     taken = cases.seconds - begin
     slow = (taken[0] > SLOWER * alone[0]) & (cases["flows"] > 1)
     # few may by chance have a link each, or one for all
     return taken, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
 
-def _alone(line: Mapping[str, Array], cases: Cases) -> tuple[Array, Array]:
-    """What a message takes alone for its bytes, and before them."""
-    whole = _line(line, cases["bytes"])
-    bytes = whole - _line(line, cases["bytes"] - 1)
-    return bytes * cases["bytes"], whole - bytes * cases["bytes"]
-
-
-def _line(line: Mapping[str, Array], bytes: np.ndarray) -> Array:
-    form = PIECEWISE if any(".x" in name for name in line) else "linear"
-    return evaluate(form, "T", {name: draws[:, None] for name, draws in line.items()}, bytes)
-
-
-def _together(cases: Cases, lines: LinesOf, level: str, apart: str, known: float) -> Array | None:
+def _together(cases: Cases, trips: Trips, level: str, apart: str, known: float) -> Array | None:
     """Of all groups at once, where they take longer than what leaves one, or joins two, explains."""
     cases = _pick(cases, level=level, how="all", ways=1)
-    if not len(cases) or apart not in lines:
+    if not len(cases) or apart not in trips:
         return None
-    alone, begin = _alone(lines[apart], cases)
+    begin, alone = trips[apart].parts(cases["bytes"])
     taken = cases.seconds - begin
     explained = np.maximum(alone[0], cases["step"] * cases["bytes"] * known)  # so many leave each group
     if not (taken[0] > CLEARLY * explained).all():

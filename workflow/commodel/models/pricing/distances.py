@@ -23,5 +23,5 @@ def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy
         if function not in values.functions:
             raise UserError(f"not probed: ranks in {levels.crossed(distance)}")
         rows = np.flatnonzero(apart == distance)
-        column[..., rows] = values.at(function, bytes[..., rows])
+        column[..., rows] = values.up_to_last(function, bytes[..., rows])
     return column

@@ -55,7 +55,7 @@ class Lines:
         """How long messages have a line to themselves."""
         if name in self.values:
             return self.values[name] * bytes
-        return self.values.at(name, np.minimum(bytes, self.values.last_sample(name))) * bytes
+        return self.values.up_to_last(name, bytes) * bytes
 
     def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int]]:
         """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,

@@ -61,9 +61,10 @@ class Values:
             return evaluate(form, function, self.numbers, x) * (1 if level is None else level)
         return self._table(function).at(np.asarray(x), level)
 
-    def last_sample(self, function: str) -> float:
-        """The largest argument that a function has a sample for; of one that is no table there is none."""
-        return self._table(function).places[-1] if self.forms.get(function) == TABLE else np.inf
+    def up_to_last(self, function: str, x: ArrayLike) -> Array:
+        """The same, but a table stays at its last sample, as costs of a byte do, which do not grow for ever."""
+        known = self.forms.get(function) == TABLE
+        return self.at(function, np.minimum(x, self._table(function).places[-1]) if known else x)
 
     def _table(self, function: str) -> Samples:
         if function not in self._samples:
