@@ -230,7 +230,7 @@ def _remark(entry: Calculable) -> tuple[str, str]:
     probed, known = entry.parameters.bytes_range, entry.parameters.settings
     lasting = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
     if entry.name == "taulop" and of_one_node(entry.known):
-        lasting.append(f"all ranks on one node; measured up to {max(entry.known.samples('L_0')[1])} messages at once")
+        lasting.append(f"one node; up to {max(entry.known.samples('L_0')[1])} at once measured")
     always = "; ".join(lasting)
     if not probed:
         return f'"{always}"', always
