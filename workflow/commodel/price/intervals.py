@@ -21,11 +21,13 @@ from commodel.price.residuals import (
     BYTES,
     NODES,
     RANKS,
+    SIDES,
     WITHOUT,
     Residuals,
     classes,
     kind_of,
     numbered,
+    of_side,
     operation_class,
 )
 from commodel.price.sizes import apart, of_empty
@@ -35,7 +37,6 @@ JOBS = 5  # allocations, from which on what changes from one to the next is take
 FOLDS = 20  # parts that jobs are left out in, where there are more
 PARAMETERS, LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
 NOTHING = f"{PARAMETERS}: nothing measured "
-UNSEEN = {True: "between nodes", False: "within one node"}  # whether there are several
 TRIFLE = 0.05  # doublings
 
 
@@ -61,17 +62,26 @@ class Asked:
 
 
 def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, list[str]]:
-    """ln(measured/price) at each size: from, to, and in words what that rests on."""
-    names = [name for name in (asked.operation, kind_of(asked.operation), ALL) if name in bands]
-    telling = [name for name in names if _tells(bands[name].seen.get(NODES), asked)]
+    """ln(measured/price) at each size: from, to, and in words what that rests on. What was measured on the same side of
+    a node comes first, if it is enough."""
+    both = [name for name in _levels(asked) if name in bands]
+    side = [name for name in _levels(asked, asked.crossing) if name in bands and asked.nodes is not None]
+    telling = side + [name for name in both if _tells(bands[name].seen.get(NODES), asked)]
     if not telling:
         nothing = np.zeros(len(asked.sizes))
-        return nothing, nothing, [_nothing(asked) if names else PARAMETERS] * len(nothing)
+        return nothing, nothing, [_nothing(asked) if both else PARAMETERS] * len(nothing)
     band = bands[telling[0]]
-    measured = asked.operation in band.operations and telling[0] == names[0]
-    low, high, more, doublings = _farther(band, bands.get(ALL, band), asked)
+    measured = asked.operation in band.operations and telling[0] in [*side, *both[:1]]
+    widest = next((bands[name] for name in (of_side(ALL, asked.crossing), ALL) if name in telling), band)
+    low, high, more, doublings = _farther(band, widest, asked)
     more = np.maximum(more, 0.0 if measured else band.wider["operation"])
     return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
+
+
+def _levels(asked: Asked, crossing: bool | None = None) -> list[str]:
+    """The classes that it is of, the narrowest first; of one side of a node, if that is given."""
+    names = asked.operation, kind_of(asked.operation), ALL
+    return [name if crossing is None else of_side(name, crossing) for name in names]
 
 
 def _tells(counts: Iterable[float] | None, asked: Asked) -> bool:
@@ -125,7 +135,7 @@ def _words(named: str, band: Errors, doublings: float) -> str:
 
 
 def _nothing(asked: Asked) -> str:
-    return f"{NOTHING}{UNSEEN[asked.crossing]}"
+    return f"{NOTHING}{SIDES[asked.crossing]}"
 
 
 def by_errors(words: str) -> bool:
@@ -185,9 +195,9 @@ def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
             left = own[fold == number]
             rest = np.ones(len(low), dtype=bool)
             rest[left] = False
-            others = _Lazily(residuals.only(rest), str(operation))
+            others = {side: _Lazily(residuals.only(rest), str(operation), side) for side in SIDES}
             for places, asked in _asked(residuals, left):
-                low[places], high[places], texts = between(others.bands(asked), asked)
+                low[places], high[places], texts = between(others[asked.crossing].bands(asked), asked)
                 words.update(zip(places.tolist(), texts, strict=True))
     return low, high, [words.get(place, PARAMETERS) for place in range(len(low))]
 
@@ -204,9 +214,10 @@ def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarra
 class _Lazily:
     """The bands of an operation's classes, made when they are asked for: mostly the first is enough."""
 
-    def __init__(self, residuals: Residuals, operation: str) -> None:
-        self._classes = classes(residuals, [operation]) if len(residuals.logs) else iter(())
+    def __init__(self, residuals: Residuals, operation: str, crossing: bool) -> None:
+        self._classes = classes(residuals, [operation], [crossing]) if len(residuals.logs) else iter(())
         self._bands: dict[str, Errors] = {}
+        self._all = {ALL, of_side(ALL, crossing)}
 
     def bands(self, asked: Asked) -> dict[str, Errors]:
         while not any(self._enough(band, asked) for band in self._bands.values()):
@@ -219,4 +230,4 @@ class _Lazily:
     def _enough(self, band: Errors, asked: Asked) -> bool:
         sizes = band.seen[BYTES]
         within = (asked.sizes >= min(sizes)).all() and (asked.sizes <= max(sizes)).all()
-        return _tells(band.seen.get(NODES), asked) and (within or ALL in self._bands)
+        return _tells(band.seen.get(NODES), asked) and (within or not self._all.isdisjoint(self._bands))

@@ -23,6 +23,7 @@ STREAM = "stream of "
 RANKS, BYTES, NODES = "ranks", "bytes", "nodes"
 AXES = (RANKS, BYTES, NODES)
 WITHOUT = {RANKS: 0, BYTES: 0, NODES: 1}  # up to where something is not more or less of it, but without it
+SIDES = {False: "within one node", True: "between nodes"}  # whether there are several
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +60,36 @@ def kind_of(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
-def classes(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
-    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all."""
+def of_side(name: str, crossing: bool) -> str:
+    """What a class is called of which only points on one side are looked at."""
+    return f"{name} {SIDES[crossing]}"
+
+
+def classes(
+    residuals: Residuals, operations: Sequence[str], sides: Sequence[bool] = tuple(SIDES)
+) -> Iterator[tuple[str, Residuals]]:
+    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all.
+    Messages within a node and between nodes go ways that have nothing to do with each other: where both were measured,
+    those of each side are a class of their own, before those of both."""
+    for crossing in sides if NODES in residuals.axes else ():
+        own = (residuals.axes[NODES] > WITHOUT[NODES]) == crossing
+        if 0 < np.count_nonzero(own) < len(own):
+            part = residuals.only(own)
+            yield from ((of_side(name, crossing), rows) for name, rows in _levels(part, operations) if _enough(rows))
+    yield from (level for level in _levels(residuals, operations) if level[0] == ALL or _enough(level[1]))
+
+
+def _levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
     kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
-    levels = [(name, residuals.operation == name) for name in operations]
-    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(kind_of, operations))]
-    for name, flags in levels:
-        if len(np.unique(residuals.group[flags])) >= FEWEST:
-            yield name, residuals.only(flags)
+    for name in operations:
+        yield name, residuals.only(residuals.operation == name)
+    for kind in dict.fromkeys(map(kind_of, operations)):
+        yield kind, residuals.only(kinds == kind)
     yield ALL, residuals
+
+
+def _enough(rows: Residuals) -> bool:
+    return len(np.unique(rows.group)) >= FEWEST
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
