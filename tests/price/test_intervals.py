@@ -127,6 +127,65 @@ def test_each_side_of_a_node_has_a_band_of_its_own():
     assert all(text.endswith("between nodes") for text in words[30:])
 
 
+LEAF, GROUP, FAR = "node/leaf", "node/leaf/group", "node/leaf/group/beyond"
+
+
+def levels(*reach):
+    """Prices of 20 jobs at each of these levels, off by the more the farther they reach."""
+    off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in reach], 20)
+    nodes = np.repeat([1.0 if name == "node" else 4.0 for name in reach], 20)
+    return known(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
+
+
+def test_each_level_of_a_network_has_a_band_of_its_own():
+    for name, off, words in (
+        (LEAF, 0.0, "within one leaf"),
+        (GROUP, 0.5, "within one group"),
+        ("node", -3, "one node"),
+    ):
+        low, high, text = ends(levels("node", LEAF, GROUP), nodes=1.0 if name == "node" else 4.0, reach=name)
+        assert off - 0.01 < low < high < off + 0.11
+        assert text.endswith(words)
+
+
+def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
+    assert ends(levels(LEAF, GROUP), nodes=4.0, reach=FAR) == (
+        0,
+        0,
+        "parameters only: nothing measured beyond one group",
+    )
+    assert ends(levels("node"), nodes=4.0, reach=LEAF)[2] == "parameters only: nothing measured within one leaf"
+    assert ends(levels(LEAF), nodes=1.0, reach="node")[2] == "parameters only: nothing measured within one node"
+    words = judged(known(np.linspace(0, 1, 20), reach=[LEAF] * 19 + [FAR]))[2]
+    assert [unseen(text) for text in words] == [""] * 19 + ["beyond one group"]
+
+
+def test_of_a_nearer_level_those_that_are_farther_tell():
+    low, high, words = ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
+    assert low < 0.01 < 2.09 < high
+    assert words.endswith("40 groups of bcast")
+
+
+def test_where_nobody_knows_the_levels_nodes_count():
+    """As of a point without a platform, or of sets and tables that know of nodes only."""
+    both = levels("node", LEAF)
+    assert ends(both, nodes=4.0) == ends(both, nodes=None)
+    blind = replace(both, reach=None)
+    assert ends(blind, nodes=4.0, reach=LEAF) == ends(blind, nodes=None)
+    assert ends(blind, nodes=4.0)[2].endswith("20 groups of bcast between nodes")
+
+
+def test_sets_carry_how_far_ranks_were(tmp_path):
+    parameters = replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=errors(levels(LEAF, GROUP)))
+    path = tmp_path / "s.yaml"
+    path.write_text(parameters_text(parameters), encoding="utf-8")
+    assert read_parameters(path).errors == parameters.errors
+    near, far = (replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR))
+    words = [price.interval for price in predict(read_parameters(path), [near, far])]
+    assert words[0].endswith("within one leaf")
+    assert unseen(words[1]) == "beyond one group"
+
+
 def test_of_too_few_on_a_side_there_is_no_band():
     """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
     residuals = two_sides(8)
