@@ -12,14 +12,16 @@ whichever steps they belong to: where a rank sends many parts in a row, all of t
 through not long before the last. Where the probe `order` saw that a rank's messages to another go one after the other
 (setting `order`), they do. Only rounds that repeat more than a million messages are gone through round by round, which
 may price them 10 % too dear. Above S bytes a message leaves when its receiver is ready, and its sender waits until it
-is through. Shorter ones leave at once; where the probe `start` saw that they, too, wait for their receivers (setting
-`short`), they do, but their senders do not.
+is through. Shorter ones leave at once; where the probe `start` saw that those above E bytes, too, wait for their
+receivers, they do, but their senders do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m)
+and O_r(m): it is copied.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +32,11 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 from commodel.models.fitting.capacities import capacities, largest_eager
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.memory import local_times
-from commodel.models.fitting.regression import piecewise
+from commodel.models.fitting.overheads import growing
+from commodel.models.fitting.pieces import piecewise
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.pricing.distances import by_distance
-from commodel.models.pricing.functions import TABLE, evaluate
+from commodel.models.pricing.functions import PIECEWISE, TABLE, evaluate
 from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
 from commodel.models.pricing.programs import Program
@@ -45,9 +48,11 @@ from commodel.patterns.schedule import KINDS
 from commodel.units import format_bytes
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
-SHARED, IN_TURN, SENT, TAKEN = "shared", "turn", "sent", "taken"
-SETTINGS = {"order": (SHARED, IN_TURN), "short": (SENT, TAKEN)}
-DIFFERS = 1.2  # times as long, at least, where one order can be told from the other
+SHARED, IN_TURN = "shared", "turn"
+SETTINGS = {"order": (SHARED, IN_TURN)}
+DIFFERS = 1.2  # times as long, at least, where one way can be told from the other
+PIECES = 8  # of half a round trip, at most
+SHORTEST = 0.01  # of half a round trip, at least, is no copy
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
 
@@ -56,20 +61,12 @@ def fit(observed: Observed) -> Fitted:
     trips, far = round_trips(observed), observed.cases("distance")
     o_s, o_r = trips.short_overheads
     values, forms, notes, curves = {"o_s": o_s, "o_r": o_r}, {}, {}, []
+    halves = {name: _half(observed, name) for name in dict.fromkeys(far["apart"].tolist())}
     lines: dict[str, Mapping[str, Array]] = {}
-    for name in dict.fromkeys(far["apart"].tolist()):
-        cases = observed.cases("distance", apart=name)
-        size, half = cases["bytes"].astype(float), cases.seconds / 2
-        form, lines[name] = piecewise("T", size, half, 1 / half[0] ** 2)
-        for part, draws in lines[name].items():
-            letter, number = parse(part).part[0], parse(part).part[1:]
-            if letter == "a":
-                values[key("L", name, f"a{number}")] = np.maximum(draws - o_s - o_r, 0)
-            elif letter == "b":
-                values[key("G", name, f"a{number}")] = draws
-            else:
-                values[key("L", name, f"x{number}")] = values[key("G", name, f"x{number}")] = draws
-        forms |= {key(letter, name): form if form == "piecewise" else "constant" for letter in "LG"}
+    for name, (size, half) in halves.items():
+        form, lines[name] = piecewise("T", size, half, 1 / half[0] ** 2, PIECES)
+        values |= _parted(name, lines[name], o_s + o_r)
+        forms |= _forms(name, form)
         line = evaluate(form, "T", {part: draws[0] for part, draws in lines[name].items()}, size)
         title = f"half a round trip, {'one node' if name == NODE else name}"
         curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
@@ -91,33 +88,80 @@ def fit(observed: Observed) -> Fitted:
         if not any(parse(name).parameter == f"c_{kind}" for name in values):
             missing[f"c_{kind}"] = "no probe was slowed down by it"
     settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
-    known = {name: draws[:1, None] for name, draws in values.items()}
-    for how, name in (("start", "short"), ("order", "order")):
-        if way := _habit(observed, how, name, Values(known, forms, settings)):
-            settings[name] = way
+    known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
+    starts = {way: replace(known, numbers={**known.numbers, "E": np.array([[way]])}) for way in (NEVER, 0.0)}
+    E = min(_held_up(_told(observed, "start", starts)), S)
+    if E < S:
+        values["E"] = np.full(len(o_s), E)
+        notes["E"] = "found in the data; the change lies between this size and the next one probed"
+    orders = {way: replace(known, settings={**settings, "order": way}) for way in SETTINGS["order"]}
+    if played := _told(observed, "order", orders):
+        settings["order"] = played[0][1]
+    if more := growing(trips, E):
+        values |= more
+        forms |= {"O_s": TABLE, "O_r": TABLE}
+        copied = Values({name: draws[:, None] for name, draws in values.items()}, forms)
+        for name, (size, half) in halves.items():
+            if name != NODE:
+                rest = np.maximum(half - sum(copies(size, copied)), SHORTEST * half)
+                form, line = piecewise("T", size, rest, 1 / half[0] ** 2, PIECES)
+                values = {
+                    text: draws for text, draws in values.items() if parse(text).function not in _forms(name, form)
+                }
+                values |= _parted(name, line, o_s + o_r)
+                forms |= _forms(name, form)
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
 
 
-def _habit(observed: Observed, how: str, name: str, known: Values) -> str:
-    """Which of its two ways a setting has, by the probe cases made to tell; empty where they cannot."""
-    measured, priced = [], {way: [] for way in SETTINGS[name]}
+def _half(observed: Observed, apart: str) -> tuple[Array, Array]:
+    """Sizes and half round trips of a class."""
+    cases = observed.cases("distance", apart=apart)
+    return cases["bytes"].astype(float), cases.seconds / 2
+
+
+def _parted(name: str, line: Mapping[str, Array], overheads: Array) -> dict[str, Array]:
+    """Values of L and G of a class, piece by piece."""
+    values = {}
+    for part, draws in line.items():
+        letter, number = parse(part).part[0], parse(part).part[1:]
+        if letter == "a":
+            values[key("L", name, f"a{number}")] = np.maximum(draws - overheads, 0)
+        elif letter == "b":
+            values[key("G", name, f"a{number}")] = draws
+        else:
+            values[key("L", name, f"x{number}")] = values[key("G", name, f"x{number}")] = draws
+    return values
+
+
+def _forms(name: str, form: str) -> dict[str, str]:
+    return {key(letter, name): form if form == PIECEWISE else "constant" for letter in "LG"}
+
+
+def _told(observed: Observed, how: str, ways: Mapping[Any, Values]) -> list[tuple[int, Any]]:
+    """Of the probe cases that are made to tell two ways, and do, the size and which it is, the shortest first; of one
+    distance, the nearest, nothing else need be known."""
+    told = []
     for case in observed.probes.get("capacity", ()):
         if case.settings["how"] != how or not len(case.seconds):
             continue
         played = pattern(case.settings).placed(np.array(str(case.settings["where"]).split("+"), dtype=int))
         computes = played.work.seconds.sum()
-        measured.append(np.median(case.seconds) - computes)
-        for way, prices in priced.items():
-            try:
-                finish = price(played, replace(known, settings={**known.settings, name: way}))
-            except UserError:  # of their distance nothing else was measured
-                return ""
-            prices.append(played.cost(finish)[0] - computes)
-    one, other = (np.array(prices) for prices in priced.values())
-    if not measured or not (np.maximum(one, other) > DIFFERS * np.minimum(one, other)).any():
-        return ""
-    return min(priced, key=lambda way: np.abs(np.subtract(priced[way], measured)).sum())
+        measured = np.median(case.seconds) - computes
+        try:
+            prices = {way: played.cost(price(played, values))[0] - computes for way, values in ways.items()}
+        except UserError:  # of their distance nothing else was measured
+            return []
+        if max(prices.values()) > DIFFERS * min(prices.values()):
+            nearest = min(prices, key=lambda way: abs(prices[way] - measured))
+            told.append((int(case.settings["bytes"]), nearest))
+    return sorted(told)
+
+
+def _held_up(told: list[tuple[int, float]]) -> float:
+    """The longest message that leaves when it is sent, like all shorter ones."""
+    held = [size for size, way in told if way != NEVER]
+    return float(max((size for size, _ in told if size < held[0]), default=0)) if held else NEVER
 
 
 def protocol_change(size: Array, overheads: Array) -> float:
@@ -141,14 +185,14 @@ def price(schedule: Schedule, values: Values) -> Array:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
     def costs(part: Schedule) -> Costs:
-        ask = asks(part)
+        ask, (sending, receiving) = asks(part), copied(part, values)
 
         def shared(known: Schedule) -> Sharing:
             return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
 
         return Costs(
-            send=values["o_s"],
-            receive=values["o_r"],
+            send=values["o_s"] + sending,
+            receive=values["o_r"] + receiving,
             wire=by_distance(part, "L", values, levels),
             request=np.where(ask, 0.0, np.nan) if ask.any() else None,
             answer=np.zeros(1) if ask.any() else None,
@@ -163,8 +207,10 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     if schedule.bytes.ndim > 1:
         return np.stack([timed(single, values, levels) for single in singly(schedule)])
 
-    numbers = values.numbers.get("S", NEVER), values["o_s"], values["o_r"]
-    S, o_s, o_r = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+    limits = (values.numbers.get(name, NEVER) for name in "SE")
+    S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
+    ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
+    send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
     wire = by_distance(schedule, "L", values, levels)
     alone = by_distance(schedule, "G", values, levels) * schedule.bytes
     messages, lines, uses = Lines(levels, values).passed_by(schedule)
@@ -172,13 +218,29 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     finish, programs = np.empty((*values.lead, schedule.ranks)), {}
     for draw in range(values.lead[0]):
         waits = schedule.bytes > S[draw]
-        if (known := waits.tobytes()) not in programs:
+        asks = waits | (schedule.bytes > E[draw])
+        if (known := waits.tobytes() + asks.tobytes()) not in programs:
             in_turn = values.settings.get("order") == IN_TURN
-            asks = waits | (values.settings.get("short") == TAKEN)
             programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
-        columns = (column[draw] for column in (wire, alone, uses, work))
-        finish[draw] = in_time(programs[known], Traffic(o_s[draw], o_r[draw], *columns))
+        columns = (column[draw] for column in (send, receive, wire, alone, uses, work))
+        finish[draw] = in_time(programs[known], Traffic(*columns))
     return finish
+
+
+def copied(schedule: Schedule, values: Values) -> tuple[Array, Array]:
+    """By how much more than with a short message sender and receiver are busy with each."""
+    between = schedule.node[schedule.src] != schedule.node[schedule.dst]
+    sending, receiving = (np.where(between, more, 0.0) for more in copies(schedule.bytes, values))
+    return sending, receiving
+
+
+def copies(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
+    """The same by size: nothing where a message waits for its receiver."""
+    if "O_s" not in values.functions:
+        return 0.0, 0.0
+    at_once = bytes <= np.minimum(*(values.numbers.get(name, NEVER) for name in "SE"))
+    sending, receiving = (np.where(at_once, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
+    return sending, receiving
 
 
 def singly(schedule: Schedule) -> Iterator[Schedule]:
@@ -219,7 +281,10 @@ FAMILY = Family(
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
         Parameter("L", "s", "latency between nodes of a distance class", "m", of="class"),
         Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", of="class"),
-        Parameter("S", "B", "largest message that leaves before its receiver is ready", optional=True),
+        Parameter("O_s", "s", "what o_s is more for a message of m bytes, copied", "m", optional=True),
+        Parameter("O_r", "s", "what o_r is more for a message of m bytes, copied", "m", optional=True),
+        Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
+        Parameter("E", "B", "largest message that leaves before its receiver is ready; none: S", optional=True),
         Parameter(
             "c_out", "s/B", "time per byte of all that leaves, or enters, a group of a level", of="level", optional=True
         ),
@@ -243,8 +308,7 @@ FAMILY = Family(
     settings=SETTINGS,
     decides={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",
-        "short": "Whether messages of up to S bytes leave when they are sent, or when their receiver takes them",
     },
     doubts=doubts,
-    ignores="which of several links between two groups a message takes; that overheads grow with the message",
+    ignores="which of several links between two groups a message takes",
 )

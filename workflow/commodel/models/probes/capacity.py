@@ -6,7 +6,7 @@ node to the next one (`all`), and what is behind it by ranks of a node that send
 many come back at the same time.
 
 Three more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
-from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a short message, which
+from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
 computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
 another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
 """
@@ -25,8 +25,8 @@ LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
 HEADER = 128  # bytes: limits are powers of two, some less the header of a message
 SHORT, MANY = 4096, 32  # bytes, messages in a row
-COMPUTES = 2e-3  # seconds, before a rank takes a message of so many bytes:
-MEANWHILE = 256
+COMPUTES = 2e-3  # seconds, before a rank takes a message
+MEANWHILE = 256  # bytes of the shortest one
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
 
 
@@ -52,7 +52,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
     if 1 in ports:
-        yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=min(size, MEANWHILE))
+        for limit in sorted({min(size, MEANWHILE), *_limits(size)}):
+            yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
     for flows, step, where in _all(site, 1):
         if flows > 2:
             yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
