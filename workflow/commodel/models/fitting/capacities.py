@@ -10,6 +10,7 @@ from commodel.keys import key, sample
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
+from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.pricing.functions import PIECEWISE, evaluate
 from commodel.models.probes.capacity import LONG
 
@@ -49,7 +50,7 @@ def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], li
 
 def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
     """The largest message whose sender does not wait while its receiver takes a long one first, like all smaller ones;
-    0: there is none. None: it was not seen."""
+    0: there is none; NEVER: nobody waits. None: it was not looked at."""
     if not observed.probes.get("capacity"):
         return None
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in lines if name != NODE), "")
@@ -57,7 +58,7 @@ def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
         return None
     waits = cases.seconds[0] > _line(lines[near], np.array([float(LONG)]))[0, 0] / 2
     if not waits.any():
-        return None
+        return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
 
 
