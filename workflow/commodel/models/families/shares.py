@@ -5,7 +5,7 @@
 d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
 change where the protocol does. A message shares the port of its nodes either way, the way out of and into every group
 that it leaves and enters, what joins the two largest of these groups, and what all groups there share; a line carries a
-byte in c seconds, within a node, where caches are, in c_inside(m); what was not seen to be shared has no c. All on one
+byte in c seconds, or in c(m) where it was seen to depend on the size, as of caches within a node; what was not seen to be shared has no c. All on one
 line get equal shares of it, and a message is as late as its latest line makes it; what one line keeps back another does
 not give away again, as max-min shares do. What is on a line at the same time is told by the clock, message by message,
 whichever steps they belong to: where a rank sends many parts in a row, all of them share its line, and the first is
@@ -70,7 +70,7 @@ def fit(observed: Observed) -> Fitted:
         line = evaluate(form, "T", {part: draws[0] for part, draws in lines[name].items()}, size)
         title = f"half a round trip, {'one node' if name == NODE else name}"
         curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
-    shared, half_duplex = capacities(observed, lines)
+    shared, half_duplex = capacities(observed, lines, o_s)
     values |= shared
     forms |= {function: TABLE for name in shared if parse(name).sample for function in [parse(name).function]}
     alone, tables = local_times(observed)
@@ -286,12 +286,17 @@ FAMILY = Family(
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
         Parameter("E", "B", "largest message that leaves before its receiver is ready; none: S", optional=True),
         Parameter(
-            "c_out", "s/B", "time per byte of all that leaves, or enters, a group of a level", of="level", optional=True
+            "c_out",
+            "s/B",
+            "time per byte of all that leaves, or enters, a group of a level",
+            "m",
+            of="level",
+            optional=True,
         ),
         Parameter(
-            "c_pair", "s/B", "time per byte of all from one group of a level to another", of="level", optional=True
+            "c_pair", "s/B", "time per byte of all from one group of a level to another", "m", of="level", optional=True
         ),
-        Parameter("c_all", "s/B", "time per byte of all between groups of a level", of="level", optional=True),
+        Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", of="level", optional=True),
         Parameter(
             "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
         ),

@@ -16,13 +16,15 @@ from commodel.models.probes.capacity import LONG
 
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
+HIDES = 1.5  # times as long as its sender is busy with it: less may be the sender's own
 BOTH = 1.5  # times as long with as much the other way: one line for both
 
 LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class, as pieces of a line called T
 
 
-def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], list[str]]:
-    """Seconds per byte by name, within a node by size, and the levels whose lines carry both ways at once."""
+def capacities(observed: Observed, lines: LinesOf, send: Array) -> tuple[dict[str, Array], list[str]]:
+    """Seconds per byte by name, by size where it changes with that, and the levels whose lines carry both ways at once.
+    `send`: how long a rank is busy with each message that it sends."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
@@ -32,20 +34,32 @@ def capacities(observed: Observed, lines: LinesOf) -> tuple[dict[str, Array], li
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
         beyond = names[nearest] if nearest < len(names) else BEYOND
-        out, pair = (_shares(cases, lines, level, how, beyond) for how in ("out", "pair"))
-        if level != NODE and out is not None:  # what goes to one group leaves its own, too, and shows how much can
-            out = None if pair is None else np.where(pair[0] < out[0], pair, out)
-        if out is not None:
-            values[key("c_out", level)] = out
-        if pair is not None and (out is None or pair[0] > CLEARLY * out[0]):
-            values[key("c_pair", level)] = pair
+        busy = send[0] if level == NODE else 0.0
+        out, pair = (_shares(cases, lines, level, how, beyond, busy) for how in ("out", "pair"))
+        if level != NODE:  # what goes to one group leaves its own, too, and shows how much can
+            out = {size: np.where(pair[size][0] < own[0], pair[size], own) for size, own in out.items() if size in pair}
+        values |= _named(key("c_out", level), out)
+        if pair and (not out or pair[max(pair)][0] > CLEARLY * out[max(out)][0]):
+            values |= _named(key("c_pair", level), pair)
         if _one_line(cases, level):
             half.append(level)
         ways = 2 if level in half else 1  # as much comes into each group as leaves it
-        known = ways * max((column[0] for column in (out, pair) if column is not None), default=0.0)
-        if (together := _together(cases, lines, level, beyond, known)) is not None:
-            values[key("c_all", level)] = together
+        known = {
+            size: ways * max((column[size][0] for column in (out, pair) if size in column), default=0.0)
+            for size in np.unique(cases["bytes"]).tolist()
+        }
+        values |= _named(key("c_all", level), _together(cases, lines, level, beyond, known))
     return values, half
+
+
+def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
+    """One number where all sizes have about the same, else samples."""
+    if not shares:
+        return {}
+    largest = shares[max(shares)]
+    if all(own[0] < CLEARLY * largest[0] and largest[0] < CLEARLY * own[0] for own in shares.values()):
+        return {name: largest}
+    return {sample(name, size): own for size, own in sorted(shares.items())}
 
 
 def largest_eager(observed: Observed, lines: LinesOf) -> float | None:
@@ -69,11 +83,18 @@ def _pick(cases: Cases, **where: object) -> Cases:
     return cases.pick(chosen)
 
 
-def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str) -> Array | None:
-    """Seconds per byte of all messages that cross at the same time; None where they are as fast as alone."""
-    cases = _pick(cases, level=level, how=how, ways=1)
-    taken, most = _slowed(cases, lines, apart)
-    return mean((taken / (cases["flows"] * cases["bytes"]))[:, most]) if most.any() else None
+def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str, busy: float) -> dict[int, Array]:
+    """By size the seconds per byte of all messages that cross at the same time; none where they are as fast as alone,
+    or where it is their sender that takes so long."""
+    shares, cases = {}, _pick(cases, level=level, how=how, ways=1)
+    for size in np.unique(cases["bytes"])[::-1].tolist():
+        alike = _pick(cases, bytes=size)
+        taken, most = _slowed(alike, lines, apart)
+        if most.any() and (size == cases["bytes"].max() or taken[0, most].max() > HIDES * busy * alike["flows"].max()):
+            shares[size] = mean((taken / (alike["flows"] * size))[:, most])
+        elif not shares:
+            return {}
+    return shares
 
 
 def _inside(cases: Cases, lines: LinesOf) -> dict[str, Array]:
@@ -109,23 +130,26 @@ def _line(line: Mapping[str, Array], bytes: np.ndarray) -> Array:
     return evaluate(form, "T", {name: draws[:, None] for name, draws in line.items()}, bytes)
 
 
-def _together(cases: Cases, lines: LinesOf, level: str, apart: str, known: float) -> Array | None:
-    """Of all groups at once, where they take longer than what leaves one, or joins two, explains."""
-    cases = _pick(cases, level=level, how="all", ways=1)
-    if not len(cases) or apart not in lines:
-        return None
-    alone, begin = _alone(lines[apart], cases)
-    taken = cases.seconds - begin
-    explained = np.maximum(alone[0], cases["step"] * cases["bytes"] * known)  # so many leave each group
-    if not (taken[0] > CLEARLY * explained).all():
-        return None
-    return mean(taken / (cases["flows"] * cases["bytes"]))
+def _together(cases: Cases, lines: LinesOf, level: str, apart: str, known: Mapping[int, float]) -> dict[int, Array]:
+    """Of all groups at once, by size, where they take longer than what leaves one, or joins two, explains."""
+    shares, cases = {}, _pick(cases, level=level, how="all", ways=1)
+    for size in np.unique(cases["bytes"])[::-1].tolist() if apart in lines else ():
+        alike = _pick(cases, bytes=size)
+        alone, begin = _alone(lines[apart], alike)
+        taken = alike.seconds - begin
+        explained = np.maximum(alone[0], alike["step"] * size * known[size])  # so many leave each group
+        if (taken[0] > CLEARLY * explained).all():
+            shares[size] = mean(taken / (alike["flows"] * size))
+        elif not shares:
+            return {}
+    return shares
 
 
 def _one_line(cases: Cases, level: str) -> bool:
     """Whether as much the other way takes about twice as long."""
     how = "out" if level == NODE else "pair"
-    single, double = (_pick(cases, level=level, how=how, ways=ways) for ways in (1, 2))
+    largest = cases["bytes"].max()
+    single, double = (_pick(cases, level=level, how=how, ways=ways, bytes=largest) for ways in (1, 2))
     if not (alike := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return False
     one_way, both_ways = (np.median(cases.seconds[0][cases["flows"] == max(alike)]) for cases in (single, double))

@@ -25,6 +25,7 @@ LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
 HEADER = 128  # bytes: limits are powers of two, some less the header of a message
 SHORT, MANY = 4096, 32  # bytes, messages in a row
+MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
 COMPUTES = 2e-3  # seconds, before a rank takes a message
 MEANWHILE = 256  # bytes of the shortest one
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
@@ -45,9 +46,13 @@ def plan(site: Site, sizes: list[int]) -> Plan:
             shorter = [length for length in sizes if SHORT <= length < size]  # they stay in caches
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
-    for flows, where in _ports(site):
-        yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     ports = dict(_ports(site))
+    for flows, where in ports.items():
+        yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
+    medium = [length for length in sizes if MEDIUM <= length < size]
+    for length in medium if max(ports, default=1) > 1 else ():
+        where = ports[max(ports)]
+        yield from cases(NODE, "out", max(ports), Place(len(where), "block:1", where), ways=(1,), bytes=length)
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
@@ -61,8 +66,12 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         yield from cases(NODE, "order", MANY, Place(2, "block:1", ports[1]), ways=(1,), bytes=SHORT)
     for apart, name in enumerate(site.levels.groups, 2):
         for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
-            for flows, step, where in of(site, apart):
+            crossings = list(of(site, apart))
+            for flows, step, where in crossings:
                 yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
+            for flows, step, where in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
+                for length in medium:
+                    yield from cases(name, how, flows, Place(len(where), "block:1", where), step, (1,), length)
 
 
 def _limits(most: int) -> Iterator[int]:
