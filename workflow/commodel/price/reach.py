@@ -59,19 +59,28 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
 
 def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """At each size of a stack whether several nodes send at a time to several, in messages of a size of which those of
-    all nodes at once were not priced well."""
-    off = parameters.settings.get("crowded")
+    all at once were not priced well; where several ranks share a node, those of all ranks, too."""
+    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
     if not off or not pattern.messages:
-        return [""] * pattern.sizes
-    times, least = float(off["times"]), float(off["from"])
-    as_long = f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
-    why = f"messages of all nodes at once, from {format_bytes(int(least))} on, took up to {as_long}"
-    return [PriceStatus.CROWDED.because(why) if meets else "" for meets in _several_at_a_time(pattern, least)]
+        return texts
+    shared = np.bincount(pattern.node).max() > 1
+    for kind in ("ranks", "nodes") if shared else ("nodes",):
+        if kind in off:
+            times, least = float(off[kind]["times"]), float(off[kind]["from"])
+            as_long = f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
+            why = f"messages of all {kind} at once, from {format_bytes(int(least))} on, took up to {as_long}"
+            meets = _several_at_a_time(pattern, least)
+            texts = [
+                text or (PriceStatus.CROWDED.because(why) if meet else "")
+                for text, meet in zip(texts, meets, strict=True)
+            ]
+    return texts
 
 
 def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
+    """At each size whether messages at least so long leave several nodes at a time, and enter several."""
     if isinstance(pattern, Long):
-        return (len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)
+        return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
     nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
     large = (nodes[0] != nodes[1]) & (np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least)
     return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]

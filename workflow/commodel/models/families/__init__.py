@@ -11,7 +11,7 @@ from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
-from commodel.hierarchy import NODE, Hierarchy
+from commodel.hierarchy import Hierarchy
 from commodel.keys import key, parse, without_class
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
@@ -163,10 +163,10 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
             if key(function, letter) not in names:
                 raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {text(form)}")
     for name in names:
-        parameter, function, _ = parse(name)
+        parameter, function, part = parse(name)
         form, about = forms.get(function, "constant"), entry.by_name[parameter]
-        if about.of == "level" and name == key(parameter, NODE):
-            continue  # one number holds for every size
+        if about.of == "level" and function == parameter and part[0].isalpha():
+            continue  # of a level one number holds for every size
         if about.argument and not takes(form, name):
             why = f"{function} is {text(form)}" if function else f"it depends on {about.argument}; wanted {name}.a"
             raise UserError(f"family {entry.name} has no use for {name}: {why}")

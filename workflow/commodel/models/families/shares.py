@@ -5,16 +5,16 @@
 d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
 change where the protocol does. A message shares the port of its nodes either way, the way out of and into every group
 that it leaves and enters, what joins the two largest of these groups, and what all groups there share; a line carries a
-byte in c seconds, or in c(m) where it was seen to depend on the size, as of caches within a node; what was not seen to be shared has no c. All on one
-line get equal shares of it, and a message is as late as its latest line makes it; what one line keeps back another does
-not give away again, as max-min shares do. What is on a line at the same time is told by the clock, message by message,
-whichever steps they belong to: where a rank sends many parts in a row, all of them share its line, and the first is
-through not long before the last. Where the probe `order` saw that a rank's messages to another go one after the other
-(setting `order`), they do. Only rounds that repeat more than a million messages are gone through round by round, which
-may price them 10 % too dear. Above S bytes a message leaves when its receiver is ready, and its sender waits until it
-is through. Shorter ones leave at once; where the probe `start` saw that those above E bytes, too, wait for their
-receivers, they do, but their senders do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m)
-and O_r(m): it is copied.
+byte in c seconds, or in c(m) where that was seen to change with the size, as where caches are; what was not seen to be
+shared has no c. All on one line get equal shares of it, and a message is as late as its latest line makes it; what one
+line keeps back another does not give away again, as max-min shares do. What is on a line at the same time is told by
+the clock, message by message, whichever steps they belong to: where a rank sends many parts in a row, all of them share
+its line, and the first is through not long before the last. Where the probe `order` saw that a rank's messages to
+another go one after the other (setting `order`), they do. Only rounds that repeat more than a million messages are gone
+through round by round, which may price them 10 % too dear. Above S bytes a message leaves when its receiver is ready,
+and its sender waits until it is through. Shorter ones leave at once; where the probe `start` saw that those above E
+bytes, too, wait for their receivers, they do, but their senders do not. Between nodes, overheads of what leaves at once
+grow with it, by O_s(m) and O_r(m): it is copied.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
@@ -70,7 +70,7 @@ def fit(observed: Observed) -> Fitted:
         line = evaluate(form, "T", {part: draws[0] for part, draws in lines[name].items()}, size)
         title = f"half a round trip, {'one node' if name == NODE else name}"
         curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
-    shared, half_duplex = capacities(observed, lines, o_s)
+    shared, half_duplex = capacities(observed, lines, trips.short_overheads)
     values |= shared
     forms |= {function: TABLE for name in shared if parse(name).sample for function in [parse(name).function]}
     alone, tables = local_times(observed)
@@ -84,9 +84,9 @@ def fit(observed: Observed) -> Fitted:
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
     else:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
-    for kind in ("out", "pair", "all", "inside"):
+    for kind in ("out", "in", "pair", "all", "inside"):
         if not any(parse(name).parameter == f"c_{kind}" for name in values):
-            missing[f"c_{kind}"] = "no probe was slowed down by it"
+            missing[f"c_{kind}"] = "as c_out" if kind == "in" else "no probe was slowed down by it"
     settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
     known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
     starts = {way: replace(known, numbers={**known.numbers, "E": np.array([[way]])}) for way in (NEVER, 0.0)}
@@ -292,6 +292,9 @@ FAMILY = Family(
             "m",
             of="level",
             optional=True,
+        ),
+        Parameter(
+            "c_in", "s/B", "time per byte of all that enters a node; none: c_out", "m", of="level", optional=True
         ),
         Parameter(
             "c_pair", "s/B", "time per byte of all from one group of a level to another", "m", of="level", optional=True

@@ -17,14 +17,17 @@ from commodel.models.probes.capacity import LONG
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
 HIDES = 1.5  # times as long as its sender is busy with it: less may be the sender's own
+NEAR = 0.05  # of a share: what lies as near to the line between two others is no sample of its own
 BOTH = 1.5  # times as long with as much the other way: one line for both
 
 LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class, as pieces of a line called T
 
 
-def capacities(observed: Observed, lines: LinesOf, send: Array) -> tuple[dict[str, Array], list[str]]:
+def capacities(
+    observed: Observed, lines: LinesOf, overheads: tuple[Array, Array]
+) -> tuple[dict[str, Array], list[str]]:
     """Seconds per byte by name, by size where it changes with that, and the levels whose lines carry both ways at once.
-    `send`: how long a rank is busy with each message that it sends."""
+    `overheads`: how long a rank is busy with each message that it sends, and gets."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
@@ -34,11 +37,14 @@ def capacities(observed: Observed, lines: LinesOf, send: Array) -> tuple[dict[st
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
         beyond = names[nearest] if nearest < len(names) else BEYOND
-        busy = send[0] if level == NODE else 0.0
-        out, pair = (_shares(cases, lines, level, how, beyond, busy) for how in ("out", "pair"))
+        busy = (overheads[0][0], overheads[1][0]) if level == NODE else (0.0, 0.0)
+        out, pair = (_shares(cases, lines, level, how, beyond, busy[0]) for how in ("out", "pair"))
         if level != NODE:  # what goes to one group leaves its own, too, and shows how much can
             out = {size: np.where(pair[size][0] < own[0], pair[size], own) for size, own in out.items() if size in pair}
         values |= _named(key("c_out", level), out)
+        into = _shares(cases, lines, level, "in", beyond, busy[1]) if level == NODE else {}
+        if into and out and not 1 / CLEARLY < into[max(into)][0] / out[max(out)][0] < CLEARLY:
+            values |= _named(key("c_in", level), into)
         if pair and (not out or pair[max(pair)][0] > CLEARLY * out[max(out)][0]):
             values |= _named(key("c_pair", level), pair)
         if _one_line(cases, level):
@@ -53,13 +59,20 @@ def capacities(observed: Observed, lines: LinesOf, send: Array) -> tuple[dict[st
 
 
 def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
-    """One number where all sizes have about the same, else samples."""
+    """One number where all sizes have about the same, else samples: as many as all the others lie between."""
     if not shares:
         return {}
-    largest = shares[max(shares)]
-    if all(own[0] < CLEARLY * largest[0] and largest[0] < CLEARLY * own[0] for own in shares.values()):
-        return {name: largest}
-    return {sample(name, size): own for size, own in sorted(shares.items())}
+    size = np.array(sorted(shares))
+    seen = np.array([shares[own][0] for own in size.tolist()])
+    if seen.max() < CLEARLY * seen[-1] and seen[-1] < CLEARLY * seen.min():
+        return {name: shares[max(shares)]}
+    kept = {0, len(size) - 1}
+    while True:
+        between = sorted(kept)
+        missed = np.abs(np.interp(size, size[between], seen[between]) / seen - 1)
+        if missed.max() < NEAR:
+            return {sample(name, own): shares[own] for own in size[between].tolist()}
+        kept.add(int(missed.argmax()))
 
 
 def largest_eager(observed: Observed, lines: LinesOf) -> float | None:

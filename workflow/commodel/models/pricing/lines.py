@@ -69,8 +69,12 @@ class Lines:
             source, target, count = group[src], group[dst], int(group.max(initial=0)) + 1
             outer, half = around[number], level in self.half
             pair = np.minimum(source, target) * count + np.maximum(source, target) if half else source * count + target
+            into = key("c_in", level)
+            split = not half and (into in self.values or into in self.values.functions)
+            ways = [source, target + (0 if half else count)]
             for kind, using, lines, most in (
-                ("out", apart > number, [source, target + (0 if half else count)], 2 * count),
+                ("out", apart > number, ways[:1] if split else ways, 2 * count),
+                *((("in", apart > number, ways[1:], 2 * count),) if split else ()),
                 ("pair", apart == number + 1, [pair], count**2),
                 ("all", apart == number + 1, [outer[src]], int(outer.max(initial=0)) + 1),
                 ("inside", apart == number, [source], count),

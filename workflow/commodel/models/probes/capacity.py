@@ -1,9 +1,9 @@
 """Messages of so many nodes at once across the boundary of a group: what a network's levels hold, and how they share.
 
 A boundary is crossed from a group to another one (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`) or of every
-node to the next one (`all`), and what is behind it by ranks of a node that send to each other (`inside`). `ways` 2: as
-many come back at the same time.
+or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`), of several
+nodes to one (`in`) or of every node to the next one (`all`), and what is behind it by ranks of a node that send to each
+other (`inside`). `ways` 2: as many come back at the same time.
 
 Three more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
 from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
@@ -16,14 +16,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, up_to
+from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, steps, up_to
 from commodel.patterns.levels import rank_local
 from commodel.patterns.work import Work
 
 MOST = 64  # flows
 LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
-HEADER = 128  # bytes: limits are powers of two, some less the header of a message
 SHORT, MANY = 4096, 32  # bytes, messages in a row
 MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
 COMPUTES = 2e-3  # seconds, before a rank takes a message
@@ -49,10 +48,13 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     ports = dict(_ports(site))
     for flows, where in ports.items():
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
-    medium = [length for length in sizes if MEDIUM <= length < size]
-    for length in medium if max(ports, default=1) > 1 else ():
-        where = ports[max(ports)]
-        yield from cases(NODE, "out", max(ports), Place(len(where), "block:1", where), ways=(1,), bytes=length)
+    medium = [length for power in steps(MEDIUM, size) for length in (power, 2 * power - HEADER) if length < size]
+    if (most := max(ports, default=1)) > 1:
+        place = Place(len(ports[most]), "block:1", ports[most])
+        for length in (*medium, size):
+            yield from cases(NODE, "in", most, place, ways=(1,), bytes=length)
+        for length in medium:
+            yield from cases(NODE, "out", most, place, ways=(1,), bytes=length)
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
@@ -77,8 +79,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 def _limits(most: int) -> Iterator[int]:
     """Of each power of two itself, half as much again, and just below the next one."""
     low, high = EAGER
-    for power in range(low.bit_length() - 1, min(most, high).bit_length()):
-        yield from (1 << power, 3 << power >> 1, (2 << power) - HEADER)
+    for power in steps(low, min(most, high)):
+        yield from (power, 3 * power // 2, 2 * power - HEADER)
 
 
 def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -145,6 +147,8 @@ def pattern(case: Settings) -> Schedule:
         return rank_local(2, src, dst, bytes, *ends, root=0)
     if case["how"] in ("inside", "all"):
         src, dst = flows, (flows + case["step"]) % ranks
+    elif case["how"] == "in":
+        src, dst = 1 + flows, 0 * flows
     elif case["level"] == NODE:
         src, dst = 0 * flows, 1 + flows
     else:

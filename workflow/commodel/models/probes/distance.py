@@ -4,10 +4,10 @@ them with more sizes, so that it is seen where protocols change."""
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, round_trip
+from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, round_trip, steps
 
 PAIRS = 3  # of a class
-FROM = 64  # bytes: from there on a pair has every power of two, and half as much again
+FROM = 64  # bytes: from there on a pair has every power of two, half as much again, and just below the next one
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
@@ -19,8 +19,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 
 
 def between(most: int) -> list[int]:
-    powers = [1 << power for power in range(FROM.bit_length() - 1, most.bit_length())]
-    return [size for power in powers for size in (power, 3 * power // 2) if size <= most]
+    just = [2 * power - HEADER for power in steps(4 * HEADER, most // 2)]
+    return [*(size for power in steps(FROM, most) for size in (power, 3 * power // 2) if size <= most), *just]
 
 
 def within(site: Site) -> list[Place]:
