@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
+from commodel.models.pricing import sharing
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
 from commodel.models.probes.capacity import COMPUTES, LONG
@@ -124,7 +125,7 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     assert isinstance(rounds, Long)
     priced = model(**{"c_out.leaf": C_OUT})
     written = priced.cost(rounds)
-    monkeypatch.setattr(shares, "WRITTEN", 0)
+    monkeypatch.setattr(sharing, "WRITTEN", 0)
     assert priced.cost(rounds) == pytest.approx(written, rel=near)
 
 
@@ -226,7 +227,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
     ):
         pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
-        np.testing.assert_allclose(shares.work_of(pattern, values)[0], pattern.work.bytes * rate)
+        np.testing.assert_allclose(sharing.work_of(pattern, values)[0], pattern.work.bytes * rate)
 
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])

@@ -19,38 +19,27 @@ grow with it, by O_s(m) and O_r(m): it is copied.
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities, largest_eager
+from commodel.models.fitting.capacities import capacities, entering, largest_eager
 from commodel.models.fitting.curves import curve
+from commodel.models.fitting.habits import dearer, longest_sent, told
 from commodel.models.fitting.memory import local_times
 from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.pieces import piecewise
 from commodel.models.fitting.roundtrips import NEVER, round_trips
-from commodel.models.pricing.distances import by_distance
 from commodel.models.pricing.functions import PIECEWISE, TABLE, evaluate
-from commodel.models.pricing.intime import Traffic, in_time
-from commodel.models.pricing.lines import Lines, Sharing
-from commodel.models.pricing.programs import Program
-from commodel.models.pricing.replay import Costs
-from commodel.models.pricing.stepwise import stepwise
-from commodel.models.probes.capacity import pattern
+from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, price
 from commodel.patterns.repeated import Long
-from commodel.patterns.schedule import KINDS
 from commodel.units import format_bytes
 
-WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
-SHARED, IN_TURN = "shared", "turn"
 SETTINGS = {"order": (SHARED, IN_TURN)}
-DIFFERS = 1.2  # times as long, at least, where one way can be told from the other
 PIECES = 8  # of half a round trip, at most
 SHORTEST = 0.01  # of half a round trip, at least, is no copy
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
@@ -70,7 +59,7 @@ def fit(observed: Observed) -> Fitted:
         line = evaluate(form, "T", {part: draws[0] for part, draws in lines[name].items()}, size)
         title = f"half a round trip, {'one node' if name == NODE else name}"
         curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", 3 * len(lines[name]) // 2))
-    shared, half_duplex = capacities(observed, lines, trips.short_overheads)
+    shared, half_duplex = capacities(observed, lines, o_s)
     values |= shared
     forms |= {function: TABLE for name in shared if parse(name).sample for function in [parse(name).function]}
     alone, tables = local_times(observed)
@@ -89,14 +78,19 @@ def fit(observed: Observed) -> Fitted:
             missing[f"c_{kind}"] = "as c_out" if kind == "in" else "no probe was slowed down by it"
     settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
     known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
+    if dearer(observed, "in", known, price):
+        into = entering(observed, lines, o_r)
+        values |= into
+        forms |= {function: TABLE for name in into if parse(name).sample for function in [parse(name).function]}
+        known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
     starts = {way: replace(known, numbers={**known.numbers, "E": np.array([[way]])}) for way in (NEVER, 0.0)}
-    E = min(_held_up(_told(observed, "start", starts)), S)
+    E = min(longest_sent(told(observed, "start", starts, price)), S)
     if E < S:
         values["E"] = np.full(len(o_s), E)
         notes["E"] = "found in the data; the change lies between this size and the next one probed"
     orders = {way: replace(known, settings={**settings, "order": way}) for way in SETTINGS["order"]}
-    if played := _told(observed, "order", orders):
-        settings["order"] = played[0][1]
+    if seen := told(observed, "order", orders, price):
+        settings["order"] = seen[0][1]
     if more := growing(trips, E):
         values |= more
         forms |= {"O_s": TABLE, "O_r": TABLE}
@@ -138,124 +132,12 @@ def _forms(name: str, form: str) -> dict[str, str]:
     return {key(letter, name): form if form == PIECEWISE else "constant" for letter in "LG"}
 
 
-def _told(observed: Observed, how: str, ways: Mapping[Any, Values]) -> list[tuple[int, Any]]:
-    """Of the probe cases that are made to tell two ways, and do, the size and which it is, the shortest first; of one
-    distance, the nearest, nothing else need be known."""
-    told = []
-    for case in observed.probes.get("capacity", ()):
-        if case.settings["how"] != how or not len(case.seconds):
-            continue
-        played = pattern(case.settings).placed(np.array(str(case.settings["where"]).split("+"), dtype=int))
-        computes = played.work.seconds.sum()
-        measured = np.median(case.seconds) - computes
-        try:
-            prices = {way: played.cost(price(played, values))[0] - computes for way, values in ways.items()}
-        except UserError:  # of their distance nothing else was measured
-            return []
-        if max(prices.values()) > DIFFERS * min(prices.values()):
-            nearest = min(prices, key=lambda way: abs(prices[way] - measured))
-            told.append((int(case.settings["bytes"]), nearest))
-    return sorted(told)
-
-
-def _held_up(told: list[tuple[int, float]]) -> float:
-    """The longest message that leaves when it is sent, like all shorter ones."""
-    held = [size for size, way in told if way != NEVER]
-    return float(max((size for size, _ in told if size < held[0]), default=0)) if held else NEVER
-
-
 def protocol_change(size: Array, overheads: Array) -> float:
     """The last size before overheads change at once to others: up, since a receiver that is late keeps the message
     waiting, or down, since nobody copies it."""
     steps = np.diff(overheads) / np.maximum(overheads[:-1], overheads[1:])
     sudden = np.abs(steps) > SUDDEN
     return float(size[:-1][sudden][0]) if sudden.any() else NEVER
-
-
-def price(schedule: Schedule, values: Values) -> Array:
-    """In the order of time; where rounds repeat too often to be written out, round by round."""
-    levels = Hierarchy.of(values.settings.get("levels", {}))
-    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
-        return timed(schedule.whole, values, levels)
-    if schedule.bytes.ndim > 1:
-        return np.stack([price(single, values) for single in singly(schedule)])
-    S, lines = values.numbers.get("S", NEVER), Lines(levels, values)
-
-    def asks(part: Schedule) -> np.ndarray:
-        return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
-
-    def costs(part: Schedule) -> Costs:
-        ask, (sending, receiving) = asks(part), copied(part, values)
-
-        def shared(known: Schedule) -> Sharing:
-            return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
-
-        return Costs(
-            send=values["o_s"] + sending,
-            receive=values["o_r"] + receiving,
-            wire=by_distance(part, "L", values, levels),
-            request=np.where(ask, 0.0, np.nan) if ask.any() else None,
-            answer=np.zeros(1) if ask.any() else None,
-            shared=shared,
-        )
-
-    return stepwise(schedule, costs, lambda part: work_of(part, values))
-
-
-def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
-    """Size by size and draw by draw, each in its own order of time."""
-    if schedule.bytes.ndim > 1:
-        return np.stack([timed(single, values, levels) for single in singly(schedule)])
-
-    limits = (values.numbers.get(name, NEVER) for name in "SE")
-    S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
-    ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
-    send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
-    wire = by_distance(schedule, "L", values, levels)
-    alone = by_distance(schedule, "G", values, levels) * schedule.bytes
-    messages, lines, uses = Lines(levels, values).passed_by(schedule)
-    work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
-    finish, programs = np.empty((*values.lead, schedule.ranks)), {}
-    for draw in range(values.lead[0]):
-        waits = schedule.bytes > S[draw]
-        asks = waits | (schedule.bytes > E[draw])
-        if (known := waits.tobytes() + asks.tobytes()) not in programs:
-            in_turn = values.settings.get("order") == IN_TURN
-            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
-        columns = (column[draw] for column in (send, receive, wire, alone, uses, work))
-        finish[draw] = in_time(programs[known], Traffic(*columns))
-    return finish
-
-
-def copied(schedule: Schedule, values: Values) -> tuple[Array, Array]:
-    """By how much more than with a short message sender and receiver are busy with each."""
-    between = schedule.node[schedule.src] != schedule.node[schedule.dst]
-    sending, receiving = (np.where(between, more, 0.0) for more in copies(schedule.bytes, values))
-    return sending, receiving
-
-
-def copies(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
-    """The same by size: nothing where a message waits for its receiver."""
-    if "O_s" not in values.functions:
-        return 0.0, 0.0
-    at_once = bytes <= np.minimum(*(values.numbers.get(name, NEVER) for name in "SE"))
-    sending, receiving = (np.where(at_once, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
-    return sending, receiving
-
-
-def singly(schedule: Schedule) -> Iterator[Schedule]:
-    """The schedules of a stack."""
-    for number in range(schedule.sizes):
-        yield schedule.resized(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
-
-
-def work_of(schedule: Schedule, values: Values) -> Array:
-    """Where copies were not measured they take as long as reductions."""
-    work = schedule.work
-    takes = values.at("gamma", work.bytes)
-    if "copy" in values.functions:
-        takes = np.where(work.kind == KINDS.index("copy"), values.at("copy", work.bytes), takes)
-    return work.seconds + np.where(work.bytes > 0, takes, 0.0)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:

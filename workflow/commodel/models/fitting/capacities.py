@@ -23,11 +23,9 @@ BOTH = 1.5  # times as long with as much the other way: one line for both
 LinesOf = Mapping[str, Mapping[str, Array]]  # half a round trip of every class, as pieces of a line called T
 
 
-def capacities(
-    observed: Observed, lines: LinesOf, overheads: tuple[Array, Array]
-) -> tuple[dict[str, Array], list[str]]:
+def capacities(observed: Observed, lines: LinesOf, send: Array) -> tuple[dict[str, Array], list[str]]:
     """Seconds per byte by name, by size where it changes with that, and the levels whose lines carry both ways at once.
-    `overheads`: how long a rank is busy with each message that it sends, and gets."""
+    `send`: how long a rank is busy with each message that it sends."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
@@ -37,14 +35,11 @@ def capacities(
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
         beyond = names[nearest] if nearest < len(names) else BEYOND
-        busy = (overheads[0][0], overheads[1][0]) if level == NODE else (0.0, 0.0)
-        out, pair = (_shares(cases, lines, level, how, beyond, busy[0]) for how in ("out", "pair"))
+        busy = send[0] if level == NODE else 0.0
+        out, pair = (_shares(cases, lines, level, how, beyond, busy) for how in ("out", "pair"))
         if level != NODE:  # what goes to one group leaves its own, too, and shows how much can
             out = {size: np.where(pair[size][0] < own[0], pair[size], own) for size, own in out.items() if size in pair}
         values |= _named(key("c_out", level), out)
-        into = _shares(cases, lines, level, "in", beyond, busy[1]) if level == NODE else {}
-        if into and out and not 1 / CLEARLY < into[max(into)][0] / out[max(out)][0] < CLEARLY:
-            values |= _named(key("c_in", level), into)
         if pair and (not out or pair[max(pair)][0] > CLEARLY * out[max(out)][0]):
             values |= _named(key("c_pair", level), pair)
         if _one_line(cases, level):
@@ -56,6 +51,14 @@ def capacities(
         }
         values |= _named(key("c_all", level), _together(cases, lines, level, beyond, known))
     return values, half
+
+
+def entering(observed: Observed, lines: LinesOf, receive: Array) -> dict[str, Array]:
+    """The same of what enters the port of a node from far away. `receive`: how long a rank is busy with each."""
+    if not observed.probes.get("capacity") or not lines:
+        return {}
+    shares = _shares(observed.cases("capacity"), lines, NODE, "in", list(lines)[-1], receive[0])
+    return _named(key("c_in", NODE), shares)
 
 
 def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
@@ -98,16 +101,17 @@ def _pick(cases: Cases, **where: object) -> Cases:
 
 def _shares(cases: Cases, lines: LinesOf, level: str, how: str, apart: str, busy: float) -> dict[int, Array]:
     """By size the seconds per byte of all messages that cross at the same time; none where they are as fast as alone,
-    or where it is their sender that takes so long."""
-    shares, cases = {}, _pick(cases, level=level, how=how, ways=1)
+    or below the first size where it may be one end that takes as long."""
+    shares, told, cases = {}, [], _pick(cases, level=level, how=how, ways=1)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         alike = _pick(cases, bytes=size)
         taken, most = _slowed(alike, lines, apart)
-        if most.any() and (size == cases["bytes"].max() or taken[0, most].max() > HIDES * busy * alike["flows"].max()):
+        if most.any():
             shares[size] = mean((taken / (alike["flows"] * size))[:, most])
+            told += [size] if not told or taken[0, most].max() > HIDES * busy * alike["flows"].max() else []
         elif not shares:
             return {}
-    return shares
+    return {size: own for size, own in shares.items() if size >= told[-1]}
 
 
 def _inside(cases: Cases, lines: LinesOf) -> dict[str, Array]:

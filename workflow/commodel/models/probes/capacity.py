@@ -51,8 +51,9 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     medium = [length for power in steps(MEDIUM, size) for length in (power, 2 * power - HEADER) if length < size]
     if (most := max(ports, default=1)) > 1:
         place = Place(len(ports[most]), "block:1", ports[most])
+        far = Place(most + 1, "block:1", _far(site, most))
         for length in (*medium, size):
-            yield from cases(NODE, "in", most, place, ways=(1,), bytes=length)
+            yield from cases(NODE, "in", most, far, ways=(1,), bytes=length)
         for length in medium:
             yield from cases(NODE, "out", most, place, ways=(1,), bytes=length)
     if 2 in ports:
@@ -89,6 +90,16 @@ def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     near = nodes[np.argsort(site.levels.distance(node, nodes), kind="stable")][1:9]
     for flows in _powers(len(near)):
         yield flows, (node, *near[:flows].tolist())
+
+
+def _far(site: Site, several: int) -> tuple[int, ...]:
+    """A node in the middle, and several all over those that are as far as any."""
+    node, nodes = site.nodes // 2, np.arange(site.nodes)
+    apart = site.levels.distance(node, nodes)
+    others = nodes[(nodes != node) & (apart == apart.max())]
+    chosen = others[np.linspace(0, len(others) - 1, min(several, len(others))).round().astype(int)]
+    near = [int(other) for other in nodes if other != node and other not in chosen]  # where too few are as far
+    return (node, *chosen.tolist(), *near[: several - len(chosen)])
 
 
 def _powers(most: int) -> list[int]:
