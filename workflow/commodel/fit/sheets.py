@@ -59,7 +59,7 @@ def _shares(said: Said) -> dict[str, float]:
     numbers = {"o_s": said.overhead, "o_r": said.overhead}
     for name, (latency, byte) in said.alone.items():
         numbers |= {key("L", name, "a"): latency, key("G", name, "a"): byte}
-    numbers |= {key("c_out", level): byte for level, byte in said.shared.items()}
+    numbers |= {key("c_out", level, "a"): byte for level, byte in said.shared.items()}
     return numbers if said.eager is None else numbers | {"S": float(said.eager)}
 
 
