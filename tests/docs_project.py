@@ -74,7 +74,9 @@ PICO = "results/lumi/2025_04_07___16_22_51"
 def make_project(folder: Path) -> None:
     """As far as quick commands need it: `mine` and `sample` have run, `cluster` and `demo` are planned."""
     project = Project(folder)
-    project.verb("init", ".")
+    project.verb("init", "begun")  # plain Snakemake wants its files; params come from the clone
+    for name in ("Snakefile", "profiles", "slurm"):
+        (folder / "begun" / name).rename(folder / name)
     shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
     _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
     _write(folder / "params/platforms/mycluster.xml", NETWORK)
