@@ -73,12 +73,12 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
         jobs = own.groupby("job").filter(lambda job: len(job) > 1).groupby("job")
         chosen = jobs.apply(lambda job: job.loc[job["predicted"].idxmin(), "measured"], include_groups=False)
         regret = 100 * (chosen / jobs["measured"].min() - 1)
-        mu, several = own["mu"], len(own)
+        mu, count = own["mu"], len(own)
         inside, width = interval(own)
         yield {
             "platform": platform,
             "family": name,
-            "points": several,
+            "points": count,
             "μ": f"{mu.mean():.2f}",
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",

@@ -62,9 +62,9 @@ def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
         if job[1] <= MOST_RANKS:
             times.setdefault((job, row["algorithm"]), []).append(float(row["seconds"]))
     ways = [job for job, _ in times]
-    several = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
-    known = prices(parameters, several)
-    arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in several)
+    contested = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
+    known = prices(parameters, contested)
+    arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in contested)
     return arms, np.array([median(times[arm.job, arm.algorithm]) for arm in arms.arms])
 
 

@@ -113,7 +113,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
     costs = [
         _transmitted(schedule, occurs, size, stages, known, values)
-        for size, stages in zip(sizes, known.several, strict=True)
+        for size, stages in zip(sizes, known.terms_by_size, strict=True)
     ]
     sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
     if schedule.beside is not None:
@@ -142,7 +142,7 @@ class Known:
 
     pairs: Pairs
     first: list[int]  # step of every stage
-    several: list[list[Terms]]  # of every size, the terms of every stage
+    terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
     busy: list[Busy]  # of every stage, where processors count
 
 
@@ -154,10 +154,10 @@ def _known(schedule: Schedule, values: Values) -> Known:
     if key not in known:
         pairs, stages, busy = Pairs(schedule, types, values), together(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
-        several = [expression(schedule, size, settings, pairs) for size in sizes]
+        terms_by_size = [expression(schedule, size, settings, pairs) for size in sizes]
         if chosen(settings, "shared") == "port":
             busy = [Busy.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
-        known[key] = Known(pairs, [stage[0] for stage in stages], several, busy)
+        known[key] = Known(pairs, [stage[0] for stage in stages], terms_by_size, busy)
     return known[key]
 
 
