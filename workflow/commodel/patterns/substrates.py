@@ -49,9 +49,9 @@ def _refuse_unknown(substrate: str, name: str) -> None:
         raise UserError(f"found '{entry.name}', but an overlay network runs {_known()}", key="operation")
     if substrate != OVERLAY and MPI not in entry.substrates:
         raise UserError(f"found '{entry.name}', which only a platform with substrate: overlay has", key="operation")
-    own = [known.name for known in entry.parameters if known.overlay and known.name in given]
-    if substrate != OVERLAY and own:
-        raise UserError(f"found {own[0]}, which only a platform with substrate: overlay has", key="operation")
+    overlay_only = [known.name for known in entry.parameters if known.overlay and known.name in given]
+    if substrate != OVERLAY and overlay_only:
+        raise UserError(f"found {overlay_only[0]}, which only a platform with substrate: overlay has", key="operation")
     if "compute" in given and "filter" in given:
         raise UserError("found compute beside filter, wanted one of them", key="operation")
     if "period" in given and given.get("mode") != "timed":
