@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.hierarchy import Hierarchy
+from commodel.hierarchy import Hierarchy, as_far, reached
 
 HOSTS = [f"rack{rack}-{node}" for rack in range(2) for node in range(4)]
 
@@ -28,6 +28,29 @@ def test_distances_names_and_what_is_crossed():
     assert levels.names == ("node", "leaf", "rack", "beyond")
     crossed = [levels.crossed(distance) for distance in range(4)]
     assert crossed == ["same node", "different node", "different leaf", "different rack"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reach", "words"),
+    [
+        ([3, 3], "node", "within one node"),
+        ([0, 1, 1], "node/leaf", "within one leaf"),
+        ([1, 2], "node/leaf/rack", "within one rack"),
+        ([0, 1, 7], "node/leaf/rack/beyond", "beyond one rack"),
+    ],
+)
+def test_how_far_ranks_reach(nodes, reach, words):
+    levels = Hierarchy.written({"leaf": 2, "rack": 4}, 8)
+    assert levels.reach(np.array(nodes)) == reach
+    assert reached(reach) == words
+    assert Hierarchy().reach(np.array(nodes)) == ""
+
+
+def test_what_reaches_as_far():
+    assert as_far("node/leaf/rack", "node/leaf")
+    assert as_far("node/leaf", "node/leaf")
+    assert not as_far("node/leaf", "node/leaf/rack")
+    assert not as_far("node/leaf-2", "node/leaf")  # of another hierarchy
 
 
 def test_without_levels_there_are_two_classes_and_any_node():

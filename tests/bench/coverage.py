@@ -1,6 +1,7 @@
-"""How many measured medians lie in the intervals of prices, and how wide these are beside an oracle's: the narrowest
-band that holds 95 % of the very same residuals (taken as 1 % wide where it is narrower). Arguments: folders of results,
-and tables as `commodel import` writes them, which families of `TABLE_FAMILIES` are fitted to with parts held out.
+"""How many measured medians lie in the intervals of prices, and how wide these are: so many percent to either side of
+their middle, and beside an oracle's, the narrowest band that holds 95 % of the very same residuals (taken as 1 % wide
+where it is narrower). Arguments: folders of results, and tables as `commodel import` writes them, which families of
+`TABLE_FAMILIES` are fitted to with parts held out.
 
 A part is held out whole (a job, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
 Prices of families that are blind to the size, and say so, are left out. `before` is the interval that the parameters
@@ -10,6 +11,7 @@ alone leave open.
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +32,17 @@ TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
 TABLE_SPLITS = {"other sizes": "log2(bytes) // 3 % 2 == 0", "more ranks": "ranks > 32"}
 MOST_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
 Part = Callable[[Residuals], Iterator[np.ndarray]]
+
+
+class Figures(NamedTuple):
+    """Of one family: the share inside, of how many, how wide intervals and the oracle's band are, as logarithms, and
+    how many points have no interval."""
+
+    inside: float
+    prices: int
+    width: float
+    oracle: float
+    none: int = 0
 
 
 def each(labels: Callable[[Residuals], np.ndarray]) -> Part:
@@ -108,9 +121,7 @@ def campaign(folder: Path) -> Iterator[dict]:
                 yield about | _row(figures, before[here.index].mean())
 
 
-def _figures(known: Residuals, alone: np.ndarray, parts: Part) -> tuple[float, int, float, int] | None:
-    """Of one family the share inside, of how many, how many times as wide as the oracle's the bands are, and how many
-    have none."""
+def _figures(known: Residuals, alone: np.ndarray, parts: Part) -> Figures | None:
     counted = [
         (held, *tried(known, held, alone)) for held in parts(known) if held.mean() <= 0.5
     ]  # enough is left to know
@@ -121,32 +132,38 @@ def _figures(known: Residuals, alone: np.ndarray, parts: Part) -> tuple[float, i
     )
     there = np.isfinite(width)
     if not there.any():
-        return np.nan, 0, np.nan, len(logs)
-    return (
-        float(inside[there].mean()),
-        int(there.sum()),
-        float(width[there].mean() / oracle(logs[there])),
-        int((~there).sum()),
-    )
+        return Figures(np.nan, 0, np.nan, np.nan, len(logs))
+    widths = float(width[there].mean()), oracle(logs[there])
+    return Figures(float(inside[there].mean()), int(there.sum()), *widths, int((~there).sum()))
 
 
-def _row(figures: list[tuple[float, int, float, int]], before: float) -> dict:
-    lacking = sum(row[-1] for row in figures)
+def _row(figures: list[Figures], before: float) -> dict:
     about = {
         "families": len(figures),
-        "prices": sum(row[1] for row in figures),
-        "none": lacking,
+        "prices": sum(row.prices for row in figures),
+        "none": sum(row.none for row in figures),
         "before": f"{100 * before:.1f} %",
     }
     if not about["prices"]:
-        return about | dict.fromkeys(("inside", "least of a family", "width / oracle", "widest"), "-")
-    share, count, width, _ = (np.array(column) for column in zip(*(row for row in figures if row[1]), strict=True))
+        return about | dict.fromkeys(
+            ("inside", "least of a family", "half", "oracle's half", "width / oracle", "widest"), "-"
+        )
+    inside, prices, width, narrowest, _ = (
+        np.array(row) for row in zip(*filter(lambda row: row.prices, figures), strict=True)
+    )
     return about | {
-        "inside": f"{100 * np.average(share, weights=count):.1f} %",
-        "least of a family": f"{100 * share.min():.1f} %",
-        "width / oracle": float(np.median(width)),
-        "widest": float(width.max()),
+        "inside": f"{100 * np.average(inside, weights=prices):.1f} %",
+        "least of a family": f"{100 * inside.min():.1f} %",
+        "half": _to_a_side(width),
+        "oracle's half": _to_a_side(narrowest),
+        "width / oracle": float(np.median(width / narrowest)),
+        "widest": float((width / narrowest).max()),
     }
+
+
+def _to_a_side(widths: np.ndarray) -> str:
+    """Of the families in the middle how far a band goes to either side."""
+    return f"±{100 * np.expm1(np.median(widths) / 2):.1f} %"
 
 
 def measured_table(path: Path) -> Iterator[dict]:
@@ -162,7 +179,7 @@ def measured_table(path: Path) -> Iterator[dict]:
             rows = judged(fitted, parts.unseen)
             logs = np.log(rows["measured"] / rows["predicted"]).to_numpy()
             width = np.log(rows["predicted_high"] / rows["predicted_low"]).to_numpy()
-            figures.append((float(rows["inside"].mean()), len(rows), float(width.mean() / oracle(logs)), 0))
+            figures.append(Figures(float(rows["inside"].mean()), len(rows), float(width.mean()), oracle(logs)))
             before.append(rows["measured"].between(rows["parameters_low"], rows["parameters_high"]).mean())
             print(family, title, figures[-1], before[-1], file=sys.stderr, flush=True)
         yield {"experiment": path.name, "platform": "-", "held out": title} | _row(figures, float(np.mean(before)))

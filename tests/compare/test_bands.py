@@ -1,5 +1,7 @@
 """Intervals of a comparison: from other jobs only, beside those of the parameters; older tables have none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,9 +29,11 @@ ASKED = Asked.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in POINTS}
 
 
-def made(off=OFF, held_out=True, times=TIMES) -> pd.DataFrame:
-    """Measured in one allocation, but for the last point; the family's own interval is 1 % wide."""
-    plan = planned(Batch("b", "p", 16, (*POINTS, LAST)), families=("f",), passes=1)
+def made(off=OFF, held_out=True, times=TIMES, reach=("", "")) -> pd.DataFrame:
+    """Measured in one allocation, but for the last point; the family's own interval is 1 % wide. `reach`: of all points
+    but the last, and of that."""
+    points = [replace(point, reach=reach[0]) for point in POINTS]
+    plan = planned(Batch("b", "p", 16, (*points, replace(LAST, reach=reach[1]))), families=("f",), passes=1)
     rows = [
         {"kind": "point", "id": key, "seconds": time, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
         for key, time in times.items()
@@ -64,6 +68,19 @@ def test_what_was_not_measured_has_the_band_of_all_that_was():
     assert row["interval"].endswith("12 groups of bcast")
     assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
     assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
+
+
+def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
+    """As tables keep it; of those measured each has that of the others."""
+    write_table(tmp_path / "c.csv", made(reach=("node/leaf", "node/leaf/beyond")))
+    table = read_table(tmp_path / "c.csv", COMPARISON)
+    row = table.set_index("point").loc[LAST.id]
+    assert row["interval"] == f"{PARAMETERS}: nothing measured beyond one leaf"
+    assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
+    assert errors_of(table, "p", "f")["bcast"].reach == ("node/leaf",)
+    assert (table["interval"].str.endswith("11 groups of bcast")).sum() == len(POINTS)
+    near = made(reach=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
+    assert near["interval"].endswith("12 groups of bcast")
 
 
 def test_what_a_fit_has_seen_tells_nothing_about_its_errors():

@@ -12,7 +12,7 @@ from commodel.errors import UserError
 from commodel.measure.starts import Start
 from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
 from commodel.patterns.placed import full_layout
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.config import load_platform
 from commodel.plan.setting import setting_of
 from commodel.registry import discover
@@ -221,6 +221,23 @@ LEVELS = (("leaf", (0, 1, 0, 1, 0, 1)), ("group", (0, 0, 0, 0, 0, 0)))
 def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
     assert full(spec, Defaults(1, levels=LEVELS)) == written
     assert place(written, 4).tolist() == nodes
+
+
+@pytest.mark.parametrize(
+    ("layout", "reach"),
+    [
+        ("block:2", "node"),
+        ("pack:leaf", "node/leaf"),
+        ("scatter:leaf", "node/leaf/group"),
+    ],
+)
+def test_a_point_says_how_far_its_ranks_are_from_each_other(layout, reach):
+    combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
+    setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
+    points = [make_point(setting, combination)]
+    assert [point.reach for point in [*points, *library_beside(setting, points)]] == [reach, reach]
+    flat = make_point(Setting("p", nodes=6, cores=2), combination | {"layout": points[0].layout})
+    assert (flat.reach, flat.id) == ("", points[0].id)
 
 
 def test_a_group_that_is_full_is_passed_over():

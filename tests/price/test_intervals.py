@@ -100,11 +100,111 @@ def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
     nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
     bands = errors(known(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
     low, high, (words,) = between(bands, asked("bcast", nodes=4.0))
-    wider = bands["all"].wider["operation"]
+    others = bands["all between nodes"]
+    wider = others.wider["operation"]
     assert wider > 0
-    assert (low[0], high[0]) == (bands["all"].low - wider, bands["all"].high + wider)
-    assert "groups of all" in words
-    assert "groups of bcast" in between(bands, asked("bcast", nodes=1.0))[2][0]
+    assert (low[0], high[0]) == (others.low - wider, others.high + wider)
+    assert "40 groups of all between nodes" in words
+    assert "30 groups of bcast" in between(bands, asked("bcast", nodes=1.0))[2][0]
+
+
+def two_sides(within):
+    """Prices of 60 jobs, so many of them within a node, where they are 12 times off; between nodes they are right."""
+    nodes = np.where(np.arange(60) < within, 1.0, 4.0)
+    return known(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
+
+
+def test_each_side_of_a_node_has_a_band_of_its_own():
+    residuals = two_sides(30)
+    near, far = (ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
+    assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
+    assert -0.01 < far[0] < far[1] < 0.11
+    assert near[2].endswith("30 groups of bcast within one node")
+    assert far[2].endswith("30 groups of bcast between nodes")
+    low, high, words = judged(residuals)
+    assert max(high - low) < 0.2
+    assert all(text.endswith("within one node") for text in words[:30])
+    assert all(text.endswith("between nodes") for text in words[30:])
+
+
+LEAF, GROUP, FAR = "node/leaf", "node/leaf/group", "node/leaf/group/beyond"
+
+
+def levels(*reach):
+    """Prices of 20 jobs at each of these levels, off by the more the farther they reach."""
+    off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in reach], 20)
+    nodes = np.repeat([1.0 if name == "node" else 4.0 for name in reach], 20)
+    return known(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
+
+
+def test_each_level_of_a_network_has_a_band_of_its_own():
+    for name, off, words in (
+        (LEAF, 0.0, "within one leaf"),
+        (GROUP, 0.5, "within one group"),
+        ("node", -3, "one node"),
+    ):
+        low, high, text = ends(levels("node", LEAF, GROUP), nodes=1.0 if name == "node" else 4.0, reach=name)
+        assert off - 0.01 < low < high < off + 0.11
+        assert text.endswith(words)
+
+
+def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
+    assert ends(levels(LEAF, GROUP), nodes=4.0, reach=FAR) == (
+        0,
+        0,
+        "parameters only: nothing measured beyond one group",
+    )
+    assert ends(levels("node"), nodes=4.0, reach=LEAF)[2] == "parameters only: nothing measured within one leaf"
+    assert ends(levels(LEAF), nodes=1.0, reach="node")[2] == "parameters only: nothing measured within one node"
+    words = judged(known(np.linspace(0, 1, 20), reach=[LEAF] * 19 + [FAR]))[2]
+    assert [unseen(text) for text in words] == [""] * 19 + ["beyond one group"]
+
+
+def test_of_a_nearer_level_those_that_are_farther_tell():
+    low, high, words = ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
+    assert low < 0.01 < 2.09 < high
+    assert words.endswith("40 groups of bcast")
+
+
+def test_where_nobody_knows_the_levels_nodes_count():
+    """As of a point without a platform, or of sets and tables that know of nodes only."""
+    both = levels("node", LEAF)
+    assert ends(both, nodes=4.0) == ends(both, nodes=None)
+    blind = replace(both, reach=None)
+    assert ends(blind, nodes=4.0, reach=LEAF) == ends(blind, nodes=None)
+    assert ends(blind, nodes=4.0)[2].endswith("20 groups of bcast between nodes")
+
+
+def test_sets_carry_how_far_ranks_were(tmp_path):
+    parameters = replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=errors(levels(LEAF, GROUP)))
+    path = tmp_path / "s.yaml"
+    path.write_text(parameters_text(parameters), encoding="utf-8")
+    assert read_parameters(path).errors == parameters.errors
+    near, far = (replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR))
+    words = [price.interval for price in predict(read_parameters(path), [near, far])]
+    assert words[0].endswith("within one leaf")
+    assert unseen(words[1]) == "beyond one group"
+
+
+def test_of_too_few_on_a_side_there_is_no_band():
+    """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
+    residuals = two_sides(8)
+    assert ends(residuals, nodes=1.0) == ends(residuals, nodes=None)
+    assert ends(residuals, nodes=1.0)[2].endswith("60 groups of bcast")
+    assert ends(residuals, nodes=4.0)[1] < 0.11
+
+
+@pytest.mark.parametrize("size", [8.0, 512.0])
+def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(size):
+    """`judged` leaves a job out and makes no more bands than it asks for; sets carry all."""
+    names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
+    nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
+    values = {"operation": names, "nodes": nodes, "size": sizes}
+    logs = rng.normal(size=57)
+    more = {name: np.append(row, last) for (name, row), last in zip(values.items(), ("bcast", 1.0, size), strict=True)}
+    low, high, words = judged(known(np.append(logs, 0.0), **more))
+    assert words[-1].startswith("at least: 1 allocation, 13 groups of bcast within one node")
+    assert (low[-1], high[-1], words[-1]) == ends(known(logs, **values), nodes=1.0, size=size)
 
 
 @pytest.mark.parametrize("crossing", [1, 12])

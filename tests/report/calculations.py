@@ -2,6 +2,8 @@
 
 import random
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 from commodel.models.families import family, unit
 from commodel.parameters import Estimate, ParameterSet
@@ -29,9 +31,10 @@ class Job:
         levels = [*self.fan_outs, *[0] * (LEVELS - len(self.fan_outs))]
         return Pattern(**numbers, fan_outs=tuple(put(f"fan out {at}", count) for at, count in enumerate(levels, 1)))
 
-    def point(self, operation: str, way: str):
-        """What the calculator's way is called in a matrix."""
-        common = {"operation": operation, "bytes": self.bytes, "layout": ""}
+    def point(self, operation: str, way: str, *, one_node: bool = False):
+        """What the calculator's way is called in a matrix; each rank on a node of its own, or all on one."""
+        layout = f"block:{self.nodes_of(way)}" if one_node else ""
+        common = {"operation": operation, "bytes": self.bytes, "layout": layout}
         spellings = {
             (BCAST, CHAIN): {"algorithm": f"chain:{self.segment}", "ranks": self.ranks},
             (REDUCE, CHAIN): {"topology": f"chain:{self.ranks - 1}"},
@@ -43,6 +46,11 @@ class Job:
             TREE: {"topology": "balanced:" + "x".join(map(str, self.fan_outs))},
         }
         return make_point(Setting.unlimited(), common | (spellings.get((operation, way)) or named[way]))
+
+    def nodes_of(self, way: str) -> int:
+        """Nodes of the tree, each a rank."""
+        levels = {KARY: (self.fan_out,) * self.height, TREE: self.fan_outs}.get(way)
+        return sum(accumulate((1, *levels), mul)) if levels else self.ranks
 
 
 def job(draw: random.Random, most_ranks: int = 70) -> Job:
@@ -117,11 +125,13 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
     if name == "taulop":
         settings = {reading: draw.choice(family(name).settings[reading]) for reading in ("shared", "rings")}
         forms["gamma"], values["gamma.a"], values["gamma.b"] = "linear", 0.0, values.pop("gamma")
-        function("o_1", **pieces())
-        forms["L_1"] = "table"
+        channel = draw.choice([0, 1])
+        values |= {"p_0": time(1e-6)}
+        function(f"o_{channel}", **pieces())
+        forms[f"L_{channel}"] = "table"
         for size in SIZES:
             for level in LEVELS_AT_ONCE:
-                values[f"L_1.{size}x{level}"] = (size * 1e-9 + 1e-6) * level**0.5 * draw.uniform(0.8, 1.2)
+                values[f"L_{channel}.{size}x{level}"] = (size * 1e-9 + 1e-6) * level**0.5 * draw.uniform(0.8, 1.2)
     entry = family(name)
     estimates = {key: Estimate(value, unit(entry, key, forms), value, value) for key, value in values.items()}
     return ParameterSet(name, "", "made up", estimates, forms, settings)
@@ -148,6 +158,7 @@ def formulas(parameters: ParameterSet, some: Job, row: Row):
 
 def prices(parameters: ParameterSet, some: Job, asked) -> dict[tuple[str, str], float]:
     """Microseconds by our own pricing."""
-    points = [some.point(operation, way) for operation, way in asked]
+    one_node = "L_0" in parameters.forms and "L_1" not in parameters.forms
+    points = [some.point(operation, way, one_node=one_node) for operation, way in asked]
     predicted = predict(parameters, points)
     return {key: entry.seconds * 1e6 for key, entry in zip(asked, predicted, strict=True)}

@@ -12,9 +12,11 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.price.intervals import NOTHING
 from commodel.report import build, write_pictures
 from commodel.report.frames import prepare
+from commodel.report.front import Cell, Grid
 from commodel.report.html.page import page_html
 from commodel.report.pictures.files import pictures
-from commodel.report.pictures.grids import fitting
+from commodel.report.pictures.grids import grid
+from commodel.report.pictures.letters import fitting, shared, width
 from commodel.report.pictures.lines import lines
 from commodel.report.pictures.render import svg
 from commodel.report.sections.grids import OUT, trust_grid, use_grid
@@ -173,11 +175,55 @@ def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
             assert where in "".join(ET.fromstring(path.read_bytes()).itertext())
 
 
-def test_a_long_name_takes_two_lines_where_the_row_has_room():
-    assert fitting("ring", 50, 2) == "ring"
-    assert fitting("recursive-doubling", 60, 2) == ["recursive-", "doubling"]
-    assert fitting("recursive-doubling", 60) == "recursive-…"
-    assert fitting("dissemination", 50, 2) == "dissemin…"
+def test_a_long_name_takes_two_lines_where_it_may():
+    assert fitting("ring", 50, 10, 2) == "ring"
+    assert fitting("recursive-doubling", 100, 10, 2) == "recursive-doubling"
+    assert fitting("recursive-doubling", 60, 10, 2) == ["recursive-", "doubling"]
+    assert fitting("recursive-doubling", 60, 10) == "recursive-d…"
+    assert fitting("dissemination", 50, 10, 2) == "disseminat…"
+
+
+ROWS = (
+    ("allgather", "8–32"),
+    ("allreduce", "8–32"),
+    ("barrier", "8–32"),
+    *(("bcast", f"{n} leaves") for n in range(8)),
+)
+NAMES = ["≈ library", "recursive-doubling", "dissemination", "chain:4KiB", "balanced:4x4", "groups:4,2,2", "binomial:4"]
+
+
+def shown(spec):
+    """The words of the cells, and all there is of other words, with where they are."""
+    return [value for layer in spec["layer"] for value in layer["data"]["values"]]
+
+
+@pytest.mark.parametrize("columns", [3, 7])
+def test_no_name_is_cut_in_a_map_of_many_rows(columns):
+    """As wide as the first screen has room for."""
+    places = [(row, column) for row in range(len(ROWS)) for column in range(columns)]
+    cells = tuple(
+        Cell(row, column, NAMES[(column if columns > 3 else row) % len(NAMES)], "#fff", "") for row, column in places
+    )
+    spec = grid(Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves"))
+    words = ["".join(value["t"]) if isinstance(value["t"], list) else value["t"] for value in shown(spec)]
+    assert not [word for word in words if "…" in word]
+    boxes = [value for value in shown(spec) if "x2" in value]
+    for value in boxes:
+        for line in value["t"] if isinstance(value["t"], list) else [value["t"]]:
+            assert width(line, 10) <= value["x2"] - value["x"]
+    assert max(value["x2"] for value in boxes) <= spec["width"]
+    tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
+    assert all(len(top) == 1 for top in tops.values())
+    assert all(
+        min(tops[at + 1]) > max(value["y2"] for value in boxes[: (at + 1) * columns]) for at in range(len(ROWS) - 1)
+    )
+
+
+def test_columns_are_alike_where_there_is_room():
+    assert shared([10, 20, 30], 120) == [40, 40, 40]
+    assert shared([10, 70, 20], 120) == [25, 70, 25]
+    assert shared([10, 70, 30], 110) == [10, 70, 30]
+    assert shared([60, 60], 60) == [30, 30]
 
 
 def test_a_dot_of_a_picture_is_a_circle():

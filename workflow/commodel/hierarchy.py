@@ -53,6 +53,11 @@ class Hierarchy:
         """What ranks of this class do not share, for people."""
         return f"different {(NODE, *self.groups)[distance - 1]}" if distance else "same node"
 
+    def reach(self, node: np.ndarray) -> str:
+        """The classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf; nothing
+        where there are no levels."""
+        return "/".join(self.names[: max(self.classes(node), default=0) + 1]) if self.groups else ""
+
     @property
     def nodes(self) -> int | None:
         """How many it knows; None: all, since there are no levels."""
@@ -111,6 +116,17 @@ class Hierarchy:
 
 
 FLAT = Hierarchy()
+
+
+def as_far(reach: str, other: str) -> bool:
+    """Whether ranks that reach so far go as far as others."""
+    return f"{reach}/".startswith(f"{other}/")
+
+
+def reached(reach: str) -> str:
+    """How far ranks reach, for people."""
+    *inner, last = reach.split("/")
+    return f"beyond one {inner[-1]}" if last == BEYOND and inner else f"within one {last}"
 
 
 def _groups(levels: object) -> dict[str, np.ndarray]:

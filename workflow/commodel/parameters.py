@@ -56,6 +56,7 @@ class Errors:
     growth: Mapping[str, Finite]
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
     half_size: Finite = 0.0  # 0: only doublings count
+    reach: tuple[str, ...] = ()  # how far ranks were from each other, as a `Point` says it
 
 
 def in_file(field_name: str) -> str:

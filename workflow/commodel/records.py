@@ -76,6 +76,7 @@ class Point:
     bytes: Count
     leaves: Count = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
     nodes: Count = 1  # that the layout spreads the ranks over
+    reach: str = ""  # how far its ranks are from each other, as a `Hierarchy` says it; empty: there are no levels
     per_node: Count = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
     pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
     waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # of several, its time is that between two

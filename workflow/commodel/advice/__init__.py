@@ -137,10 +137,12 @@ def _intervals(
     bands = errors(known) if known is not None else {}
     carried = {name: sets[name].errors for name in shares}
     answers = {
-        point.nodes: between(bands, Asked.of(point)) if bands else weighed(carried, shares, Asked.of(point))
+        (point.nodes, point.reach): between(bands, Asked.of(point))
+        if bands
+        else weighed(carried, shares, Asked.of(point))
         for point in points
     }
-    low, high, words = zip(*(answers[point.nodes] for point in points), strict=True)
+    low, high, words = zip(*(answers[point.nodes, point.reach] for point in points), strict=True)
     logs = np.concatenate(low), np.concatenate(high), [text for (text,) in words]
     return put_on((outcome.seconds, outcome.low, outcome.high), logs)
 

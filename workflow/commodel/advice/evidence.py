@@ -22,7 +22,7 @@ JUDGED = needed(  # what families are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes group simulated"
     " family predicted status measured measured_low measured_high mu held_out",
-) + needed(COMPARISON, "nodes waves batch", optional=True)
+) + needed(COMPARISON, "nodes reach waves batch", optional=True)
 
 
 def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:

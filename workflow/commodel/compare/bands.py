@@ -47,8 +47,11 @@ def _judging(rows: pd.DataFrame) -> pd.Series:
 def _unmeasured(frame: pd.DataFrame, rows: pd.DataFrame, bands: dict[str, Errors]) -> None:
     for row in rows.itertuples():
         times = tuple(np.array([value]) for value in (row.predicted, row.predicted_low, row.predicted_high))
-        named, nodes = operation_class(row.operation, _waves(row)), getattr(row, NODES, None)
-        asked = Asked(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), nodes)
+        named, where = (
+            operation_class(row.operation, _waves(row)),
+            (getattr(row, NODES, None), getattr(row, "reach", "")),
+        )
+        asked = Asked(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), *where)
         low, high, words = banded(bands, asked, times)
         frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = low[0], high[0], words[0]
 
@@ -72,6 +75,7 @@ def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
         {name: column.to_numpy(float) for name, column in axes.items()},
         job=rows["setting"].to_numpy(str) if "setting" in rows else None,
         seconds=rows["measured"].to_numpy(float),
+        reach=rows["reach"].to_numpy(str) if "reach" in rows and rows["reach"].ne("").any() else None,
     )
 
 

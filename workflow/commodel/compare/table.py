@@ -108,7 +108,7 @@ def _raw(row) -> str:
 
 def _measured_columns(plan: Plan, batch: str, point) -> dict:
     names = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
-    names += ("nodes", "waves", "room", "group")
+    names += ("nodes", "reach", "waves", "room", "group")
     simulated = plan.platforms[point.platform].simulated
     about = {name: getattr(point, name) for name in names}
     return {"point": point.id, **about, "simulated": simulated, "batch": batch}

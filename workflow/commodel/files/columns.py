@@ -119,6 +119,7 @@ COMPARISON = (
     *_fields(int, "ranks leaves"),
     *_fields(int, "bytes", unit="B"),
     *_fields(int, "nodes", optional=True),  # older tables have none
+    *_fields(str, "reach", optional=True),  # levels up to the farthest that ranks cross; nor have they
     *_fields(int, "waves", optional=True),  # of several, the time measured and predicted is that between two
     *_fields(str, "room group"),
     *_fields(bool, "simulated"),

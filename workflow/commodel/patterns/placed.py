@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
 from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place
 from commodel.patterns.operations import OVERLAY
 
@@ -23,7 +24,13 @@ class Placed:
     layout: str
     nodes: int  # up to the last that it uses
     per_node: int  # ranks that it puts on a node, at most
+    reach: str  # how far ranks are from each other
     misfit: str  # why it does not fit the platform, or nothing
+
+    @property
+    def room(self) -> dict[str, object]:
+        """What a point says of it, beside the layout."""
+        return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
     def checked(self, ranks: int, key: str = "") -> Placed:
         if self.misfit:
@@ -42,7 +49,9 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     entry, arguments = named(layout)
     used, held = np.unique(node, return_counts=True)
     per_node = entry.per_node(arguments) if entry.per_node else int(held.max())
-    return Placed(layout, int(node.max()) + 1, per_node, _misfit(setting, defaults, layout, used, held, per_node))
+    misfit = _misfit(setting, defaults, layout, used, held, per_node)
+    reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
+    return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
 
 
 def _misfit(

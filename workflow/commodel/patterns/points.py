@@ -91,7 +91,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError(f"found {ranks}, wanted {SMALLEST} to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
     placed = _placed(setting, combination, ranks, "topology" if topology else "ranks")
-    room = {"leaves": leaves, "nodes": placed.nodes, "per_node": placed.per_node, "waves": combination.get("waves", 1)}
+    room = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.room}
     return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room, measured_only=unsaid(name))
 
 
@@ -107,7 +107,7 @@ def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
     placed = _placed(setting, combination, pattern.ranks, "operation")
-    room = {"nodes": placed.nodes, "per_node": placed.per_node, "waves": combination.get("waves", 1)}
+    room = {"waves": combination.get("waves", 1), **placed.room}
     return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **room)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.parameters import ENDS, Errors
-from commodel.price.residuals import BYTES, FEWEST, NODES, WITHOUT, Residuals, classes, numbered
+from commodel.price.residuals import BYTES, FEWEST, WITHOUT, Residuals, classes, numbered
 from commodel.price.sizes import apart, half_size, of_empty
 
 SHARE = 0.95
@@ -65,6 +65,7 @@ def band_of(part: Residuals) -> Errors | None:
         {name: float(value) for name, value in growth.items()},
         _beyond(part, groups, other, (low, high), half),
         half,
+        () if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
     )
 
 
@@ -122,9 +123,9 @@ def _away(logs: Array, low: float, high: float) -> Array:
 
 def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
     """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
-    stand for more than their value are not looked at: those of an operation that has no other, and messages between
-    nodes that have no other. Where only one value was measured nothing is known of others: they add half the band, and
-    as much again for each doubling."""
+    stand for more than their value are not looked at: those of an operation that has no other, and those within a node,
+    between nodes or of a level of the network that have no other. Where only one value was measured nothing is known of
+    others: they add half the band, and as much again for each doubling."""
     some, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
     logs, left, groups, values = part.logs[some], part.of_axis(name)[some], groups[some], part.axes[name][some]
     kinds, power = kinds[some], np.log2(values)
@@ -205,6 +206,6 @@ def _growth(rates: Array, labels: Array, unknown: float) -> float:
 
 
 def _kinds(part: Residuals) -> np.ndarray:
-    """Of which operation points are, and whether between nodes."""
-    crossing = part.axes[NODES] > WITHOUT[NODES] if NODES in part.axes else np.zeros(len(part.logs), dtype=bool)
-    return 2 * numbered(part.operation) + crossing
+    """Of which operation points are, and on which side."""
+    sides = numbered(part.sides)
+    return (sides.max(initial=0) + 1) * numbered(part.operation) + sides

@@ -1,7 +1,8 @@
 """The interval of a price, from the bands of what prices were off elsewhere, and in words what it rests on.
 
 Messages within a node and between nodes go ways that have nothing to do with each other. Where all that was measured
-went one of them, it says nothing of the other: then there is no interval by errors, only that of the parameters.
+went one of them, it says nothing of the other: then there is no interval by errors, only that of the parameters. So it
+is beyond the farthest level of the network that was measured, such as a leaf switch; of nearer ones it says enough.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from math import inf
 
 import numpy as np
 
+from commodel.hierarchy import as_far, reached
 from commodel.models import Array
 from commodel.parameters import Errors
 from commodel.price.bands import DOUBLE, band_of
@@ -21,11 +23,13 @@ from commodel.price.residuals import (
     BYTES,
     NODES,
     RANKS,
+    SIDES,
     WITHOUT,
     Residuals,
     classes,
     kind_of,
     numbered,
+    of_side,
     operation_class,
 )
 from commodel.price.sizes import apart, of_empty
@@ -35,7 +39,6 @@ JOBS = 5  # allocations, from which on what changes from one to the next is take
 FOLDS = 20  # parts that jobs are left out in, where there are more
 PARAMETERS, LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
 NOTHING = f"{PARAMETERS}: nothing measured "
-UNSEEN = {True: "between nodes", False: "within one node"}  # whether there are several
 TRIFLE = 0.05  # doublings
 
 
@@ -47,38 +50,48 @@ class Asked:
     ranks: float  # leaves of a tree
     sizes: Array
     nodes: float | None = None  # None: nobody knows
+    reach: str = ""  # as of a Point
 
     @classmethod
     def of(cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None) -> Asked:
         """Of a point, or of several that differ in their sizes; waves too may be others."""
         named = operation_class(point.operation, point.waves if waves is None else waves)
         sizes = np.array([point.bytes] if sizes is None else list(sizes), dtype=float)
-        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes))
+        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes), point.reach)
 
     @property
-    def crossing(self) -> bool:
-        return self.nodes is not None and self.nodes > WITHOUT[NODES]
+    def side(self) -> str:
+        """As of `Residuals`; nothing where nobody knows."""
+        if self.reach:
+            return reached(self.reach)
+        return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
 
 
 def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, list[str]]:
-    """ln(measured/price) at each size: from, to, and in words what that rests on."""
-    names = [name for name in (asked.operation, kind_of(asked.operation), ALL) if name in bands]
-    telling = [name for name in names if _tells(bands[name].seen.get(NODES), asked)]
+    """ln(measured/price) at each size: from, to, and in words what that rests on. What was measured on the same side
+    comes first, if it is enough."""
+    names = asked.operation, kind_of(asked.operation), ALL
+    side, both = (
+        [name for name in group if name in bands] for group in ([of_side(n, asked.side) for n in names], names)
+    )
+    telling = side + [name for name in both if _tells(bands[name], asked)]
     if not telling:
         nothing = np.zeros(len(asked.sizes))
-        return nothing, nothing, [_nothing(asked) if names else PARAMETERS] * len(nothing)
+        return nothing, nothing, [f"{NOTHING}{asked.side}" if both else PARAMETERS] * len(nothing)
     band = bands[telling[0]]
-    measured = asked.operation in band.operations and telling[0] == names[0]
-    low, high, more, doublings = _farther(band, bands.get(ALL, band), asked)
+    measured = asked.operation in band.operations and telling[0] in [*side, *both[:1]]
+    widest = next((bands[name] for name in (of_side(ALL, asked.side), ALL) if name in telling), band)
+    low, high, more, doublings = _farther(band, widest, asked)
     more = np.maximum(more, 0.0 if measured else band.wider["operation"])
     return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
 
 
-def _tells(counts: Iterable[float] | None, asked: Asked) -> bool:
-    """Whether what was measured on so many nodes says anything of it."""
-    if counts is None or asked.nodes is None:
-        return True
-    return any((count > WITHOUT[NODES]) == asked.crossing for count in counts)
+def _tells(band: Errors, asked: Asked) -> bool:
+    """Whether what was measured says anything of messages that go so far."""
+    within, counts = asked.side == SIDES[False], band.seen.get(NODES)
+    if asked.reach and band.reach:
+        return asked.reach in band.reach if within else any(as_far(seen, asked.reach) for seen in band.reach)
+    return counts is None or not asked.side or any((count > WITHOUT[NODES]) != within for count in counts)
 
 
 def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
@@ -122,10 +135,6 @@ def _words(named: str, band: Errors, doublings: float) -> str:
     jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
     text = f"{jobs}, {band.groups} groups of {named}"
     return f"{text}, {doublings:.1f} {BEYOND}" if doublings > TRIFLE else text
-
-
-def _nothing(asked: Asked) -> str:
-    return f"{NOTHING}{UNSEEN[asked.crossing]}"
 
 
 def by_errors(words: str) -> bool:
@@ -185,28 +194,36 @@ def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
             left = own[fold == number]
             rest = np.ones(len(low), dtype=bool)
             rest[left] = False
-            others = _Lazily(residuals.only(rest), str(operation))
+            others = residuals.only(rest)
+            bands = {side: _Lazily(others, str(operation), side) for side in np.unique(residuals.sides[left]).tolist()}
             for places, asked in _asked(residuals, left):
-                low[places], high[places], texts = between(others.bands(asked), asked)
+                low[places], high[places], texts = between(bands[asked.side].bands(asked), asked)
                 words.update(zip(places.tolist(), texts, strict=True))
     return low, high, [words.get(place, PARAMETERS) for place in range(len(low))]
 
 
 def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Asked]]:
-    """Some points of one operation, those of the same number of ranks and nodes together."""
-    alike = np.stack([residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes], axis=1)
+    """Some points of one operation, those of the same number of ranks and nodes on one side together."""
+    alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
+    alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
     for values in np.unique(alike, axis=0):
         own = places[(alike == values).all(axis=1)]
-        sizes, nodes = residuals.axes[BYTES][own], float(values[1]) if len(values) > 1 else None
-        yield own, Asked(str(residuals.operation[own[0]]), float(values[0]), sizes, nodes)
+        first, nodes = own[0], residuals.axes.get(NODES)
+        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][own]
+        where = (
+            None if nodes is None else float(nodes[first]),
+            "" if residuals.reach is None else str(residuals.reach[first]),
+        )
+        yield own, Asked(str(residuals.operation[first]), *over, *where)
 
 
 class _Lazily:
     """The bands of an operation's classes, made when they are asked for: mostly the first is enough."""
 
-    def __init__(self, residuals: Residuals, operation: str) -> None:
-        self._classes = classes(residuals, [operation]) if len(residuals.logs) else iter(())
+    def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
+        self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
         self._bands: dict[str, Errors] = {}
+        self._all = {ALL, of_side(ALL, side)}
 
     def bands(self, asked: Asked) -> dict[str, Errors]:
         while not any(self._enough(band, asked) for band in self._bands.values()):
@@ -219,4 +236,4 @@ class _Lazily:
     def _enough(self, band: Errors, asked: Asked) -> bool:
         sizes = band.seen[BYTES]
         within = (asked.sizes >= min(sizes)).all() and (asked.sizes <= max(sizes)).all()
-        return _tells(band.seen.get(NODES), asked) and (within or ALL in self._bands)
+        return _tells(band, asked) and (within or not self._all.isdisjoint(self._bands))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from commodel.hierarchy import reached
 from commodel.models import Array
 from commodel.patterns.operations import base
 
@@ -23,6 +24,7 @@ STREAM = "stream of "
 RANKS, BYTES, NODES = "ranks", "bytes", "nodes"
 AXES = (RANKS, BYTES, NODES)
 WITHOUT = {RANKS: 0, BYTES: 0, NODES: 1}  # up to where something is not more or less of it, but without it
+SIDES = {False: "within one node", True: "between nodes"}  # whether there are several
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +41,24 @@ class Residuals:
     left: Mapping[str, Array] = field(default_factory=dict)
     job: np.ndarray | None = None  # the setting, where people tell jobs apart; None: nobody does
     seconds: Array | None = None  # measured; None: nobody says
+    reach: np.ndarray | None = None  # as of a `Point`; None: there are no levels
 
     def only(self, flags: np.ndarray) -> Residuals:
         named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
         tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
-        rest = {"job": self.job, "seconds": self.seconds}
+        rest = {"job": self.job, "seconds": self.seconds, "reach": self.reach}
         rest = {name: None if row is None else row[flags] for name, row in rest.items()}
         return replace(self, **named, **tables, **rest)
+
+    @property
+    def sides(self) -> np.ndarray:
+        """How far messages went: within a node, between nodes, or, where there are levels, within which."""
+        if NODES not in self.axes:
+            return np.full(len(self.logs), "")
+        far = np.where(self.axes[NODES] > WITHOUT[NODES], SIDES[True], SIDES[False]).astype(object)
+        for reach in () if self.reach is None else filter(None, np.unique(self.reach).tolist()):
+            far[self.reach == reach] = reached(reach)
+        return far.astype(str)
 
     def of_axis(self, name: str) -> Array:
         return self.left.get(name, self.logs)
@@ -59,15 +72,38 @@ def kind_of(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
-def classes(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
-    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all."""
+def of_side(name: str, side: str) -> str:
+    """What a class is called of which only points on one side are looked at."""
+    return f"{name} {side}"
+
+
+def classes(
+    residuals: Residuals, operations: Sequence[str], sides: Sequence[str] | None = None
+) -> Iterator[tuple[str, Residuals]]:
+    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all.
+    Messages within a node and between nodes go ways that have nothing to do with each other, and those between groups
+    of nodes share links: where several such sides were measured, those of each are a class of their own, before those
+    of all. `sides`: no others are asked for."""
+    own = residuals.sides
+    measured = [side for side in np.unique(own).tolist() if side]
+    for side in measured if sides is None else [side for side in sides if side in measured]:
+        if len(measured) > 1:
+            part = residuals.only(own == side)
+            yield from ((of_side(name, side), rows) for name, rows in _levels(part, operations) if _enough(rows))
+    yield from (level for level in _levels(residuals, operations) if level[0] == ALL or _enough(level[1]))
+
+
+def _levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
     kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
-    levels = [(name, residuals.operation == name) for name in operations]
-    levels += [(kind, kinds == kind) for kind in dict.fromkeys(map(kind_of, operations))]
-    for name, flags in levels:
-        if len(np.unique(residuals.group[flags])) >= FEWEST:
-            yield name, residuals.only(flags)
+    for name in operations:
+        yield name, residuals.only(residuals.operation == name)
+    for kind in dict.fromkeys(map(kind_of, operations)):
+        yield kind, residuals.only(kinds == kind)
     yield ALL, residuals
+
+
+def _enough(rows: Residuals) -> bool:
+    return len(np.unique(rows.group)) >= FEWEST
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:

@@ -1,52 +1,62 @@
 """The specification of a `Grid`. Cells are placed in pixels, so that rows of a group lie close and groups apart."""
 
+from itertools import accumulate
+
 from commodel.report.front import Grid
+from commodel.report.pictures.letters import fitting, needed, shared, width
 from commodel.report.pictures.look import DIM, INK, specification
 
 WIDTH = 590
-LETTER, SMALL = 6.2, 5.4  # width of a letter of 11 and of 10 pixels
+LARGE, SMALL = 11, 10  # pixels: letters of groups, and of all else
 LEAST, MOST, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
 GAP = 4  # between groups
 HEAD = 18
 TWO, LINE = 22, 10  # pixels: of a row that takes two lines, and of each of these
+ROOM = 6  # pixels beside a name
 BLACK = "#111111"  # on coloured ground, in the dark as well
 NUMBER = "quantitative"
 
 
 def grid(content: Grid) -> dict:
-    step = row_height(content)
-    groups = max((len(group) for group, _ in content.rows), default=0) * LETTER + 8
-    labels = max((len(label) for _, label in (*content.rows, ("", content.side))), default=0) * SMALL + 8
-    left = groups + labels
-    wide = (WIDTH - left) / max(1, len(content.columns))
+    groups = max((width(group, LARGE) for group, _ in content.rows), default=0) + 10
+    labels = (
+        max((width(label, SMALL) for label in (*(label for _, label in content.rows), content.side)), default=0) + 8
+    )
+    two, wide = columns(content, WIDTH - groups - labels)
+    edges = list(accumulate(wide, initial=groups + labels))
+    shown = [fitting(cell.text, wide[cell.column] - ROOM, SMALL, 1 + (cell.text in two)) for cell in content.cells]
+    high = [row_height(content)] * len(content.rows)
+    for cell, text in zip(content.cells, shown, strict=True):
+        if isinstance(text, list):
+            high[cell.row] = max(high[cell.row], TWO)
     tops, top = [], HEAD
     for at, (group, _) in enumerate(content.rows):
         top += GAP if at and group != content.rows[at - 1][0] else 0
         tops.append(top)
-        top += step
+        top += high[at]
     cells = [
         {
-            "x": round(left + cell.column * wide + 1, 1),
-            "x2": round(left + (cell.column + 1) * wide - 1, 1),
+            "x": round(edges[cell.column] + 1, 1),
+            "x2": round(edges[cell.column + 1] - 1, 1),
             "y": tops[cell.row] + 1,
-            "y2": tops[cell.row] + step - 1,
+            "y2": tops[cell.row] + high[cell.row] - 1,
             "f": cell.fill,
             "k": INK if cell.marked else cell.fill,
-            "t": fitting(cell.text, wide - 6, 2 if step >= TWO else 1),
+            "t": text,
             "a": cell.about,
             "o": 1,
             "picks": cell.picks,
         }
-        for cell in content.cells
+        for cell, text in zip(content.cells, shown, strict=True)
     ]
     named = [at for at, (group, _) in enumerate(content.rows) if (group and group != content.rows[at - 1][0]) or not at]
-    words = [{"x": 0, "y": tops[at] + step / 2, "t": content.rows[at][0]} for at in named]
-    words += [{"x": round(groups), "y": tops[at] + step / 2, "t": row[1]} for at, row in enumerate(content.rows)]
+    words = [{"x": 0, "y": tops[at] + high[at] / 2, "t": content.rows[at][0]} for at in named]
+    words += [{"x": round(groups), "y": tops[at] + high[at] / 2, "t": row[1]} for at, row in enumerate(content.rows)]
     heads = [
-        {"x": round(left + (at + 0.5) * wide, 1), "y": HEAD / 2, "t": fitting(name, wide)}
+        {"x": round(edges[at] + wide[at] / 2, 1), "y": HEAD / 2, "t": fitting(name, wide[at], SMALL)}
         for at, name in enumerate(content.columns)
     ]
-    corner = [{"x": round(groups) if groups > 8 else 0, "y": HEAD / 2, "t": content.side}]
+    corner = [{"x": round(groups) if groups > 10 else 0, "y": HEAD / 2, "t": content.side}]
     place = {"x": raw("x"), "y": raw("y")}
     box = place | {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
     colours = {"fill": raw("f", "nominal"), "stroke": raw("k", "nominal"), "opacity": raw("o")}
@@ -57,9 +67,9 @@ def grid(content: Grid) -> dict:
     }
     halves = [
         {"calculate": "(datum.x + datum.x2) / 2", "as": "m"},
-        {"calculate": "(datum.y + datum.y2) / 2", "as": "n"},
+        {"calculate": f"(datum.y + datum.y2 - (isArray(datum.t) ? {LINE} : 0)) / 2", "as": "n"},
     ]
-    letter = {"type": "text", "fontSize": 10, "baseline": "middle"}
+    letter = {"type": "text", "fontSize": SMALL, "baseline": "middle"}
     layers = [
         {
             "data": {"name": "cells", "values": cells},
@@ -72,11 +82,25 @@ def grid(content: Grid) -> dict:
                 },
             ],
         },
-        texts(words, letter | {"color": INK, "align": "left", "fontSize": 11}, place),
+        texts(words, letter | {"color": INK, "align": "left", "fontSize": LARGE}, place),
         texts(heads, letter | {"color": INK, "align": "center"}, place),
         texts(corner, letter | {"color": DIM, "align": "left"}, place),
     ]
     return specification(layers, WIDTH, int(top) + 2)
+
+
+def columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
+    """Which names take two lines, and how wide each column is: the longest names do, if one line each is too wide."""
+    longest = sorted({cell.text for cell in content.cells}, key=lambda text: (-width(text, SMALL), text))
+    for count in range(len(longest) + 1):
+        two = set(longest[:count])
+        needs = [width(name, SMALL) for name in content.columns]
+        for cell in content.cells:
+            needs[cell.column] = max(needs[cell.column], needed(cell.text, SMALL, 1 + (cell.text in two)))
+        needs = [need + ROOM for need in needs]
+        if sum(needs) <= room:
+            break
+    return two, shared(needs, room)
 
 
 def row_height(content: Grid) -> int:
@@ -93,12 +117,3 @@ def raw(field: str, kind: str = NUMBER) -> dict:
 
 def texts(values: list[dict], mark: dict, place: dict) -> dict:
     return {"data": {"values": values}, "mark": mark, "encoding": place | {"text": {"field": "t", "type": "nominal"}}}
-
-
-def fitting(text: str, room: float, lines: int = 1) -> str | list[str]:
-    """What of it has room; a second line begins behind a hyphen."""
-    most = max(2, int(room / SMALL))
-    first, hyphen, rest = text.partition("-")
-    if len(text) > most and lines == 2 and hyphen and len(first) < most:
-        return [f"{first}-", fitting(rest, room)]
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from commodel.errors import UserError
-from commodel.report.xlsx.calculator import cluster
+from commodel.report.xlsx.calculator import cluster, taulop
 from commodel.report.xlsx.calculator.known import Known
 from commodel.report.xlsx.calculator.row import BITS, Pattern, Row
-from commodel.report.xlsx.calculator.terms import Number, Term, largest, term, total, when
+from commodel.report.xlsx.calculator.terms import Number, Term, largest, term, when
 from commodel.report.xlsx.calculator.ways import (
     BCAST,
     BINOMIAL,
@@ -145,27 +145,6 @@ def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Numb
     return below
 
 
-def taulop(row: Row, known: Known, pattern: Pattern) -> Prices:
-    """A broadcast over one rank a node: in round j some messages go on at once, and rounds add up."""
-    if not any(name.startswith("L_1") for name in known.values.functions):
-        raise UserError("its values are of messages within one node, and here each rank has a node of its own")
-    if "L_1" not in known.values.functions or "o_1" not in known.values.functions:
-        raise UserError("its values differ from node type to node type")
-    if known.setting("join") != "no" or known.setting("network") != "rdma":
-        raise UserError("it joins stages or copies at both ends, of which there is no formula here")
-    shared, both_ways = known.setting("shared"), known.setting("rings") == "both-ways"
-    surface = known.surface(row, "L_1", pattern.bytes)
-    overhead = row.put("taulop overhead", known.at("o_1", pattern.bytes))
-    busy = row.put("taulop busy", known.at("o_1", 0)) if shared == "port" else 0  # a processor, beside the port
-    several = []
-    for j in range(1, BITS + 1):
-        sent = cluster.sent_in_round(row, pattern.ranks, j)
-        at_once = largest(sent, 1) if shared == "channel" else term(2 if both_ways else 1)
-        lasts = overhead + surface.at(at_once)
-        several.append(row.put(f"taulop round {j}", when(sent > 0, largest(lasts, busy), 0)))
-    return {(BCAST, BINOMIAL): total(several)}
-
-
 FORMULAS: dict[str, Callable[[Row, Known, Pattern], Prices]] = {
     "hockney": hockney,
     "logp": logp,
@@ -173,5 +152,5 @@ FORMULAS: dict[str, Callable[[Row, Known, Pattern], Prices]] = {
     "tan": tan,
     "cluster": cluster.prices,
     "lop": lop,
-    "taulop": taulop,
+    "taulop": taulop.prices,
 }

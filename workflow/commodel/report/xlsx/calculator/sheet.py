@@ -17,6 +17,7 @@ from commodel.report.values import number_format, plain
 from commodel.report.xlsx.calculator.cells import CALCULATED, Cells
 from commodel.report.xlsx.calculator.known import Known
 from commodel.report.xlsx.calculator.row import LEVELS, MOST_RANKS, Area, Pattern
+from commodel.report.xlsx.calculator.taulop import MOST_HEIGHT, of_one_node
 from commodel.report.xlsx.calculator.terms import Term, largest, term
 from commodel.report.xlsx.calculator.ways import OPERATIONS, WAYS
 from commodel.report.xlsx.calculator.workings import BOUNDS, DRAWN, FAN_OUTS, START, Calculable, Workings, workings
@@ -30,7 +31,7 @@ INPUTS = (
     ("bytes", "message [B]", 0, 1 << 40, "to or from each rank"),
     ("segment", "segment of a chain [B]", 1, 1 << 40, "of bcast; a reduction's chain is not cut"),
     ("fan_out", "k of the k-ary tree", 1, 100_000, "children of every node"),
-    ("height", "height of the k-ary tree", 1, 24, "levels below the root"),
+    ("height", "height of the k-ary tree", 1, MOST_HEIGHT, "levels below the root"),
 )
 CHART_ROWS = 22
 VALUES = ("family", "value", "fitted", "unit", "× factor", "instead", "used")
@@ -228,6 +229,8 @@ def _remark(entry: Calculable) -> tuple[str, str]:
     """What the values were not made for, in our words."""
     probed, known = entry.parameters.bytes_range, entry.parameters.settings
     lasting = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
+    if entry.name == "taulop" and of_one_node(entry.known):
+        lasting.append(f"one node; up to {max(entry.known.samples('L_0')[1])} at once measured")
     always = "; ".join(lasting)
     if not probed:
         return f'"{always}"', always
