@@ -117,11 +117,11 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
         small,
         large,
         learned(pairs, times, noise, nodes),
-        _said(place.get("levels") or {}, nodes),
+        _levels(place.get("levels") or {}, nodes),
     )
 
 
-def _said(levels: object, nodes: int) -> Hierarchy:
+def _levels(levels: object, nodes: int) -> Hierarchy:
     """Of the first nodes, where it knows so many. Levels of older notes are in the order of the alphabet, but the
     innermost one has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):

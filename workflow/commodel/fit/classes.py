@@ -73,7 +73,7 @@ def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str,
     usual = _by_function(entry, parameters)
     for name, own in by_class.items():
         for function, texts in _by_function(entry, own).items():
-            if texts == usual.get(function) and all(_said(own, text) == _said(parameters, text) for text in texts):
+            if texts == usual.get(function) and all(_value(own, text) == _value(parameters, text) for text in texts):
                 continue
             whole = bool(entry.by_name[parse(texts[0]).parameter].argument)
             if whole:
@@ -95,7 +95,7 @@ def _by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]
     return entries
 
 
-def _said(parameters: ParameterSet, text: str) -> tuple:
+def _value(parameters: ParameterSet, text: str) -> tuple:
     return parameters.values[text].value, parameters.draws.get(text)
 
 
