@@ -122,13 +122,13 @@ def campaign(folder: Path) -> Iterator[dict]:
 
 
 def _figures(known: Residuals, alone: np.ndarray, parts: Part) -> Figures | None:
-    several = [
+    counted = [
         (held, *tried(known, held, alone)) for held in parts(known) if held.mean() <= 0.5
     ]  # enough is left to know
-    if not several:
+    if not counted:
         return None
     logs, inside, width = (
-        np.concatenate(rows) for rows in zip(*((known.logs[h], i, w) for h, i, w in several), strict=True)
+        np.concatenate(rows) for rows in zip(*((known.logs[h], i, w) for h, i, w in counted), strict=True)
     )
     there = np.isfinite(width)
     if not there.any():

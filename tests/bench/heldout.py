@@ -37,23 +37,23 @@ def priced(measured: Measured, where: str, family: str) -> pd.DataFrame:
 
 def by_operation(measured: Measured, where: str, family: str) -> pd.DataFrame:
     """A fit for each operation of its own."""
-    found = []
+    studied = []
     for operation in dict.fromkeys(point.operation for point in measured.points):
-        own = only(measured, [point.operation == operation for point in measured.points])
-        found.append(priced(own, where, family))
-    return pd.concat(found)
+        of_operation = only(measured, [point.operation == operation for point in measured.points])
+        studied.append(priced(of_operation, where, family))
+    return pd.concat(studied)
 
 
 def choices(rows: pd.DataFrame, library: pd.Series) -> list[dict]:
     """Of the jobs with two and more measured algorithms: the one with the lowest price, beside the fastest and beside
     the library's own."""
-    found = []
+    judged = []
     for (family, *job), group in rows.groupby(["family", *JOB]):
         if len(group) > 1:
             pick, fastest = group.loc[group["predicted"].idxmin(), "measured"], group["measured"].min()
-            own = library.get(tuple(job), np.nan)
-            found.append((family, job[0], pick / fastest, pick / own, fastest / own))
-    frame = pd.DataFrame(found, columns=["family", "operation", "over fastest", "over library", "best over library"])
+            library_seconds = library.get(tuple(job), np.nan)
+            judged.append((family, job[0], pick / fastest, pick / library_seconds, fastest / library_seconds))
+    frame = pd.DataFrame(judged, columns=["family", "operation", "over fastest", "over library", "best over library"])
     ratios = frame.columns[2:]
     counts = frame.groupby("family").size()
     right = (frame["over fastest"] < 1.01).groupby(frame["family"]).mean()
@@ -77,10 +77,10 @@ def main(path: Path, families: list[str]) -> None:
     studies["other sizes, a fit for each operation"] = by_operation, EVERY_OTHER_SIZE
     for title, (study, where) in studies.items():
         print(f"\n{title}: {where}", flush=True)
-        found = pd.concat([study(measured, where, name) for name in families], ignore_index=True)
-        show_errors(found, "table")
+        rows = pd.concat([study(measured, where, name) for name in families], ignore_index=True)
+        show_errors(rows, "table")
         print("\nchoosing by the lowest price (ratios of times, geometric means)")
-        print(table(choices(found, library)), flush=True)
+        print(table(choices(rows, library)), flush=True)
 
 
 if __name__ == "__main__":

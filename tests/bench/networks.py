@@ -73,12 +73,12 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
         jobs = own.groupby("job").filter(lambda job: len(job) > 1).groupby("job")
         chosen = jobs.apply(lambda job: job.loc[job["predicted"].idxmin(), "measured"], include_groups=False)
         regret = 100 * (chosen / jobs["measured"].min() - 1)
-        mu, several = own["mu"], len(own)
+        mu, count = own["mu"], len(own)
         inside, width = interval(own)
         yield {
             "platform": platform,
             "family": name,
-            "points": several,
+            "points": count,
             "μ": f"{mu.mean():.2f}",
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
@@ -94,14 +94,14 @@ def judged(rows: pd.DataFrame) -> Iterator[dict]:
 def interval(own: pd.DataFrame) -> tuple[float, float]:
     """Of one family: the share of times in bands of other jobs, and how many times as wide as an oracle's these are."""
     logs = np.log(own["measured"] / own["predicted"]).to_numpy()
-    known = Residuals(
+    residuals = Residuals(
         logs,
         own["operation"].map(operation_class).to_numpy(str),
         own["job"].to_numpy(str),
         np.full(len(own), ""),
         {name: own[name].to_numpy(float) for name in AXES},
     )
-    low, high, _ = bands_of_others(known)
+    low, high, _ = bands_of_others(residuals)
     return float(np.mean((low <= logs) & (logs <= high))), float(np.mean(high - low) / oracle(logs))
 
 

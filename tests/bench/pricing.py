@@ -65,17 +65,17 @@ def against_simulation(ranks: int) -> None:
         place = Path(folder)
         build = [find("smpicc"), "-O2", "-o", place / "broadcast", ROOT / "tests/bench/broadcast.c"]
         subprocess.run(build, check=True, capture_output=True)
-        simulated, found = timed(partial(simulate, place, ranks))
-        while found is None and ranks > 1024:
+        simulated, last = timed(partial(simulate, place, ranks))
+        while last is None and ranks > 1024:
             show(f"smpirun with {ranks} ranks", "did not end well, or not in two minutes")
             ranks //= 4
-            simulated, found = timed(partial(simulate, place, ranks))
-    if found is None:
+            simulated, last = timed(partial(simulate, place, ranks))
+    if last is None:
         return
     times = f"{simulated:.1f} s / {1e3 * priced:.1f} ms"
     if ranks == wanted:
         show(f"binomial broadcast, {ranks} ranks: smpirun / commodel", f"{simulated / priced:.0f} x ({times})")
-        show("  what it costs: simulated, priced", f"{1e6 * found:.2f} us, {1e6 * cost:.2f} us")
+        show("  what it costs: simulated, priced", f"{1e6 * last:.2f} us, {1e6 * cost:.2f} us")
         return
     show(f"  {ranks} ranks simulated, {wanted} priced", times)
     ratio = simulated * (wanted / ranks) / priced
@@ -139,13 +139,13 @@ def many_points() -> None:
     ]
     shapes = product(algorithms, range(2, 65))
     points = [point(*way, ranks=ranks, bytes=size) for way, ranks in shapes for size in range(0, 1000 * 20, 1000)]
-    spent, found = timed(lambda: predict(LOGGP, points))
-    one = [
+    spent, prices = timed(lambda: predict(LOGGP, points))
+    single = [
         timed(lambda p=p: costs(family("loggp"), schedule(p), LOGGP, False))[0] for p in points[:: len(points) // 200]
     ]
     show(
-        f"{len(found)} points of up to 64 ranks",
-        f"{spent:.1f} s, {len(points) * sum(one) / len(one) / spent:.1f} x faster than one by one",
+        f"{len(prices)} points of up to 64 ranks",
+        f"{spent:.1f} s, {len(points) * sum(single) / len(single) / spent:.1f} x faster than one by one",
     )
 
 

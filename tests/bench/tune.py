@@ -62,9 +62,9 @@ def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
         if job[1] <= MOST_RANKS:
             times.setdefault((job, row["algorithm"]), []).append(float(row["seconds"]))
     ways = [job for job, _ in times]
-    several = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
-    known = prices(parameters, several)
-    arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in several)
+    contested = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
+    known = prices(parameters, contested)
+    arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in contested)
     return arms, np.array([median(times[arm.job, arm.algorithm]) for arm in arms.arms])
 
 
@@ -76,11 +76,11 @@ def prices(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str
         for name in [*(name for name, entry in choices(job[0]).items() if entry.argument != PIPELINED), *WITH_ARGUMENT]:
             with suppress(UserError):
                 points[make_point(Setting.unlimited(), names | {"algorithm": name})] = job, name
-    known = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
-    known = {way: seconds for way, seconds in known.items() if seconds > 0}
+    priced = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
+    priced = {way: seconds for way, seconds in priced.items() if seconds > 0}
     for job in jobs:
-        known[job, LIBRARY] = min((seconds for (other, _), seconds in known.items() if other == job), default=0.0)
-    return known
+        priced[job, LIBRARY] = min((seconds for (other, _), seconds in priced.items() if other == job), default=0.0)
+    return priced
 
 
 def without_prices(arms: Arms) -> Arms:
@@ -196,8 +196,8 @@ def main(path: Path, rates: dict[str, str]) -> None:
     }
     full = len(seconds)
     fastest = seconds[arms.cheapest(seconds)]
-    own = [way for way, arm in enumerate(arms.arms) if arm.algorithm == LIBRARY]
-    left_alone = np.mean(seconds[own] / fastest[arms.job[own]]) - 1
+    library_ways = [way for way, arm in enumerate(arms.arms) if arm.algorithm == LIBRARY]
+    left_alone = np.mean(seconds[library_ways] / fastest[arms.job[library_ways]]) - 1
     print(f"{full} points of {len(arms.jobs)} jobs; prices: {' '.join(f'{n}={v}' for n, v in rates.items())}")
     print(f"regret of the library's own choice: {100 * left_alone:.1f} %\n", flush=True)
     rows = []

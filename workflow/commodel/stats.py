@@ -70,8 +70,8 @@ def resampled(
         picks = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
         resamples.setdefault(len(picks), []).append((number, picks))
     values = np.full(1 + draws, reduce(samples))
-    for several in resamples.values():
-        numbers, picks = zip(*several, strict=True)
+    for blocks in resamples.values():
+        numbers, picks = zip(*blocks, strict=True)
         values[list(numbers)] = reduce(samples[np.array(picks)], axis=1)
     return values
 

@@ -127,9 +127,9 @@ def measured(source: Source, asked: Asked, quiet: bool) -> tuple[list[Taken], li
         picked, aside = _witnesses(source, asked)
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        several = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
+        on_site = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
         alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
-        samples = measure_now("calibration", several, asked.site.name, alike, raw, progress(quiet))
+        samples = measure_now("calibration", on_site, asked.site.name, alike, raw, progress(quiet))
     taken = [calibrating.taken(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
     used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
     if len(used) < calibrating.FEWEST:

@@ -50,8 +50,8 @@ class Priced:
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "status": whole.status})
                 if len(parts) > 1:
-                    several = predict(known, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    columns[whole.family, rule] = [_number(price.seconds) for price in several]
+                    prices = predict(known, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    columns[whole.family, rule] = [_number(price.seconds) for price in prices]
         by_name = {_column(*names): column for names, column in columns.items()}
         iterations = [
             {"iteration": _first(part), "count": count} | {name: column[number] for name, column in by_name.items()}

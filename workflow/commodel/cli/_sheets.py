@@ -7,7 +7,7 @@ import click
 
 from commodel.errors import UserError
 from commodel.files.sets import write_parameters
-from commodel.fit.sheets import Said, of_sheets
+from commodel.fit.sheets import Costs, of_sheets
 from commodel.parameters import ParameterSet
 from commodel.plan.config import find, load_platform
 
@@ -17,8 +17,8 @@ def of_platform(family: str, file: Path) -> ParameterSet:
     loaded = load_platform(file)
     if (sheet := loaded.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=file)
-    alone, shared = sheet.said(loaded.hierarchy)
-    return of_sheets(family, file.stem, Said(loaded.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager))
+    alone, shared = sheet.costs(loaded.hierarchy)
+    return of_sheets(family, file.stem, Costs(loaded.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager))
 
 
 def write_sheets(families: Sequence[str], platform: str | None, out: Path | None) -> None:

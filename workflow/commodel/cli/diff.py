@@ -39,21 +39,21 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
         raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
     with waiting("comparing"):
         before, after = read(old), read(new)
-        several = changes(before, after)
+        compared = changes(before, after)
     if style != "table":
-        show([_plain(asdict(change)) for change in several], style)
+        show([_plain(asdict(change)) for change in compared], style)
     else:
-        shown = [_row(change) for change in several if change.verdict in CHANGED]
+        shown = [_row(change) for change in compared if change.verdict in CHANGED]
         click.echo(table(shown) + "\n" if shown else "nothing changed beyond its interval\n")
         if other := provenance(before, after):
             columns = ("platform", "what", "old", "new")
             click.echo(table([dict(zip(columns, row, strict=True)) for row in other]) + "\n")
-        click.echo("\n".join(sentences(before, after, several)))
+        click.echo("\n".join(sentences(before, after, compared)))
     if out is not None:
         from commodel.report.difference import write_difference
 
-        write_difference(before, after, several, out)
-    if share is not None and (beyond := [change for change in several if change.exceeds(share)]):
+        write_difference(before, after, compared, out)
+    if share is not None and (beyond := [change for change in compared if change.exceeds(share)]):
         click.echo(f"commodel: {len(beyond)} changed by more than {limit} beyond their intervals", err=True)
         raise SystemExit(1)
 

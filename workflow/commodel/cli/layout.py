@@ -42,11 +42,11 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     elif style == "file":
         click.echo("\n".join(map(str, nodes.tolist())))
     else:
-        several = keeps_cores(placed.layout)
+        with_cores = keeps_cores(placed.layout)
         rows = [{"rank": rank, "node": int(node)} for rank, node in enumerate(nodes)]
         for rank, row in enumerate(rows):
             row |= {} if kind is None else {"kind": str(kind[rank])}
-            row |= {"cores": int(cores[rank])} if several else {}
+            row |= {"cores": int(cores[rank])} if with_cores else {}
         show(rows, style)
 
 

@@ -14,13 +14,13 @@ def operations(style: str) -> None:
     """
     from commodel.patterns.operations import operations as entries
 
-    several = entries().values()
-    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in several]
+    listed = entries().values()
+    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in listed]
     if style == "table":
         show(rows, style)
         click.echo()
-        named = [(entry.name, known) for entry in several for known in entry.parameters]
+        named = [(entry.name, known) for entry in listed for known in entry.parameters]
         show([{"of": name, "parameter": f"{known.name}={known.form}", "": known.title} for name, known in named], style)
         return
-    texts = ["; ".join(f"{known.name}={known.form}: {known.title}" for known in entry.parameters) for entry in several]
+    texts = ["; ".join(f"{known.name}={known.form}: {known.title}" for known in entry.parameters) for entry in listed]
     show([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)

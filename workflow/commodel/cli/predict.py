@@ -117,12 +117,12 @@ def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:
     if platform or file.endswith(".xlsx"):
         from commodel.report.editedsets import sets_of
 
-        several = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), platform)
+        sets = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), platform)
     else:
-        several = [read_set(path)]
-    wanted = [parameters for parameters in several if family in (None, parameters.family)]
+        sets = [read_set(path)]
+    wanted = [parameters for parameters in sets if family in (None, parameters.family)]
     if not wanted:
-        names = ", ".join(sorted({parameters.family for parameters in several}))
+        names = ", ".join(sorted({parameters.family for parameters in sets}))
         raise UserError(f"found parameters of family '{names}', wanted {family}", file=path)
     return wanted
 

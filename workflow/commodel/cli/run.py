@@ -97,7 +97,7 @@ def _measured(campaign: Campaign, command: Callable[..., list[str]], settings: d
 
 def _require_jobs(campaign: Campaign, profile: str | None) -> None:
     """What is measured inside a batch system's job needs a profile that hands jobs in, or to be called in one."""
-    from commodel.plan.make import launcher_of
+    from commodel.plan.jobs import launcher_of
 
     if _hands_in_jobs(profile or os.environ.get("SNAKEMAKE_PROFILE")) or os.environ.get("SLURM_JOB_ID"):
         return
@@ -111,7 +111,7 @@ def _require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 def _require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
     """Snakemake would name a file that nothing makes."""
-    from commodel.plan.make import missing_compiler
+    from commodel.plan.jobs import missing_compiler
 
     missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
     for platform, compiler in missing.items():

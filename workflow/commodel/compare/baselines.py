@@ -63,10 +63,10 @@ def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
     """Seconds of each unseen point by a regression over those of its operation and choice; NaN where too few were."""
     prices = np.full(len(unseen.points), np.nan)
     for algorithm in dict.fromkeys(map(_algorithm, unseen.points)):
-        own = [number for number, point in enumerate(seen.points) if _algorithm(point) == algorithm]
+        with_it = [number for number, point in enumerate(seen.points) if _algorithm(point) == algorithm]
         asked = [number for number, point in enumerate(unseen.points) if _algorithm(point) == algorithm]
         try:
-            fitted = regression([seen.points[n] for n in own], [seen.seconds[n] for n in own])
+            fitted = regression([seen.points[n] for n in with_it], [seen.seconds[n] for n in with_it])
         except UserError:
             continue
         prices[asked] = [row.seconds for row in predict(fitted, [unseen.points[n] for n in asked], draws=0)]
@@ -117,8 +117,8 @@ def _by_rule(seen: Measured, unseen: Measured) -> Iterator[tuple[str, list[float
     before, jobs = _jobs(seen), {key: times for key, times in _jobs(unseen).items() if len(times) > 1}
     usual = {operation: _usual(before, operation) for operation in {key[0] for key in jobs}}
     yield ALWAYS, [times[usual[key[0]]] / min(times.values()) for key, times in jobs.items() if usual[key[0]] in times]
-    own = unseen.library
-    yield LIBRARY, [own[key[1:]] / min(times.values()) for key, times in jobs.items() if key[1:] in own]
+    library = unseen.library
+    yield LIBRARY, [library[key[1:]] / min(times.values()) for key, times in jobs.items() if key[1:] in library]
 
 
 def _jobs(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:

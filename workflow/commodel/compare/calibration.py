@@ -93,29 +93,29 @@ def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
     ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
     ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in ASIDE]
     aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]
-    return tuple([Witness(make_point(site, entry)) for entry in several] for several in (messages, aside))
+    return tuple([Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, aside))
 
 
 def picked(
-    several: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
+    witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
 ) -> tuple[list[Witness], list[Witness]]:
     """Those to take factors from, by the prices of the first set that has both a latency and a time per byte, and those
     to keep aside; a few are kept where there are few."""
-    count = min(count, max(len(several) - others, FEWEST, len(several) // 2))
+    count = min(count, max(len(witnesses) - others, FEWEST, len(witnesses) // 2))
     for parameters in sets:
         if parameters.values and has_both(parameters):
-            used = chosen(several, parameters, levels, count)
-            return used, kept_aside(several, used, others)
+            used = chosen(witnesses, parameters, levels, count)
+            return used, kept_aside(witnesses, used, others)
     raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
 
 
-def chosen(several: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int) -> list[Witness]:
+def chosen(witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int) -> list[Witness]:
     """Those that tell most: of every distance one whose price is latency, and one whose price is time per byte, the
     quickest that are as good; then the next best, until there are enough."""
-    shares = Effect(parameters, [entry.point for entry in several]).slopes(np.zeros(2))
+    shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
     plain = shares.sum(axis=1) > 1 - WORK
-    free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(several)))
-    distance = [max(levels.classes(place(entry.point.layout, entry.point.ranks))) for entry in several]
+    free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
+    distance = [max(levels.classes(place(entry.point.layout, entry.point.ranks))) for entry in witnesses]
     picked: list[int] = []
     while free and len(picked) < count:
         for apart, factor in ((apart, factor) for apart in sorted(set(distance)) for factor in (0, 1)):
@@ -123,15 +123,15 @@ def chosen(several: Sequence[Witness], parameters: ParameterSet, levels: Hierarc
             if near and len(picked) < count:
                 most = max(shares[number, factor] for number in near)
                 good = [number for number in near if shares[number, factor] >= ALMOST * most]
-                picked.append(min(good, key=lambda number: several[number].seconds))
+                picked.append(min(good, key=lambda number: witnesses[number].seconds))
                 free.remove(picked[-1])
-    return [several[number] for number in picked]
+    return [witnesses[number] for number in picked]
 
 
-def kept_aside(several: Sequence[Witness], used: Sequence[Witness], count: int) -> list[Witness]:
+def kept_aside(witnesses: Sequence[Witness], used: Sequence[Witness], count: int) -> list[Witness]:
     """Of the others so many, from all operations and sizes alike."""
     rest = sorted(
-        set(several) - set(used), key=lambda entry: (entry.point.operation, entry.point.bytes, entry.point.id)
+        set(witnesses) - set(used), key=lambda entry: (entry.point.operation, entry.point.bytes, entry.point.id)
     )
     places = np.unique(np.linspace(0, len(rest) - 1, min(count, len(rest))).round().astype(int))
     return [rest[number] for number in places.tolist()]
@@ -172,8 +172,8 @@ def _elsewhere(entry: Taken, price: float) -> float:
     return entry.witness.seconds if entry.witness.seconds == entry.witness.seconds else price
 
 
-def _prices(parameters: ParameterSet, several: Sequence[Taken]) -> list[Prediction]:
-    return predict(parameters, [entry.witness.point for entry in several], strict=False, draws=0)
+def _prices(parameters: ParameterSet, taken: Sequence[Taken]) -> list[Prediction]:
+    return predict(parameters, [entry.witness.point for entry in taken], strict=False, draws=0)
 
 
 def _says(price: Prediction) -> bool:

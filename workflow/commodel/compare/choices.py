@@ -35,8 +35,8 @@ def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
 def with_library(frame: pd.DataFrame) -> pd.DataFrame:
     """The time of the library's own choice in each group, at the layout that suits it best, and the fastest time that
     was measured there at all."""
-    own = frame[frame["algorithm"] == LIBRARY].groupby("group")["measured"].min()
-    frame["library"] = frame["group"].map(own).astype(float)
+    library_seconds = frame[frame["algorithm"] == LIBRARY].groupby("group")["measured"].min()
+    frame["library"] = frame["group"].map(library_seconds).astype(float)
     frame["fastest"] = frame.groupby("group")["measured"].transform("min")
     return frame
 

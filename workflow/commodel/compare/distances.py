@@ -69,9 +69,12 @@ def _without_slow(
         slower = len(rest) and (np.median(logs[clusters == number], axis=0) > np.median(rest, axis=0) + STEP).any()
         if cover and slower:
             suspects[int(number)] = cover
-    own = np.isin(clusters, list(suspects))
+    suspect = np.isin(clusters, list(suspects))
     blamed = {
-        node for cover in suspects.values() for node in cover if own[_touching(pairs, node)].all() and nodes >= FEWEST
+        node
+        for cover in suspects.values()
+        for node in cover
+        if suspect[_touching(pairs, node)].all() and nodes >= FEWEST
     }
     if not blamed or len(blamed) > max(1, int(FEW * nodes)):
         return (), clusters
@@ -101,9 +104,9 @@ def _alone(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     lone = np.zeros(len(clusters), dtype=bool)
     kept = clusters >= 0
     for number in np.unique(clusters[kept]):
-        own = clusters == number
-        slower = np.median(logs[own], axis=0) > np.median(logs[kept], axis=0) + STEP
-        lone |= own & (own.sum() < max(2.0, FEW * nodes)) & slower.any() & (kept.sum() > FEWEST)
+        in_cluster = clusters == number
+        slower = np.median(logs[in_cluster], axis=0) > np.median(logs[kept], axis=0) + STEP
+        lone |= in_cluster & (in_cluster.sum() < max(2.0, FEW * nodes)) & slower.any() & (kept.sum() > FEWEST)
     return lone
 
 
@@ -121,8 +124,8 @@ def _placed(pairs: np.ndarray, logs: np.ndarray, of: np.ndarray, slow: tuple[int
     """A slow node is in the group of the node that it reaches soonest: that pair counts as of the nearest class."""
     of = of.copy()
     for node in slow:
-        own = np.flatnonzero(_touching(pairs, node))
-        of[own[logs[own].sum(axis=1).argmin()]] = 0
+        touching = np.flatnonzero(_touching(pairs, node))
+        of[touching[logs[touching].sum(axis=1).argmin()]] = 0
     return of
 
 

@@ -22,8 +22,8 @@ class Line(NamedTuple):
         return max(abs(math.log(ratio)) for ratio in self.ratios if not math.isnan(ratio))
 
 
-def history(several: Sequence[Snapshot]) -> list[Line]:
-    first, *later = several
+def history(snapshots: Sequence[Snapshot]) -> list[Line]:
+    first, *later = snapshots
     lines: dict[tuple[str, str, str], Line] = {}
     for number, snapshot in enumerate(later, 1):
         logs: dict[tuple[str, str, str], list[float]] = {}

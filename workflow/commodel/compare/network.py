@@ -52,14 +52,14 @@ class Network:
     def slowdown(self, node: int) -> tuple[float, float]:
         """How many times the latency and the transfer time of a node's pairs are those of pairs as far apart of which
         none is slow."""
-        own = (self.pairs == node).any(axis=1)
+        at_node = (self.pairs == node).any(axis=1)
         like = ~np.isin(self.pairs, self.distances.slow).any(axis=1)
         apart = self.distances.hierarchy.distance(*self.pairs.T)
         factors = []
-        for distance in np.unique(apart[own]):
+        for distance in np.unique(apart[at_node]):
             same = like & (apart == distance)
             same = same if same.any() else like
-            those = own & (apart == distance)
+            those = at_node & (apart == distance)
             latency = self.latency[those] / np.median(self.latency[same])
             factors.append(np.stack([latency, np.median(self.bandwidth[same]) / self.bandwidth[those]]))
         latency, transfer = np.median(np.concatenate(factors, axis=1), axis=1)
@@ -117,11 +117,11 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
         small,
         large,
         learned(pairs, times, noise, nodes),
-        _said(place.get("levels") or {}, nodes),
+        _levels(place.get("levels") or {}, nodes),
     )
 
 
-def _said(levels: object, nodes: int) -> Hierarchy:
+def _levels(levels: object, nodes: int) -> Hierarchy:
     """Of the first nodes, where it knows so many. Levels of older notes are in the order of the alphabet, but the
     innermost one has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
@@ -135,9 +135,9 @@ def classes(network: Network) -> pd.DataFrame:
     """One row a class: how many pairs it has, the median and the extremes of their latency and bandwidth."""
     rows = []
     for number in range(network.distances.classes):
-        own = network.distances.of == number
-        row: dict[str, object] = {"class": number + 1, "pairs": int(own.sum())}
-        for name, values in (("latency", network.latency[own]), ("bandwidth", network.bandwidth[own])):
+        of_class = network.distances.of == number
+        row: dict[str, object] = {"class": number + 1, "pairs": int(of_class.sum())}
+        for name, values in (("latency", network.latency[of_class]), ("bandwidth", network.bandwidth[of_class])):
             row |= {name: np.median(values), f"{name}_low": values.min(), f"{name}_high": values.max()}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -68,8 +68,8 @@ def twins(part: pd.DataFrame, family: str) -> list[str]:
     families, prices = by_family(part, "predicted")
     if family not in families:
         return []
-    own = prices[:, [families.index(family)]]
-    alike = (np.abs(prices - own) <= ALIKE * own) | (np.isnan(prices) & np.isnan(own))
+    of_family = prices[:, [families.index(family)]]
+    alike = (np.abs(prices - of_family) <= ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
     return sorted(
         (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
     )
@@ -111,17 +111,17 @@ def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
 
     families, errors = by_family(part, "mu")
     errors = np.log(errors)
-    own = errors[:, families.index(best["family"])]
+    of_best = errors[:, families.index(best["family"])]
     rivals = set(families) - {best["family"], *twins(part, best["family"])}
     negligible = math.log1p(NEGLIGIBLE)
     tied = []
     for family in sorted(rivals):
         theirs = errors[:, families.index(family)]
-        both = ~np.isnan(theirs) & ~np.isnan(own)
+        both = ~np.isnan(theirs) & ~np.isnan(of_best)
         count = int(both.sum())
         if count < FEWEST or count <= COVER * best["points"]:
             continue
-        theirs, first = theirs[both], own[both]
+        theirs, first = theirs[both], of_best[both]
         gap = theirs - first
         noise = stdtrit(count - 1, 0.975) * gap.std(ddof=1) / math.sqrt(count) if theirs.max() < math.inf else 0.0
         apart = theirs.min() > first.max() + negligible or (count >= EVERY and gap.min() > negligible)

@@ -39,9 +39,9 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     rows = held_out[finite & voting].reset_index(drop=True)
     errors = {}
     for name in families:
-        own = rows[rows["family"] == name]
-        same = of_operation(own, operation)
-        errors[name] = same if len(same) >= FEWEST else own
+        of_family = rows[rows["family"] == name]
+        same = of_operation(of_family, operation)
+        errors[name] = same if len(same) >= FEWEST else of_family
     known = {name: part for name, part in errors.items() if len(part)}
     if not known:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}

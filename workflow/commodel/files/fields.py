@@ -149,8 +149,8 @@ def names_or(everything: str) -> Any:
             raise refused(f"found {shown(value)}, wanted '{everything}' or a list of names")
         return handler([value] if isinstance(value, str) else value)
 
-    several = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
-    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), several]}
+    listed = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
+    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), listed]}
     return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
 
 

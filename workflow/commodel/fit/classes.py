@@ -66,14 +66,14 @@ def _labels(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None
     return labels
 
 
-def with_classes(entry: Family, parameters: ParameterSet, several: Mapping[str, ParameterSet]) -> ParameterSet:
+def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
     """A set with what others, of distance classes, say otherwise."""
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
     usual = _by_function(entry, parameters)
-    for name, own in several.items():
+    for name, own in by_class.items():
         for function, texts in _by_function(entry, own).items():
-            if texts == usual.get(function) and all(_said(own, text) == _said(parameters, text) for text in texts):
+            if texts == usual.get(function) and all(_value(own, text) == _value(parameters, text) for text in texts):
                 continue
             whole = bool(entry.by_name[parse(texts[0]).parameter].argument)
             if whole:
@@ -81,7 +81,7 @@ def with_classes(entry: Family, parameters: ParameterSet, several: Mapping[str, 
             values |= {in_class(text, name, whole): own.values[text] for text in texts}
             draws |= {in_class(text, name, whole): own.draws[text] for text in texts if text in own.draws}
         curves += [replace(curve, title=f"{curve.title}, {name}") for curve in own.curves]
-    settings = {**parameters.settings, "classes": list(several)} if several else parameters.settings
+    settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
     everything = {"values": values, "draws": draws, "forms": forms, "settings": settings}
     return replace(parameters, **everything, curves=tuple(curves))
 
@@ -95,7 +95,7 @@ def _by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]
     return entries
 
 
-def _said(parameters: ParameterSet, text: str) -> tuple:
+def _value(parameters: ParameterSet, text: str) -> tuple:
     return parameters.values[text].value, parameters.draws.get(text)
 
 
@@ -112,12 +112,12 @@ def apart(evidence: Observed) -> dict[str, list[float]]:
                 name = str(case.settings.get("apart", label or first))
                 times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
         if len(times) > 1 and first in times:
-            usual = {size: np.mean(several) for size, several in times[first].items()}
+            usual = {size: np.mean(samples) for size, samples in times[first].items()}
             return {name: _ratios(own, usual) for name, own in times.items() if own.keys() & usual.keys()}
     return {}
 
 
 def _ratios(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
     """Of the nearest pair and the farthest."""
-    ratios = [seconds / usual[size] for size, several in own.items() if size in usual for seconds in several]
+    ratios = [seconds / usual[size] for size, samples in own.items() if size in usual for seconds in samples]
     return [float(min(ratios)), float(max(ratios))]

@@ -155,8 +155,8 @@ def fit_points(
 def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
     """Points stacked by shape; what is a sum part by part, with how often each is there."""
     for numbers, pattern in stacked(points, many=True):
-        several = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
-        yield from ((numbers, part, count) for count, part in several)
+        counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
+        yield from ((numbers, part, count) for count, part in counted)
 
 
 def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:

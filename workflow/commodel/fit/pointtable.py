@@ -76,8 +76,8 @@ def read_points(path: Path) -> Measured:
         raise UserError(f"found only {' and '.join(only)}", file=path)
     points, settings = (list(column) for column in zip(*samples, strict=True))
     seconds = [median(times) for times in samples.values()]
-    own = {job: median(times) for job, times in library.items()}
-    return Measured(points, seconds, unpriced, streams, lines, settings, own)
+    library_seconds = {job: median(times) for job, times in library.items()}
+    return Measured(points, seconds, unpriced, streams, lines, settings, library_seconds)
 
 
 def _read(row: dict[str, str]) -> tuple[Point, str, float]:

@@ -30,8 +30,8 @@ def observed(observations: pd.DataFrame, platform: str, seed: int, where: Planne
     chosen = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
-    if "setting" in chosen and len(several := sorted(chosen["setting"].unique())) > 1:
-        names = " and ".join(f"'{one_line(name, 80)}'" for name in several[:2])
+    if "setting" in chosen and len(jobs := sorted(chosen["setting"].unique())) > 1:
+        names = " and ".join(f"'{one_line(name, 80)}'" for name in jobs[:2])
         raise UserError(f"observations: platform '{platform}' has probes of the settings {names}, wanted those of one")
     probes: dict[str, list[CaseSamples]] = {}
     for (name, case), group in chosen.groupby(["name", "id"], sort=False):
@@ -77,8 +77,8 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
 
 def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     """What the probes say of a family's parameters; on a network of several levels, of each distance class."""
-    several = views(entry, evidence)
-    first = several.pop(FIRST)
+    by_class = views(entry, evidence)
+    first = by_class.pop(FIRST)
     parameters = as_parameters(entry, entry.fit(first))
     vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors)
@@ -86,7 +86,7 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
         uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
         return _crowded(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
-    for name, view in several.items():
+    for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
             classes[name] = as_parameters(entry, entry.fit(view))
     parameters = with_classes(entry, parameters, classes)

@@ -26,8 +26,8 @@ def intervals(task: Task, logs: Array, as_good: Array, watch: Callable[[str], No
             ends = best[number] + _crossings(offsets, (loss - least) / allowed)
         else:
             ends = best[number] + np.clip(np.sqrt(allowed * spread[number, number]), 0, BOUND) * np.array([-1.0, 1.0])
-        several = [low[number], high[number], *as_good[:, number], *ends]
-        reach[name] = tuple(float(end) for end in exp(np.array([min(several), max(several)])))
+        logarithms = [low[number], high[number], *as_good[:, number], *ends]
+        reach[name] = tuple(float(end) for end in exp(np.array([min(logarithms), max(logarithms)])))
     return reach
 
 

@@ -40,15 +40,15 @@ def _unexplained(prices: Array, measured: Measured, table: str) -> Iterator[str]
     middle = np.median(factors[known])
     far = np.abs(factors - middle)
     allowed = max(LEAST, FAR * TYPICAL * float(np.median(far[known])))
-    several = [number for number in np.argsort(-np.where(known, far, 0), kind="stable") if far[number] > allowed]
-    for number in several[:NAMED]:
+    unexplained = [number for number in np.argsort(-np.where(known, far, 0), kind="stable") if far[number] > allowed]
+    for number in unexplained[:NAMED]:
         point, factor = measured.points[number], exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))
         what = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
         size = format_bytes(point.bytes)
         yield f"{table}:{lines}: {what}, {size}: took {factor:.3g} times its price, not explained"
-    if len(several) > NAMED:
-        yield f"{table}: {len(several) - NAMED} more rows are not explained"
+    if len(unexplained) > NAMED:
+        yield f"{table}: {len(unexplained) - NAMED} more rows are not explained"
 
 
 def _collapsed(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:

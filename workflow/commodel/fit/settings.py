@@ -113,9 +113,9 @@ def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) ->
     named = [operation_class(point.operation) for point in there.points]
     setting, bands = np.array(settings_of(there)), {}
     for name, band in parameters.errors.items():
-        own = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
-        more = wider_for(logs[own], setting[own], band.low, band.high) if own.any() else 0.0
-        jobs = band.jobs + len(np.unique(setting[own]))
+        of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
+        more = wider_for(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
+        jobs = band.jobs + len(np.unique(setting[of_kind]))
         beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
         bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)
     return bands

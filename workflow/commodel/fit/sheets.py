@@ -14,7 +14,7 @@ NOT_SAID = "data sheets do not say it: taken as 0"
 
 
 @dataclass(frozen=True)
-class Said:
+class Costs:
     """What follows from the sheets: by distance class seconds of a message without bytes, and of each byte of it; by
     level seconds of each byte of all that leaves a group. Software takes its time at each end of a message."""
 
@@ -25,25 +25,25 @@ class Said:
     eager: float | None
 
 
-def of_sheets(name: str, platform: str, said: Said) -> ParameterSet:
+def of_sheets(name: str, platform: str, costs: Costs) -> ParameterSet:
     known = ("shares", *ALONE)
     if name not in known:
         raise UserError(f"data sheets do not say what family {name} asks; wanted {', '.join(known)}")
-    entry, levels = family(name), said.levels
-    settings: dict[str, object] = {"levels": levels.settings, "probed": list(said.alone)} if levels.groups else {}
+    entry, levels = family(name), costs.levels
+    settings: dict[str, object] = {"levels": levels.settings, "probed": list(costs.alone)} if levels.groups else {}
     if name == "shares":
-        numbers = _shares(said)
+        numbers = _shares(costs)
     else:
-        nearest, *others = (distance for distance in said.alone if distance != NODE)
-        numbers = ALONE[name](*said.alone[nearest], said.overhead)
-        others += [NODE] if NODE in said.alone else []
+        nearest, *others = (distance for distance in costs.alone if distance != NODE)
+        numbers = ALONE[name](*costs.alone[nearest], costs.overhead)
+        others += [NODE] if NODE in costs.alone else []
         if levels.groups and others:
             settings["classes"] = others
             for distance in others:
-                own = ALONE[name](*said.alone[distance], said.overhead)
-                whole = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in own}
-                numbers |= {in_class(text, distance, whole[text]): value for text, value in own.items()}
-    missing = {"gamma": NOT_SAID} | ({} if said.overhead else {"overhead of software": NOT_SAID})
+                of_class = ALONE[name](*costs.alone[distance], costs.overhead)
+                whole = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
+                numbers |= {in_class(text, distance, whole[text]): value for text, value in of_class.items()}
+    missing = {"gamma": NOT_SAID} | ({} if costs.overhead else {"overhead of software": NOT_SAID})
     return ParameterSet(
         name,
         platform,
@@ -55,12 +55,12 @@ def of_sheets(name: str, platform: str, said: Said) -> ParameterSet:
     )
 
 
-def _shares(said: Said) -> dict[str, float]:
-    numbers = {"o_s": said.overhead, "o_r": said.overhead}
-    for name, (latency, byte) in said.alone.items():
+def _shares(costs: Costs) -> dict[str, float]:
+    numbers = {"o_s": costs.overhead, "o_r": costs.overhead}
+    for name, (latency, byte) in costs.alone.items():
         numbers |= {key("L", name, "a"): latency, key("G", name, "a"): byte}
-    numbers |= {key("c_out", level, "a"): byte for level, byte in said.shared.items()}
-    return numbers if said.eager is None else numbers | {"S": float(said.eager)}
+    numbers |= {key("c_out", level, "a"): byte for level, byte in costs.shared.items()}
+    return numbers if costs.eager is None else numbers | {"S": float(costs.eager)}
 
 
 def _hockney(latency: float, byte: float, overhead: float) -> dict[str, float]:

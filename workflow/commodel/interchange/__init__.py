@@ -90,7 +90,7 @@ class Readings:
             self.left_out[f"{name} of 0 bytes"] += 1
             return
         chosen = place.given.algorithm or chosen or LIBRARY
-        if not operation or (chosen != LIBRARY and not _known(operation, chosen)):
+        if not operation or (chosen != LIBRARY and not _has_algorithm(operation, chosen)):
             self.left_out[name if chosen == LIBRARY else f"{name} {chosen}"] += 1
             return
         ranks = place.given.ranks or ranks
@@ -227,7 +227,7 @@ def _outside(operation: str) -> str:
 
 
 @lru_cache
-def _known(operation: str, chosen: str) -> bool:
+def _has_algorithm(operation: str, chosen: str) -> bool:
     from commodel.patterns.algorithms import algorithm
 
     try:

@@ -55,13 +55,13 @@ def note(parameters: ParameterSet) -> str:
     return str(parameters.provenance.get(BY_HAND, ""))
 
 
-def _changed(parameters: ParameterSet, texts: Sequence[str], several: bool) -> ParameterSet:
+def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) -> ParameterSet:
     if not texts:
         return parameters
     entry = family(parameters.family)
     settings, rest = _settings(entry, texts)
     notes = [f"{name}={value}{_instead(parameters.settings.get(name))}" for name, value in settings.items()]
-    names = [_name_in(entry, parameters, called, several) for called, _ in rest]
+    names = [_name_in(entry, parameters, called, many_sets) for called, _ in rest]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {twice[0]} twice")
     forms = {**forms_of(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
@@ -96,12 +96,12 @@ def _parameter(name: str) -> str:
     return parse(name).parameter
 
 
-def _name_in(entry: Family, parameters: ParameterSet, called: str, several: bool) -> str:
+def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bool) -> str:
     """What the set calls it: a function's constant may go by the function's name. What it has in other parts, such as
     by types of nodes, is named by these, or nothing would change."""
     if _parameter(called) not in entry.by_name:
         known = suggest(called, [*entry.by_name, *(entry.settings or {})])
-        hint = "; --set FAMILY:NAME=VALUE is of one family alone" if several else ""
+        hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
         raise UserError(f"--set {called}: family {entry.name} has no parameter or setting '{called}'; {known}{hint}")
     own = [name for name in parameters.values if _parameter(name) == _parameter(called)]
     constant = entry.in_full(called, parameters.classes)

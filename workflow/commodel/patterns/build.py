@@ -146,8 +146,8 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     most = {}
     for numbers, shape in shapes([unplaced(point) for point in points]):
         build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
-        if len(several := parted(shape.point)) > 1:
-            most_of_all = max(fan_in(builder(part)(high)) for part, _ in several)
+        if len(summands := parted(shape.point)) > 1:
+            most_of_all = max(fan_in(builder(part)(high)) for part, _ in summands)
             most |= dict.fromkeys((points[number].id for number in numbers), most_of_all)
             continue
         known = {size: fan_in(build(size)) for size in {low, high}}
@@ -173,8 +173,8 @@ def stacked(
 def stacks(shape: Shape, together: int = TOGETHER, many: bool = False) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
     The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
-    if len(several := parted(shape.point)) > 1:
-        rows = builder(several[0][0])(shape.sizes[0]).messages
+    if len(summands := parted(shape.point)) > 1:
+        rows = builder(summands[0][0])(shape.sizes[0]).messages
         for first in range(0, len(shape.sizes), most := max(together // max(rows, 1), 1)):
             some = shape.sizes[first : first + most]
             yield list(range(first, first + len(some))), Sum(replace(shape, sizes=some))

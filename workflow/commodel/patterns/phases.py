@@ -112,8 +112,8 @@ def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     if not any(isinstance(stage, Rounds) for stage in stages):
         return write()
     parts: list[Schedule | Rounds] = []
-    for repeat, several in groupby(stages, lambda stage: isinstance(stage, Rounds)):
-        together = list(several)
+    for repeat, alike in groupby(stages, lambda stage: isinstance(stage, Rounds)):
+        together = list(alike)
         parts += together if repeat else [_sequence(ranks, together, None)]
     return Long(ranks, parts, root, write)
 

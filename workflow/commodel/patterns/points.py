@@ -134,10 +134,10 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
         same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
         same["waves"] = point.waves
         try:
-            own = make_point(setting, same | {"algorithm": LIBRARY})
+            library_point = make_point(setting, same | {"algorithm": LIBRARY})
         except UserError:
             continue  # a rank file for all nodes of a tree says nothing about so many fewer
-        yield replace(own, leaves=point.leaves, per_node=point.per_node)
+        yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
 def message_size(setting: Setting, operation: str, asked: int | None) -> int:

@@ -116,8 +116,8 @@ class Long(Schedule):
         return np.max([0.0, *(combined if kind == "reduce" else ()), *others], keepdims=True)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        several = [part.sizes if isinstance(part, Rounds) else part.bytes for part in self.parts if part.messages]
-        return np.array([min(sizes.min() for sizes in several)]), np.array([max(sizes.max() for sizes in several)])
+        lengths = [part.sizes if isinstance(part, Rounds) else part.bytes for part in self.parts if part.messages]
+        return np.array([min(sizes.min() for sizes in lengths)]), np.array([max(sizes.max() for sizes in lengths)])
 
     def alike(self, other: Schedule) -> bool:
         return False  # it is priced by itself

@@ -195,8 +195,8 @@ class Schedule:
         what messages hold is not among them."""
         work = self.work
         counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
-        own = self.ends.columns if self.ends else ()
-        whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *own)
+        ends = self.ends.columns if self.ends else ()
+        whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *ends)
         parts = [counts, *map(whole_bytes, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 

@@ -19,7 +19,7 @@ def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[s
         raise UserError(f"found '{spelling}', which only a platform with substrate: overlay has", key="operation")
     if is_written(name):
         if substrate == OVERLAY:
-            raise UserError(f"found '{name}', but an overlay network runs {_known()}", key="operation")
+            raise UserError(f"found '{name}', but an overlay network runs {_of_overlay()}", key="operation")
         return combination
     _refuse_unknown(substrate, name)
     if substrate == OVERLAY:
@@ -36,7 +36,7 @@ def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[s
     return {**combination, "waves": waves}
 
 
-def _known() -> str:
+def _of_overlay() -> str:
     return ", ".join(name for name, entry in operations().items() if OVERLAY in entry.substrates)
 
 
@@ -46,12 +46,12 @@ def _refuse_unknown(substrate: str, name: str) -> None:
     except UserError as error:
         raise UserError(error.message, key="operation") from None
     if substrate == OVERLAY and OVERLAY not in entry.substrates:
-        raise UserError(f"found '{entry.name}', but an overlay network runs {_known()}", key="operation")
+        raise UserError(f"found '{entry.name}', but an overlay network runs {_of_overlay()}", key="operation")
     if substrate != OVERLAY and MPI not in entry.substrates:
         raise UserError(f"found '{entry.name}', which only a platform with substrate: overlay has", key="operation")
-    own = [known.name for known in entry.parameters if known.overlay and known.name in given]
-    if substrate != OVERLAY and own:
-        raise UserError(f"found {own[0]}, which only a platform with substrate: overlay has", key="operation")
+    overlay_only = [known.name for known in entry.parameters if known.overlay and known.name in given]
+    if substrate != OVERLAY and overlay_only:
+        raise UserError(f"found {overlay_only[0]}, which only a platform with substrate: overlay has", key="operation")
     if "compute" in given and "filter" in given:
         raise UserError("found compute beside filter, wanted one of them", key="operation")
     if "period" in given and given.get("mode") != "timed":

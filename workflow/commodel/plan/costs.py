@@ -43,7 +43,7 @@ def costs(
     one before it. And the node-hours of all else in the plan: probes, the library's own points, and starts of jobs."""
     nodes = {replace(point, pattern=""): batch.nodes for batch in plan.batches for point in batch.points}
     platforms: dict[str, tuple[Setting, Durations] | None] = {}
-    several: list[Cost | None] = []
+    costed: list[Cost | None] = []
     seen: set[Point] = set()
     kept_hours = 0.0
     for platform, combination, kept in rows:
@@ -55,10 +55,10 @@ def costs(
             if point is not None and point not in seen:
                 cost = _cost(plan, real[1], point, nodes.get(point, point.nodes))
                 seen.add(point)
-        several.append(cost)
+        costed.append(cost)
         kept_hours += cost.node_hours if cost is not None and kept else 0.0
     batches = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
-    return several, sum(batch.seconds * batch.nodes for batch in batches) / 3600 - kept_hours
+    return costed, sum(batch.seconds * batch.nodes for batch in batches) / 3600 - kept_hours
 
 
 def _real(plan: Plan, name: str, root: Path) -> tuple[Setting, Durations] | None:

@@ -70,8 +70,8 @@ class Durations:
 
     def _probe(self, case: Case) -> float:
         """Seconds of a sample: there and back, and of several messages one after the other, as on one line."""
-        several = max(int(case.settings.get(name, 1)) for name in REPEATED)
-        return PROBE + 2 * several * int(case.settings.get("bytes", 0)) / self.guess[1]
+        repeats = max(int(case.settings.get(name, 1)) for name in REPEATED)
+        return PROBE + 2 * repeats * int(case.settings.get("bytes", 0)) / self.guess[1]
 
     def of_sample(self, point: Point) -> float:
         """Seconds of one."""

@@ -63,8 +63,8 @@ def write(book, file: Path, root: Path, plan: Plan) -> None:
         sheet.write_string(number, 0, line)
     sheet.set_column(0, 0, 120)
     hidden = book.add_worksheet(NAMES)
-    for column, several in enumerate(names.values()):
-        hidden.write_column(0, column, several)
+    for column, choices_of_column in enumerate(names.values()):
+        hidden.write_column(0, column, choices_of_column)
     hidden.hide()
 
 
@@ -152,10 +152,10 @@ def text_of(edited: Edited, file: Path, root: Path) -> str:
 
 def _rows(cells: Iterable[tuple], file: Path, root: Path, usual: str) -> Iterator[dict[str, object]]:
     """The combinations that are kept, each of which can be a point."""
-    several, settings = list(cells), {}
-    if len(several) < HEAD or tuple(several[HEAD - 1][: len(COLUMNS)]) != COLUMNS:
+    rows, settings = list(cells), {}
+    if len(rows) < HEAD or tuple(rows[HEAD - 1][: len(COLUMNS)]) != COLUMNS:
         raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX}!A{HEAD}")
-    for number, values in enumerate(several[HEAD:], HEAD + 1):
+    for number, values in enumerate(rows[HEAD:], HEAD + 1):
         row = {title: value for title, value in zip(COLUMNS, values, strict=False) if value not in (None, "")}
         if not row or row.get(KEEP) == "no" or row.keys() == {KEEP}:
             continue
@@ -193,23 +193,23 @@ def _combination(
 
 def blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """Combinations as few blocks of axes: those that differ in one axis only are one block, axis after axis."""
-    several = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
+    joined = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
     for axis in (*NUMBERS[::-1], *NAMED[:0:-1]):
         groups: dict[tuple, dict[object, None]] = {}
-        for block in several:
+        for block in joined:
             values = dict(block)
             own = values.pop(axis, ())
             groups.setdefault(tuple(values.items()), {}).update(dict.fromkeys((axis, value) for value in own))
-        several = []
+        joined = []
         for rest, own in groups.items():
             merged = dict(rest) | ({axis: tuple(value for _, value in own)} if own else {})
-            several.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
-    return [_block(dict(block)) for block in several]
+            joined.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
+    return [_block(dict(block)) for block in joined]
 
 
 def _block(values: dict[str, tuple]) -> dict[str, object]:
     (platform,) = values.pop(PLATFORM)
-    axes = {name: several[0] if len(several) == 1 else list(several) for name, several in values.items()}
+    axes = {name: axis[0] if len(axis) == 1 else list(axis) for name, axis in values.items()}
     return ({PLATFORM: platform} if platform else {}) | {"axes": axes}
 
 

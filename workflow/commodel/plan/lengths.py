@@ -51,8 +51,8 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[
     for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
         if _at_most(point) <= max(beyond, min(lengths.values())):
             break
-        known = occurring(replace(point, bytes=0, ranks=_few(point)))
-        longer = [kind for kind in known if _at_most(point) > lengths[kind]]
+        occur = occurring(replace(point, bytes=0, ranks=_few(point)))
+        longer = [kind for kind in occur if _at_most(point) > lengths[kind]]
         for kind, length in _lengths(point, longer).items():
             lengths[kind] = max(lengths[kind], length)
     return {kind: length for kind, length in lengths.items() if length > beyond}

@@ -18,17 +18,12 @@ from commodel.models.probes.evenness import FEWEST
 from commodel.patterns.identity import identified
 from commodel.patterns.points import library_beside, make_point
 from commodel.plan.batches import batches
-from commodel.plan.config import find, load_experiment, load_platform, planned_platform
+from commodel.plan.config import find, load_experiment, load_platform
 from commodel.plan.experiments import Block, Experiment
 from commodel.plan.keeping import files_of, received, root_of
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.setting import setting_of
-from commodel.platforms.build import COMPILERS, programs
-from commodel.platforms.launchers import Launcher, launcher, toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.slurm import constraint
-from commodel.platforms.tools import find as find_tool
-from commodel.platforms.tools import workshop
 from commodel.price.papers import paper
 from commodel.records import Measure, Plan, PlannedPlatform, Point
 
@@ -210,27 +205,3 @@ def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[S
         network = load_platform(file).simgrid_file
         sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
     return {place: read_text(path, MAX_FILE, "a smaller file", strict=False) for place, path in sources.items()}
-
-
-def constraint_of(plan: Plan, batch: str) -> str:
-    """Which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
-    wanted = plan.batch(batch)
-    return constraint(planned_platform(wanted.platform), wanted.nodes)
-
-
-def launcher_of(plan: Plan, batch: str) -> Launcher:
-    return launcher(plan.platforms[plan.batch(batch).platform].launcher)
-
-
-def programs_of(plan: Plan, batch: str) -> str:
-    """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
-    platform = planned_platform(plan.batch(batch).platform)
-    return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
-
-
-def missing_compiler(plan: Plan, batch: str) -> str:
-    """What the programs of a batch are still to be compiled with and is not here; empty where nothing is missing."""
-    if Path(programs_of(plan, batch)).exists():
-        return ""
-    compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]
-    return "" if find_tool(compiler) else compiler

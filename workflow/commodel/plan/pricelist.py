@@ -79,8 +79,8 @@ def _extent(point: Point) -> tuple[float, float]:
 @lru_cache(maxsize=65536)
 def _counted(point: Point) -> tuple[float, float]:
     try:
-        several = [(schedule(part), count) for part, count in some_of(point)]
+        patterns = [(schedule(part), count) for part, count in some_of(point)]
     except UserError:  # it will be said where it is priced
         return float(point.ranks), 1.0
-    messages = sum(count * pattern.messages for pattern, count in several)
-    return max(messages, 1.0), max(sum(count * len(np.unique(pattern.step)) for pattern, count in several), 1.0)
+    messages = sum(count * pattern.messages for pattern, count in patterns)
+    return max(messages, 1.0), max(sum(count * len(np.unique(pattern.step)) for pattern, count in patterns), 1.0)

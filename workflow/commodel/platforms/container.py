@@ -89,8 +89,8 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, 
     prefix = inside(image, runtime, folder, folder)
     _check(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
-    own, _ = _ask([*prefix, "readlink", "/proc/self/ns/user"])
-    apart = own.strip() != os.readlink("/proc/self/ns/user")
+    namespace, _ = _ask([*prefix, "readlink", "/proc/self/ns/user"])
+    apart = namespace.strip() != os.readlink("/proc/self/ns/user")
     return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[0])
 
 

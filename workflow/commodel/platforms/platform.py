@@ -149,7 +149,7 @@ class Platform(Part):
             raise refused(error.message, "levels") from None
         if self.data_sheet:
             try:
-                self.data_sheet.said(self.hierarchy)
+                self.data_sheet.costs(self.hierarchy)
             except PydanticCustomError as error:
                 raise refused(error.context["message"], "data_sheet", *error.context["path"]) from None
         return self

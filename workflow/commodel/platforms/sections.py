@@ -33,7 +33,7 @@ class SimGrid(Part):
 
     @field_validator("config")
     @classmethod
-    def _known(cls, config: dict[str, str]) -> dict[str, str]:
+    def _checked(cls, config: dict[str, str]) -> dict[str, str]:
         for name, value in config.items():
             try:
                 check_name(name)

@@ -60,7 +60,7 @@ class DataSheet(Part):
         None, description="largest message that leaves before its receiver is ready; left out: all do"
     )
 
-    def said(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+    def costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
         """What follows for messages: by distance class seconds of one without bytes, and of each byte of it; by level
         seconds of each byte of all that leaves a group. A mistake is a complaint about one of the links."""
         wanted = [NODE, *levels.groups]

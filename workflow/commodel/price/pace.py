@@ -85,8 +85,8 @@ def _moved(
 
 
 def _smallest(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
-    own = [parsed.sample for parsed in map(parse, numbers) if parsed.function == function and parsed.sample]
-    return sample(function, min(place for place, height in own if height == level), level)
+    samples = [parsed.sample for parsed in map(parse, numbers) if parsed.function == function and parsed.sample]
+    return sample(function, min(place for place, height in samples if height == level), level)
 
 
 def can_be_paced(parameters: ParameterSet) -> bool:

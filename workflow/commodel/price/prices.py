@@ -108,19 +108,19 @@ def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array
     sizes, messages = pattern.sizes, max(pattern.width, 1)
     steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
     room = max(min(BLOCK, STEP * steps) // messages, 1)
-    several = max(room // count, 1)
+    at_once = max(room // count, 1)
     together = count if room >= count else 1 << (room.bit_length() - 1)
     costs = np.empty((sizes, count))
-    for first in range(0, sizes, several):
+    for first in range(0, sizes, at_once):
         part = pattern
-        if several < sizes:
-            rest = slice(first, first + several)
+        if at_once < sizes:
+            rest = slice(first, first + at_once)
             part = pattern.resized(pattern.bytes[rest], pattern.work.bytes[rest])
         for start in range(0, count, together):
             stop = min(start + together, count)
             block = cost(model.some(start, stop), part)
             alike = block.ndim == 1  # the size does not matter
-            costs[slice(None) if alike else slice(first, first + several), start:stop] = block
+            costs[slice(None) if alike else slice(first, first + at_once), start:stop] = block
         if alike:
             break
     return costs

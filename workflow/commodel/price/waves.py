@@ -70,8 +70,8 @@ def repeated(pattern: Schedule, waves: int) -> Schedule:
     """A pattern so many times: a rank begins the next wave when it is done with its part of the last. Of a stack of
     sizes, each so many times."""
     if isinstance(pattern, Long):
-        several = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeated(pattern.whole, waves))
-        return several.placed(pattern.node)
+        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeated(pattern.whole, waves))
+        return stream.placed(pattern.node)
     work = pattern.work
     steps = pattern.last_step + 1
     check_rows(waves * pattern.messages)

@@ -112,8 +112,8 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
 
 def by_case(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The samples of each case with its id; those of another setting are of another."""
-    several = "setting" in observations and observations["setting"].nunique() > 1
-    for key, group in observations.groupby(["id", "setting"] if several else ["id"], sort=False):
+    many_settings = "setting" in observations and observations["setting"].nunique() > 1
+    for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
         yield key[0], group
 
 

@@ -137,6 +137,11 @@ void align_ready(void);          /* collective: rank 0 returns only after every 
 /* Collective, as the scheme has it; for a pass that holds the watch itself. `lead`: a window's, as of Alignment. */
 Late start_together(Alignment *a, double lead);
 
+/* ---- window.c ---- */
+void first_window(Alignment *a, double pass); /* a pass takes about so long */
+/* Rank 0: after a chunk whose passes took so long, which it sorts; so many ranks were late, also in the first sample. */
+void fit_window(Alignment *a, double *took, int n, int late, bool first_late);
+
 /* ---- program ---- */
 typedef struct {
   int rank, ranks;

@@ -12,8 +12,6 @@
 enum { STARTS_NEGATED, STARTS, ENDS, ALL_ENDS, LATE, STAMPS, FIRST_ENDS = STAMPS, LAST_STARTS_NEGATED, STREAM_STAMPS };
 static const double nothing = -1e300;     /* loses every MPI_MAX */
 static const double resync_seconds = 1.0; /* clocks of two machines part by microseconds a second */
-static const double least_lead = 1e-3, least_window = 2e-5, late_tolerated = 0.1;
-static const double least_slack = 1.5, most_slack = 10;
 static const double jump_seconds = 1; /* ranks that differ by more about the same time have no clocks in common */
 
 typedef struct {
@@ -156,17 +154,9 @@ static void add_samples(Measurement *m, Samples *samples, int n)
   }
 }
 
-static double window_length(const Alignment *a, double pass)
+/* Rank 0: the window of the next chunk, unless a clock jumped: one of an hour would be waited for. */
+static void look_at_window(Measurement *m, int n)
 {
-  return least_window + a->slack * pass + 4 * a->uncertainty;
-}
-
-/* Rank 0: the next chunk's window fits a quick pass of this one, with more slack when ranks arrived late. Neither a
- * rank preempted while it waited nor a pass stretched by that is a reason for more: a longer wait is preempted more
- * often, and the windows would keep themselves long. */
-static void fit_window(Measurement *m, int n)
-{
-  Alignment *a = m->alignment;
   double *took = allocate((size_t)n, sizeof *took);
   int late = 0;
   for (int i = 0; i < n; i++) {
@@ -174,16 +164,7 @@ static void fit_window(Measurement *m, int n)
     late += m->joined[LATE * n + i] == LATE_ARRIVAL;
     if (!COMMODEL_SIMULATED && took[i] > m->longest) m->jumped = true; /* before this chunk, after the last alignment */
   }
-  if (m->jumped) { /* a window of an hour would be waited for */
-    free(took);
-    return;
-  }
-  sort_doubles(took, n);
-  if (late > late_tolerated * n) {
-    if (a->slack < most_slack) a->slack *= 1.5;
-    if (m->joined[LATE * n] == LATE_ARRIVAL) a->lead *= 1.5; /* the first had no sample before it to overrun */
-  }
-  a->window = window_length(a, took[n / 4]);
+  if (!m->jumped) fit_window(m->alignment, took, n, late, m->joined[LATE * n] == LATE_ARRIVAL);
   free(took);
 }
 
@@ -215,9 +196,7 @@ static void warm_up(Measurement *m)
   MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
   double longest = agree_on_time(&m->entered, &m->jumped);
   if (all > longest) all = longest;
-  a->slack = least_slack;
-  a->window = window_length(a, all);
-  a->lead = least_lead;
+  first_window(a, all);
   m->estimate = m->aligned && m->aligned->starts_at_window ? a->window : all;
 }
 
@@ -247,7 +226,7 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     if (alignment->rank != 0) continue;
 
     add_samples(&m, samples, plan.n);
-    if (m.aligned) fit_window(&m, plan.n);
+    if (m.aligned) look_at_window(&m, plan.n);
     plan.window = alignment->window;
     plan.lead = alignment->lead;
     m.estimate = m.spent / samples->count;

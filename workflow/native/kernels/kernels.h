@@ -111,6 +111,7 @@ void close_edges(Edges *edges);
 /* ---- numbers.c: any element of a matrix, without the others, between -1/2 and 1/2 ---- */
 typedef enum { MATRIX_A, MATRIX_B, VECTOR, WAVE } Numbers;
 double number_at(Numbers numbers, uint64_t row, uint64_t column);
+double *numbers_of(Numbers numbers, Rectangle blocks, int side); /* of side x side numbers each; free() them */
 int block_side(long long bytes); /* of a block of doubles; 0 where it is no square */
 
 #endif

@@ -12,6 +12,16 @@ double number_at(Numbers numbers, uint64_t row, uint64_t column)
   return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
+double *numbers_of(Numbers numbers, Rectangle blocks, int side)
+{
+  size_t length = (size_t)side, rows = (size_t)blocks.height * length, columns = (size_t)blocks.width * length;
+  double *matrix = allocate(rows * columns, sizeof *matrix);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < columns; j++)
+      matrix[i * columns + j] = number_at(numbers, (size_t)blocks.y * length + i, (size_t)blocks.x * length + j);
+  return matrix;
+}
+
 int block_side(long long bytes)
 {
   int side = (int)(sqrt((double)bytes / sizeof(double)) + 0.5);

@@ -92,16 +92,6 @@ static void check(const Case *c, int ranks)
   close_device(&device);
 }
 
-static double *make_matrix(Numbers numbers, Rectangle own, int side)
-{
-  size_t length = (size_t)side, rows = (size_t)own.height * length, columns_held = (size_t)own.width * length;
-  double *matrix = allocate(rows * columns_held, sizeof *matrix);
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < columns_held; j++)
-      matrix[i * columns_held + j] = number_at(numbers, (size_t)own.y * length + i, (size_t)own.x * length + j);
-  return matrix;
-}
-
 static void *prepare(const Case *c, Run *run)
 {
   State *s = allocate(1, sizeof *s);
@@ -121,8 +111,8 @@ static void *prepare(const Case *c, Run *run)
   if (s->compute) {
     s->device = open_device();
     s->side = block_side(fields[BYTES_COLUMN].count);
-    s->a = make_matrix(MATRIX_A, s->own, s->side);
-    s->b = make_matrix(MATRIX_B, s->own, s->side);
+    s->a = numbers_of(MATRIX_A, s->own, s->side);
+    s->b = numbers_of(MATRIX_B, s->own, s->side);
     s->product = open_product(&s->partition, run->rank, s->side, first_product(s), s->last, s->a, s->b);
   }
   s->pivots = open_pivots(&s->partition, run->rank, bytes, s->side, s->a, s->b);

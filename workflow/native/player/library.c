@@ -12,7 +12,7 @@
  *
  *   mpiexec -n 16 library --cases cases.csv --out samples      cases.csv: id,operation,bytes[,waves]
  */
-#include "harness.h"
+#include "contents.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,66 +146,22 @@ static size_t held(const State *s, Holding holding, size_t bytes)
   return 0;
 }
 
-/* Byte i of the block that rank src sends to rank dst. */
-static char block_byte(int src, int dst, size_t i)
+static Contents contents(const State *s)
 {
-  uint32_t z = (uint32_t)src * 0x9e3779b1u ^ (uint32_t)dst * 0x85ebca77u ^ (uint32_t)i * 0xc2b2ae3du;
-  return (char)((z ^ z >> 15) * 0x2c1b3c6du >> 24);
-}
-
-/* Element i of rank r's vector is weight(r) + i % 53: small, so that a sum of doubles is exact, one of bytes modulo
- * 256. A vector missing, taken twice or out of place shows. */
-static unsigned weight(int r)
-{
-  return (unsigned)r % 61 + 1;
-}
-
-static void put(State *s, char *buffer, size_t i, unsigned long value)
-{
-  if (s->type == MPI_DOUBLE)
-    ((double *)(void *)buffer)[i] = (double)value;
-  else
-    buffer[i] = (char)(value & 0xff);
-}
-
-static bool is(const State *s, const char *buffer, size_t i, unsigned long value)
-{
-  if (s->type == MPI_DOUBLE) return ((const double *)(const void *)buffer)[i] == (double)value;
-  return (unsigned char)buffer[i] == (value & 0xff);
-}
-
-static size_t elements(const State *s, size_t bytes)
-{
-  return s->type == MPI_DOUBLE ? bytes / sizeof(double) : bytes;
-}
-
-static void fill_sent(State *s)
-{
-  size_t count = elements(s, s->sent_bytes), block = (size_t)s->count;
-  bool to_each = s->operation->others_send == ONE_EACH || s->operation->root_sends == ONE_EACH;
-  for (size_t i = 0; i < count; i++)
-    if (s->operation->sums)
-      put(s, s->sent, i, weight(s->rank) + i % 53);
-    else
-      s->sent[i] = block_byte(s->rank, to_each ? (int)(i / block) : 0, i % block);
+  const Operation *o = s->operation;
+  size_t first = 0;
+  for (int r = 0; o->root_receives == SHARE && r < s->rank; r++) first += (size_t)s->shares[r];
+  return (Contents){.type = s->type, .rank = s->rank, .ranks = s->ranks, .block = (size_t)s->count, .first = first,
+                    .sums = o->sums, .to_each = o->root_sends == ONE_EACH, .from_all = o->root_receives == ONE_EACH};
 }
 
 static void check_received(const State *s)
 {
-  size_t count = elements(s, s->received_bytes), block = (size_t)s->count, first = 0;
-  unsigned long weights = 0;
-  bool from_all = s->operation->root_receives == ONE_EACH, to_each = s->operation->root_sends == ONE_EACH;
-  for (int r = 0; r < s->ranks; r++) weights += weight(r);
-  for (int r = 0; s->operation->root_receives == SHARE && r < s->rank; r++) first += (size_t)s->shares[r];
-  for (size_t i = 0; i < count; i++) {
-    int src = from_all ? (int)(i / block) : 0;
-    bool right = s->operation->sums
-                     ? is(s, s->received, i, weights + (unsigned long)s->ranks * ((first + i) % 53))
-                     : s->received[i] == block_byte(src, to_each ? s->rank : 0, i % block);
-    if (!right)
-      DIE("%s of %d: element %zu of %zu that rank %d received is wrong", s->operation->name, s->count, i, count,
-          s->rank);
-  }
+  Contents wanted = contents(s);
+  size_t count = elements(s->type, s->received_bytes), wrong = first_wrong(&wanted, s->received, s->received_bytes);
+  if (wrong < count)
+    DIE("%s of %d: element %zu of %zu that rank %d received is wrong", s->operation->name, s->count, wrong, count,
+        s->rank);
 }
 
 static void *prepare(const Case *c, Run *run)
@@ -216,15 +172,16 @@ static void *prepare(const Case *c, Run *run)
   s->ranks = run->ranks;
   size_t bytes = (size_t)c->fields[BYTES_COLUMN].count;
   s->type = !s->operation->sums ? MPI_BYTE : whole_doubles(s, bytes) ? MPI_DOUBLE : MPI_UINT8_T;
-  s->count = (int)elements(s, bytes);
+  s->count = (int)elements(s->type, bytes);
   s->shares = allocate((size_t)s->ranks, sizeof *s->shares);
-  for (int r = 0; r < s->ranks; r++) s->shares[r] = (int)elements(s, share(bytes, s->ranks, r));
+  for (int r = 0; r < s->ranks; r++) s->shares[r] = (int)elements(s->type, share(bytes, s->ranks, r));
   bool root = s->rank == 0;
   s->sent_bytes = held(s, root ? s->operation->root_sends : s->operation->others_send, bytes);
   s->received_bytes = held(s, root ? s->operation->root_receives : s->operation->others_receive, bytes);
   s->sent = allocate_buffer(s->sent_bytes, 1);
   s->received = allocate_buffer(s->received_bytes, 1);
-  fill_sent(s);
+  Contents own = contents(s);
+  fill_contents(&own, s->sent, s->sent_bytes);
   if (s->operation->ends_at_root) run->finish = 0;
   return s;
 }

@@ -16,7 +16,7 @@ from commodel.files.text import read_lines
 from commodel.interchange import MAX_FILE, Format, Given, Place, Readings
 from commodel.interchange.pico.names import following_default, our_name
 from commodel.interchange.pico.placement import placement_of
-from commodel.interchange.pico.runs import is_run, read_metadata, read_runs, said_of, setting_of
+from commodel.interchange.pico.runs import is_run, metadata_of, read_metadata, read_runs, setting_of
 from commodel.records import LIBRARY
 
 TABLE = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
@@ -90,10 +90,10 @@ def _of_summary(path: Path, given: Given) -> Iterator[Row]:
     for number, row in read_rows(path, SUMMARY):
         place = Place(path, number, given, called=row["algo_name"])
         with on_line(path, number):
-            said = said_of(row, row.get("timestamp", ""))
-        place = replace(place, layout=said.placement.layout, setting=said.setting)
+            about = metadata_of(row, row.get("timestamp", ""))
+        place = replace(place, layout=about.placement.layout, setting=about.setting)
         elements, size = place.whole(row["array_dim"]), place.whole(row["buffer_size"])
-        test = Test(row.get("timestamp", ""), row.get("test_id", ""), said.collective, said.placement.ranks)
+        test = Test(row.get("timestamp", ""), row.get("test_id", ""), about.collective, about.placement.ranks)
         yield Row(place, test, elements, size, place.number(row["median"]) / SECOND, place.called)
 
 
@@ -106,24 +106,24 @@ def _of_runs(path: Path, given: Given, readings: Readings) -> Iterator[Row]:
         if run.spoiled:
             more = f", and {len(run.spoiled) - 1} more like it" if len(run.spoiled) > 1 else ""
             readings.remarks.append(f"{name}: {run.spoiled[0]}: the file is left out{more}")
-        about = {number: said for (job, number), said in metadata.items() if job == name}
+        of_tests = {number: about for (job, number), about in metadata.items() if job == name}
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):
-            said = about.get(number)
-            if said is None:
+            about = of_tests.get(number)
+            if about is None:
                 readings.left_out[f"test {number} of {name}, of which {file.name} says nothing"] += len(samples)
                 continue
             placement = placement_of(
-                said.placement, said.gpu, [other.placement for other in about.values()], run.allocs
+                about.placement, about.gpu, [other.placement for other in of_tests.values()], run.allocs
             )
             if not placement.layout:
                 readings.left_out[f"test {number} of {name}, whose ranks sit in no order"] += len(samples)
                 continue
-            if placement.size != said.placement.size:
-                moved[f"{file.name} says {said.placement}, {placement.file} {placement}: that is taken"] += [number]
-            test = Test(name, number, said.collective, placement.ranks)
+            if placement.size != about.placement.size:
+                moved[f"{file.name} says {about.placement}, {placement.file} {placement}: that is taken"] += [number]
+            test = Test(name, number, about.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.called, sample.elements)):
-                place = Place(path, 0, given, placement.layout, f"{number}/{sample.file}", said.setting)
+                place = Place(path, 0, given, placement.layout, f"{number}/{sample.file}", about.setting)
                 size, seconds = sample.elements * sample.element, sample.nanoseconds / SECOND
                 yield Row(place, test, sample.elements, size, seconds, sample.called)
         for difference, numbers in moved.items():

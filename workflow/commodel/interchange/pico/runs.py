@@ -30,7 +30,7 @@ ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
 
 @dataclass(frozen=True)
-class Said:
+class TestMetadata:
     """What a line of metadata says of a test."""
 
     collective: str
@@ -138,7 +138,7 @@ def _lines(content: bytes) -> Iterator[str]:
         yield line[:LONGEST_LINE].decode("utf-8", "replace")
 
 
-def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], Said]]:
+def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
     """By run and number, from the file that is given, else from where PICO puts it."""
     file = Path(given) if given else next((place for place in _places(path) if place.is_file()), None)
     if file is None:
@@ -147,7 +147,7 @@ def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], S
     tests = {}
     for line, row in read_rows(file, ("timestamp", "test_id", "nnodes", "tasks_per_node", "collective_type")):
         with on_line(file, line):
-            tests[row["timestamp"], row["test_id"]] = said_of(row, row["timestamp"])
+            tests[row["timestamp"], row["test_id"]] = metadata_of(row, row["timestamp"])
     return file, tests
 
 
@@ -156,14 +156,14 @@ def _places(path: Path) -> Iterator[Path]:
         yield folder.with_name(f"{folder.name}_metadata.csv")
 
 
-def said_of(row: Mapping[str, str], job: str) -> Said:
+def metadata_of(row: Mapping[str, str], job: str) -> TestMetadata:
     """Of a line of metadata, or of a summary, which has the same columns."""
     nodes = prod(_count(part, "nnodes") for part in row["nnodes"].split("x"))  # 8x8x8 on a torus
     per_node = _count(row["tasks_per_node"], "tasks_per_node")
     if nodes * per_node > MAX_COUNT:
         raise UserError(f"found {nodes * per_node} ranks, wanted at most {MAX_COUNT}", key="nnodes")
     gpu = row.get("gpu_awareness") == "yes"
-    return Said(row["collective_type"].lower(), uniform(nodes, per_node), gpu, setting_of(row, job))
+    return TestMetadata(row["collective_type"].lower(), uniform(nodes, per_node), gpu, setting_of(row, job))
 
 
 def _count(text: str, key: str) -> int:

@@ -73,8 +73,8 @@ def fit(observed: Observed) -> Fitted:
     else:
         values["B_L"] = held
     waits = None if reason else waiting(observed, len(values["U_r"]))
-    several = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
-    for (name, path), copies in zip(COPIES.items(), several, strict=True):
+    common = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
+    for (name, path), copies in zip(COPIES.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:

@@ -27,8 +27,8 @@ def fit(observed: Observed) -> Fitted:
     values, curves = {}, []
     own: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
-        several = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
-        one, two = at_common("bytes", *several)
+        by_count = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
+        one, two = at_common("bytes", *by_count)
         kind, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = own[kind] = line(size, second, 1 / one.seconds[0] ** 2)
         curves.append(line_curve(f"what a second message adds, {kind}", size, second, C, t, "C + t·m"))

@@ -23,18 +23,18 @@ def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
     trips = pair_trips(observed)
     for channel, within in (("within", True), ("between", False)):
-        several = []
+        fits = []
         for pair, seen in trips.items():
             if pair.within != within:
                 continue
             o_s, o_r = seen.short_overheads
             rest, evidence = pair_network(pair, seen, dict.fromkeys(pair.types, (o_s, o_r)))
-            several.append({"o_s": o_s, "o_r": o_r, "L": rest.L, "g": rest.g, "G": rest.G})
+            fits.append({"o_s": o_s, "o_r": o_r, "L": rest.L, "g": rest.g, "G": rest.G})
             notes |= {key(name, channel): note for name, note in rest.notes.items()}
             unknown |= {key(name, channel): note for name, note in rest.unknown.items()}
             curves.append(evidence)
-        for name in several[0] if several else ():
-            values[key(name, channel)] = np.mean([numbers[name] for numbers in several], axis=0)
+        for name in fits[0] if fits else ():
+            values[key(name, channel)] = np.mean([numbers[name] for numbers in fits], axis=0)
     values["gamma"] = local_work(observed)
     size = next(iter(trips.values())).size
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))

@@ -68,7 +68,7 @@ from commodel.models.pricing.transmissions import (
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
-_KNOWN: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # expressions, as long as their schedules are there
+_PREPARED: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # expressions, as long as their schedules are there
 PLACES = {MEMORY: "within nodes", NETWORK: "between nodes"}
 
 
@@ -108,16 +108,16 @@ def fit(observed: Observed) -> Fitted:
 def price(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
     schedule, times = condensed(schedule, types, values.levels)
-    known = _known(schedule, values)
-    occurs = [int(times[first]) for first in known.first]
+    prepared = _prepared(schedule, values)
+    occurs = [int(times[first]) for first in prepared.first]
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
     costs = [
-        _transmitted(schedule, occurs, size, stages, known, values)
-        for size, stages in zip(sizes, known.several, strict=True)
+        _transmitted(schedule, occurs, size, stages, prepared, values)
+        for size, stages in zip(sizes, prepared.terms_by_size, strict=True)
     ]
     sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
     if schedule.beside is not None:
-        return _beside(schedule, sizes, sent, times, known.pairs, values)
+        return _beside(schedule, sizes, sent, times, prepared.pairs, values)
     cost = sent + _work(schedule, times, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
 
@@ -137,45 +137,45 @@ def _beside(
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Prepared:
     """What of a schedule is worked out once for all draws, however few of them are priced at a time."""
 
     pairs: Pairs
     first: list[int]  # step of every stage
-    several: list[list[Terms]]  # of every size, the terms of every stage
+    terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
     busy: list[Busy]  # of every stage, where processors count
 
 
-def _known(schedule: Schedule, values: Values) -> Known:
-    known, settings = _KNOWN.setdefault(schedule, {}), values.settings
+def _prepared(schedule: Schedule, values: Values) -> Prepared:
+    prepared, settings = _PREPARED.setdefault(schedule, {}), values.settings
     types = settings.get("types")
     readings = (chosen(settings, name) for name in SETTINGS)
     key = (*readings, *(types.items() if types else ()), values.classes, values.levels.stamp)
-    if key not in known:
+    if key not in prepared:
         pairs, stages, busy = Pairs(schedule, types, values), together(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
-        several = [expression(schedule, size, settings, pairs) for size in sizes]
+        terms_by_size = [expression(schedule, size, settings, pairs) for size in sizes]
         if chosen(settings, "shared") == "port":
             busy = [Busy.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
-        known[key] = Known(pairs, [stage[0] for stage in stages], several, busy)
-    return known[key]
+        prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
+    return prepared[key]
 
 
 def _transmitted(
-    schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], known: Known, values: Values
+    schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], prepared: Prepared, values: Values
 ) -> Array:
-    pairs = known.pairs.pairs
+    pairs = prepared.pairs.pairs
     seconds = [lasting(stage, pairs, values) for stage in stages]
     if stages and (join := chosen(values.settings, "join")) != "no":
         anew = chosen(values.settings, "rest") == "message"
-        own = own_overheads(schedule, bytes, known.pairs, values) if join == "overheads" else None
+        own = own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
         ask = (lambda part: lasting(part, pairs, values)), (lambda part: overheads(part, pairs, values))
         return joined(stages, seconds, times, own, *ask, anew)
     cost = np.zeros(values.lead)
     for number, (stage, lasts, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = total(stage, lasts)
-        if known.busy:
-            longest = np.maximum(longest, busiest(values, pairs, known.busy[number]))
+        if prepared.busy:
+            longest = np.maximum(longest, busiest(values, pairs, prepared.busy[number]))
         cost = cost + occurs * longest
     return cost
 

@@ -12,12 +12,12 @@ from commodel.models.probes.memcopy import AGAIN, ANEW
 
 def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
     """Tables, and their forms. What is copied again and again lies in the same two buffers, as a rank's do."""
-    several = {"gamma": observed.cases("work")}
+    measured = {"gamma": observed.cases("work")}
     for name, path in (("copy", AGAIN), ("anew", ANEW)):
         if any(case.settings["path"] == path for case in observed.probes.get("memcopy", ())):
-            several[name] = observed.cases("memcopy", path=path)
-    values = {text: draws for name, cases in several.items() for text, draws in _by_size(name, cases).items()}
-    return values, dict.fromkeys(several, TABLE)
+            measured[name] = observed.cases("memcopy", path=path)
+    values = {text: draws for name, cases in measured.items() for text, draws in _by_size(name, cases).items()}
+    return values, dict.fromkeys(measured, TABLE)
 
 
 def _by_size(name: str, cases: Cases) -> dict[str, Array]:
@@ -29,12 +29,12 @@ def _by_size(name: str, cases: Cases) -> dict[str, Array]:
 def longest(observed: Observed, copies: bool) -> dict[str, int]:
     """Bytes of the longest vectors that were combined, and copied, where that took time."""
     probes = {"reduce": ("work", None), **({"copy": ("memcopy", AGAIN)} if copies else {})}
-    several = {
+    measured = {
         kind: [case for case in observed.probes.get(name, ()) if path in (None, case.settings.get("path"))]
         for kind, (name, path) in probes.items()
     }
     return {
         kind: max(int(case.settings["bytes"]) for case in cases)
-        for kind, cases in several.items()
+        for kind, cases in measured.items()
         if any(np.any(case.seconds > 0) for case in cases)
     }

@@ -45,13 +45,13 @@ class Cases:
         return Cases(columns, self.seconds[:, chosen])
 
 
-def at_common(column: str, *several: Cases) -> tuple[Cases, ...]:
+def at_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
     """Of cases that are to be subtracted from each other those with a value of the column that all have, in its order:
     one may be missing, because none of its samples was valid."""
-    shared = sorted(set.intersection(*(set(cases[column].tolist()) for cases in several)))
+    shared = sorted(set.intersection(*(set(cases[column].tolist()) for cases in tables)))
     if not shared:
         raise UserError(f"no measurements that agree in {column}")
-    return tuple(cases.pick([cases[column].tolist().index(value) for value in shared]) for cases in several)
+    return tuple(cases.pick([cases[column].tolist().index(value) for value in shared]) for cases in tables)
 
 
 @dataclass(frozen=True, eq=False)

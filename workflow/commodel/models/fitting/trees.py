@@ -40,8 +40,8 @@ def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
     smallest AICc, of equal ones the first; those with more than one coefficient only where there are cases to spare."""
     y = np.concatenate([chain, fan], axis=-1)
     weights = 1 / y[0] ** 2
-    several = len(set(leaves[leaves > 1].tolist()))
-    forms = [form for form in SHAPES if several >= (1 if form in ("linear", "logarithmic") else 3)] or ["constant"]
+    tree_sizes = len(set(leaves[leaves > 1].tolist()))
+    forms = [form for form in SHAPES if tree_sizes >= (1 if form in ("linear", "logarithmic") else 3)] or ["constant"]
     fits = {form: _Form(form, height, leaves, y, weights) for form in forms}
     scores = {form: fit.score for form, fit in fits.items()}
     least = min(scores.values()) + BETTER

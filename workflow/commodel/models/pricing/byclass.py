@@ -28,11 +28,11 @@ def replayed(schedule: Schedule, values: Values, costs: Tell, types: Mapping[str
 def costs_by_class(schedule: Schedule, values: Values, costs: Tell) -> Costs:
     names, of = classes(schedule, values)
     occurring = np.unique(of).tolist() or [0]
-    several = [costs(schedule, values.of_class(names[number])) for number in occurring]
-    if len(several) == 1:
-        return several[0]
+    by_class = [costs(schedule, values.of_class(names[number])) for number in occurring]
+    if len(by_class) == 1:
+        return by_class[0]
     rows = [np.flatnonzero(of == number) for number in occurring]
-    return Costs(*(_chosen([getattr(own, entry.name) for own in several], rows) for entry in fields(Costs)))
+    return Costs(*(_chosen([getattr(own, entry.name) for own in by_class], rows) for entry in fields(Costs)))
 
 
 def _chosen(columns: Sequence[Array | float | None], rows: Sequence[np.ndarray]) -> Array | float | None:

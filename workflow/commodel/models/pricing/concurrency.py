@@ -93,13 +93,13 @@ def terms(
 
 
 def across_stages(
-    several: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], anew: bool = False
+    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], anew: bool = False
 ) -> Terms:
     """A1 from stage to stage: of each, so many times, the terms of its `chosen` groups, joined where channel and count
     are the same.
     One group a channel, each a stage of its own, so that channels add up: what follows one another is not at once."""
     sizes: dict[tuple, int] = defaultdict(int)
-    for part, groups, occurs in zip(several, chosen, times, strict=True):
+    for part, groups, occurs in zip(parts, chosen, times, strict=True):
         ends = np.append(part.group[1:], len(part.bytes))
         for row in (row for group in groups for row in range(part.group[group], ends[group])):
             sizes[int(part.channel[row]), -int(part.count[row]), part.labels[part.label[row]]] += occurs * int(
@@ -149,15 +149,15 @@ def longest(terms: Terms, seconds: Array) -> np.ndarray:
     the one of the most bytes, and then that of the largest terms: whichever nodes they are on."""
     groups = np.add.reduceat(seconds, terms.group, axis=-1)
     ends = np.append(terms.stage[1:], len(terms.group))
-    several = []
+    slowest = []
     for first, end in zip(terms.stage, ends, strict=True):
         lasting = groups[..., first:end]
         as_long = lasting >= (1 - EQUAL) * lasting.max(axis=-1, keepdims=True)
         equals = np.flatnonzero(as_long.any(axis=tuple(range(as_long.ndim - 1))))
         largest_first = sorted(equals.tolist(), key=lambda group: _contents(terms, first + group), reverse=True)
         order = np.array(largest_first)
-        several.append(first + order[as_long[..., order].argmax(axis=-1)])
-    return np.stack(several, axis=-1)
+        slowest.append(first + order[as_long[..., order].argmax(axis=-1)])
+    return np.stack(slowest, axis=-1)
 
 
 def _contents(terms: Terms, group: int) -> tuple:

@@ -28,7 +28,7 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
     shared, joins, anew = (chosen(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} beside shared: port; wanted join: no, or shared: channel or node")
-    several = []
+    stages = []
     for stage in together(schedule, settings):
         rows = rows_of(schedule, stage)
         size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
@@ -44,5 +44,5 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
         columns = position, schedule.channel[rows], target, size, pairs.of[rows]
-        several.append(terms(*columns, anew == "message", turn))
-    return several
+        stages.append(terms(*columns, anew == "message", turn))
+    return stages

@@ -17,15 +17,15 @@ def stages(schedule: Schedule) -> list[list[int]]:
     if schedule.ends is None:
         return [[place] for place in sending]
     until = np.maximum(schedule.ends.src_wait, schedule.ends.dst_wait)
-    several: list[list[int]] = []
+    runs: list[list[int]] = []
     last = -1
     for place in sending:
         sent = schedule.steps[place].sent
         if schedule.step[sent.start] > last:
-            several.append([])
-        several[-1].append(place)
+            runs.append([])
+        runs[-1].append(place)
         last = max(last, int(until[sent].max()))
-    return several
+    return runs
 
 
 def at_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -200,8 +200,8 @@ class Course:
         if len(self.links[0]) == 1:
             return np.arange(left, 0, -1)
         here, differs = np.arange(apart), []
-        for first in range(0, left, several := max(ENTRIES // apart, 1)):
-            number = np.arange(first, min(first + several, left))[:, None]
+        for first in range(0, left, at_once := max(ENTRIES // apart, 1)):
+            number = np.arange(first, min(first + at_once, left))[:, None]
             now, later = (self.pair(here, rounds.to(rows, here)) for rows in (number, number + apart))
             differs.append(first + np.flatnonzero((now != later).any(axis=1)))
         ends, place = np.append(np.concatenate(differs), left), np.arange(left)

@@ -41,21 +41,21 @@ def lasting(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     seconds = np.empty((*values.lead, kinds.shape[1]))
     for number, (count, channel, size, done, message, label) in enumerate(kinds.T):
         going_on = (pairs[pair] for pair in step_terms.labels[label])
-        several = [_lasts(values, channel, pair, size, done, count, message) for pair in going_on]
-        seconds[..., number] = np.max(several, axis=0)
+        by_pair = [_lasts(values, channel, pair, size, done, count, message) for pair in going_on]
+        seconds[..., number] = np.max(by_pair, axis=0)
     return seconds[..., which.ravel()]
 
 
 def overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """What of each term is overhead: none of one that only goes on."""
     columns = zip(step_terms.channel, step_terms.message, step_terms.label, strict=True)
-    several = [
+    of_terms = [
         np.max([_overhead(values, channel, pairs[pair], size) for pair in step_terms.labels[label]], axis=0)
         if size >= 0
         else np.zeros(values.lead)
         for channel, size, label in columns
     ]
-    return np.stack(several, axis=-1)
+    return np.stack(of_terms, axis=-1)
 
 
 def own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:

@@ -25,11 +25,11 @@ class Values:
     @classmethod
     def of(cls, parameters: ParameterSet, draws: int | None = 0) -> "Values":
         """The values of a set, then so many of its joint bootstrap draws, of None all: a row each."""
-        several = min((len(column[:draws]) for column in parameters.draws.values()), default=0)
+        count = min((len(column[:draws]) for column in parameters.draws.values()), default=0)
         numbers = {
-            name: np.array([[value] for value in (estimate.value, *drawn[:several])])
+            name: np.array([[value] for value in (estimate.value, *drawn[:count])])
             for name, estimate in parameters.values.items()
-            for drawn in [parameters.draws.get(name, (estimate.value,) * several)]
+            for drawn in [parameters.draws.get(name, (estimate.value,) * count)]
         }
         return cls(numbers, parameters.forms, parameters.settings)
 

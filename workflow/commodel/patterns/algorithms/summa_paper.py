@@ -97,10 +97,10 @@ def build(
         check_rows(rows)
         turn = np.arange(count)[:, None]
         steps = (step + panels.steps * turn) + np.zeros(panels.messages.shape[1], dtype=np.int64)
-        several = np.tile(panels.messages, count)
-        several[:4] += steps.ravel()
-        several[7] += np.repeat(2 * parts.side * (place + turn.ravel()), panels.messages.shape[1])
-        messages.append(several)
+        columns = np.tile(panels.messages, count)
+        columns[:4] += steps.ravel()
+        columns[7] += np.repeat(2 * parts.side * (place + turn.ravel()), panels.messages.shape[1])
+        messages.append(columns)
         packing = (step + panels.steps * turn + PACK).repeat(len(panels.packers), axis=1).ravel()
         work.append(Work.copy(packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes))
         if overlapped and first["iteration"]:

@@ -31,8 +31,8 @@ class Defaults:
 
     def cores(self, node: int) -> int:
         """Of a node; 0: nobody knows."""
-        own = type_of(node, dict(self.types)) if self.fewer_cores else NODE
-        return dict(self.fewer_cores).get(own, self.most_cores)
+        node_type = type_of(node, dict(self.types)) if self.fewer_cores else NODE
+        return dict(self.fewer_cores).get(node_type, self.most_cores)
 
 
 def as_written(arguments: str, defaults: Defaults) -> str:

@@ -149,8 +149,8 @@ def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     """The operations that this one is the sum of, each with how often; itself where it is no sum."""
     if text.startswith(FILE) or operation(text).parts is None:
         return ((text, 1),)
-    several = operation(text).parts(ranks, **parameters(text, ranks))
-    return tuple((_spelled(text, _given(text) | given), count) for given, count in several)
+    counted = operation(text).parts(ranks, **parameters(text, ranks))
+    return tuple((_spelled(text, _given(text) | given), count) for given, count in counted)
 
 
 def results(text: str, ranks: int, bytes: int) -> list[Extents]:

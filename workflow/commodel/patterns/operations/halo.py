@@ -8,7 +8,7 @@ from commodel.patterns.named import read_grid, switch, write_grid
 from commodel.patterns.operations import Operation, Parameter
 
 
-def _own(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+def _own_extents(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
     return [(2 * len(grid) * rank * bytes, 2 * len(grid) * bytes)]
 
 
@@ -21,7 +21,7 @@ def _neighbours(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], period
 OPERATION = Operation(
     "halo",
     "the face that each rank sends to each of its neighbours in the grid",
-    _own,
+    _own_extents,
     _neighbours,
     parameters=(
         Parameter(

@@ -53,7 +53,7 @@ def alike(
     return [({"iteration": int(k)}, int(count)) for k, count in zip(edges[:-1], np.diff(edges), strict=True)]
 
 
-def _own(
+def _own_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
     """Of each iteration's column and row what lies in the rank's rectangle."""
@@ -82,7 +82,7 @@ def _overlapped(
 OPERATION = Operation(
     "summa",
     "one block",
-    _own,
+    _own_extents,
     _overlapped,
     parameters=(
         *partition_parameters("blocks", USUAL),

@@ -30,7 +30,7 @@ def addresses(parts: Rectangles, shared: Touching) -> np.ndarray:
     return sides(parts)[4 * shared.src + shared.side] + shared.first
 
 
-def _own(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
+def _own_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
     starts = sides(cells(ranks, n, grid, partition))[4 * rank : 4 * rank + 5]
     return [(int(starts[0]) * bytes, int(starts[-1] - starts[0]) * bytes)]
 
@@ -46,7 +46,7 @@ def _neighbours(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition
 OPERATION = Operation(
     "wave2d",
     "one cell",
-    _own,
+    _own_extents,
     _neighbours,
     parameters=partition_parameters("cells", USUAL),
     program="wave2d",

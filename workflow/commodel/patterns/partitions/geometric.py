@@ -30,27 +30,27 @@ def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
     check_blocks(len(curves), total)
     places = {id(curve): place for place, curve in reversed(list(enumerate(curves)))}
     kinds, kind = np.unique([places[id(curve)] for curve in curves], return_inverse=True)
-    several = np.bincount(kind)
+    processes = np.bincount(kind)
 
     def shares(seconds: float) -> np.ndarray:
         return np.array([float(curves[place].most(seconds)) for place in kinds])
 
     even = [float(curves[place].seconds(total / len(curves))) for place in kinds]
     low, high = min(even), max(even)  # all have at most an even share, all have at least one
-    while several @ shares(low) > total:
+    while processes @ shares(low) > total:
         low /= 2
-    while several @ shares(high) < total:
+    while processes @ shares(high) < total:
         high *= 2
     for _ in range(STEPS):
         middle = sqrt(low) * sqrt(high) if high > 2 * low else (low + high) / 2
         if not low < middle < high:
             break
-        low, high = (middle, high) if several @ shares(middle) < total else (low, middle)
+        low, high = (middle, high) if processes @ shares(middle) < total else (low, middle)
     # A curve may jump at the very time that is wanted: then what lies between the ends is shared out as they differ.
     below, above = shares(low), shares(high)
-    gap = several @ above - several @ below
-    size = below + (above - below) * ((total - several @ below) / gap if gap > 0 else 0)
-    return whole((size * (total / (several @ size)))[kind], total)
+    gap = processes @ above - processes @ below
+    size = below + (above - below) * ((total - processes @ below) / gap if gap > 0 else 0)
+    return whole((size * (total / (processes @ size)))[kind], total)
 
 
 def check_blocks(processes: int, blocks: int) -> None:

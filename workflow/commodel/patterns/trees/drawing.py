@@ -73,7 +73,7 @@ def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
     for each part that hangs together."""
     kept = set(ends)
     children = [[child for child in own if child in kept] for own in children_of(tree)]
-    several = []
+    walked = []
     for top in (node for node in range(tree.nodes) if children[node] and node not in kept):
         walk, left = [top], [(top, iter(children[top]))]
         while left:
@@ -82,5 +82,5 @@ def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
             else:
                 left.pop()
             walk += [left[-1][0]] if left else []
-        several.append(walk)
-    return several
+        walked.append(walk)
+    return walked

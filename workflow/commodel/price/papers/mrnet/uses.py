@@ -10,7 +10,7 @@ SKEW_TREE = "kary:4^3"
 FASTER = 3.4  # times, all of start-up with 512 daemons
 
 
-def took(evidence: Evidence, operation: str, topology: str) -> float:
+def measured(evidence: Evidence, operation: str, topology: str) -> float:
     return next(iter(evidence.points(operation=operation, topology=topology)["measured"].map(float)), nan)
 
 
@@ -20,9 +20,9 @@ def skews(evidence: Evidence) -> Figure:
     for method, (mode, printed) in METHODS.items():
         # `tree` is what is taken anyway, and left out of the operation's name
         name = "overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}"
-        off = took(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE)
+        off = measured(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE)
         errors.append(Row((method,), printed, (100 * off / SHIFT,)))
-        times.append(Row((method,), nan, (off, took(evidence, name, SKEW_TREE))))
+        times.append(Row((method,), nan, (off, measured(evidence, name, SKEW_TREE))))
     about = ("method",)
     return Figure(
         "Clock skew",
@@ -52,10 +52,10 @@ def classes(evidence: Evidence) -> Figure:
     for leaves, tree in ((64, "kary:8^2"), (512, "kary:8^3")):
         flat, all_of, binned = f"flat:{leaves}", "overlay-classes:mode=all", "overlay-classes"
         ways = {
-            "all, flat": took(evidence, all_of, flat),
-            "all, 8-way": took(evidence, all_of, tree),
-            "binned, flat": took(evidence, binned, flat),
-            "binned, 8-way": took(evidence, binned, tree),
+            "all, flat": measured(evidence, all_of, flat),
+            "all, 8-way": measured(evidence, all_of, tree),
+            "binned, flat": measured(evidence, binned, flat),
+            "binned, 8-way": measured(evidence, binned, tree),
         }
         rows += [Row((way, leaves), nan, (time,)) for way, time in ways.items()]
         gains.append(Row((leaves,), FASTER if leaves == 512 else nan, (ways["binned, flat"] / ways["binned, 8-way"],)))

@@ -11,11 +11,11 @@ KINDS, COLOURS = ("homogeneous", "heterogeneous"), (5, 0)
 def homogeneous(own: list[Run]) -> Figure:
     rows, panels = [], []
     for platform, network in NETWORKS.items():
-        several = [run for run in own if run.platform == platform]
+        runs = [run for run in own if run.platform == platform]
         bars = []
         for model in MODELS:
-            grid = mean(run.error(model) for run in several if run.layout == HOMOGENEOUS)
-            layouts = mean(run.error(model) for run in several if run.layout != HOMOGENEOUS)
+            grid = mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
+            layouts = mean(run.error(model) for run in runs if run.layout != HOMOGENEOUS)
             rows.append(Row((network, model), nan, (grid, layouts)))
             bars.append((grid, layouts))
         places = range(len(MODELS))

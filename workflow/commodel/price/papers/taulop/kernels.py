@@ -59,9 +59,9 @@ def table_2(own: list[Run]) -> Figure:
     for platform, kernel in product(NETWORKS, SIDES):
         for side in SIDES[kernel]:
             about = NETWORKS[platform], TITLES[kernel], side
-            several = of(own, platform, kernel, side)
+            runs = of(own, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[about], strict=True))
-            errors = {model: mean(run.error(model) for run in several) for model in (*MODELS, *READINGS)}
+            errors = {model: mean(run.error(model) for run in runs) for model in (*MODELS, *READINGS)}
             rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
             readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *READINGS))))
     layouts = len({run.layout for run in own})
@@ -118,15 +118,14 @@ def _off(own: list[Run]) -> str:
 def times(name: str, kernel: str, own: list[Run]) -> Figure:
     rows, panels = [], []
     for platform, side in product(NETWORKS, SIDES[kernel]):
-        several = of(own, platform, kernel, side)
+        runs = of(own, platform, kernel, side)
         about = NETWORKS[platform], side
-        rows += [Row((*about, run.layout), nan, (run.measured, *_prices(run))) for run in several]
-        place = [int(run.layout[1:]) for run in several]
+        rows += [Row((*about, run.layout), nan, (run.measured, *_prices(run))) for run in runs]
+        place = [int(run.layout[1:]) for run in runs]
         lines = [
-            Line(model, place, [run.prices.get(model, nan) for run in several], "both", colour)
-            for model, colour in DRAWN
+            Line(model, place, [run.prices.get(model, nan) for run in runs], "both", colour) for model, colour in DRAWN
         ]
-        lines.append(Line("simulated", place, [run.measured for run in several], "dots", 2))
+        lines.append(Line("simulated", place, [run.measured for run in runs], "dots", 2))
         panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
     return Figure(
         name,
@@ -157,13 +156,11 @@ def errors(own: list[Run]) -> Figure:
     rows, panels = [], []
     for kernel in SIDES:
         for platform, side in product(NETWORKS, SIDES[kernel]):
-            several = of(own, platform, kernel, side)
+            runs = of(own, platform, kernel, side)
             about = TITLES[kernel], NETWORKS[platform], side
-            rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in several]
-            place = [int(run.layout[1:]) for run in several]
-            lines = [
-                Line(model, place, [run.error(model) for run in several], "both", colour) for model, colour in DRAWN
-            ]
+            rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
+            place = [int(run.layout[1:]) for run in runs]
+            lines = [Line(model, place, [run.error(model) for run in runs], "both", colour) for model, colour in DRAWN]
             title = f"{TITLES[kernel]}, N = {side} on {NETWORKS[platform]}"
             panels.append(Panel(title, "layout M", "proportional error", tuple(lines), "y"))
     return Figure(
