@@ -77,11 +77,6 @@ def fit(observed: Observed) -> Fitted:
             missing[f"c_{kind}"] = "as c_out" if kind == "in" else "no probe was slowed down by it"
     settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
     known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
-    if dearer(observed, "in", known, price):
-        into = entering(observed, apart, o_r)
-        values |= into
-        forms |= {function: TABLE for name in into if parse(name).sample for function in [parse(name).function]}
-        known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
     starts = {way: replace(known, numbers={**known.numbers, "E": np.array([[way]])}) for way in (NEVER, 0.0)}
     E = min(longest_sent(told(observed, "start", starts, price)), S)
     if E < S:
@@ -90,6 +85,10 @@ def fit(observed: Observed) -> Fitted:
     orders = {way: replace(known, settings={**settings, "order": way}) for way in SETTINGS["order"]}
     if seen := told(observed, "order", orders, price):
         settings["order"] = seen[0][1]
+    if dearer(observed, "in", known, price):
+        into = entering(observed, apart, o_r)
+        values |= into
+        forms |= {function: TABLE for name in into if parse(name).sample for function in [parse(name).function]}
     if more := growing(trips, E):
         values |= more
         forms |= {"O_s": TABLE, "O_r": TABLE}
@@ -144,7 +143,7 @@ FAMILY = Family(
         Parameter("O_s", "s", "what o_s is more for a message of m bytes, copied", "m", optional=True),
         Parameter("O_r", "s", "what o_r is more for a message of m bytes, copied", "m", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
-        Parameter("E", "B", "largest message that leaves before its receiver is ready; none: S", optional=True),
+        Parameter("E", "B", "largest message that leaves before its receiver is ready; 0: none does", optional=True),
         Parameter(
             "c_out",
             "s/B",

@@ -54,10 +54,13 @@ def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str,
 
 
 def entering(observed: Observed, trips: Trips, receive: Array) -> dict[str, Array]:
-    """The same of what enters the port of a node from far away. `receive`: how long a rank is busy with each."""
+    """The same of what enters the port of a node from far away. All come at about the same time, so that their receiver
+    is busy with one after the other then, with each for `receive`."""
     if not observed.probes.get("capacity") or not trips:
         return {}
-    shares = _shares(observed.cases("capacity"), trips, NODE, "in", list(trips)[-1], receive[0])
+    cases = observed.cases("capacity")
+    through = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receive[:, None])
+    shares = _shares(through, trips, NODE, "in", list(trips)[-1], receive[0])
     return _named(key("c_in", NODE), shares)
 
 

@@ -66,7 +66,7 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     finish, programs = np.empty((*values.lead, schedule.ranks)), {}
     for draw in range(values.lead[0]):
         waits = schedule.bytes > S[draw]
-        asks = waits | (schedule.bytes > E[draw])
+        asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
         if (known := waits.tobytes() + asks.tobytes()) not in programs:
             in_turn = values.settings.get("order") == IN_TURN
             programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
