@@ -52,7 +52,9 @@ class Place(Protocol):
     @property
     def measure(self) -> Measure: ...
 
-    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed: ...
+    def time(
+        self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
+    ) -> Timed: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
 
@@ -231,9 +233,14 @@ def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
     return [row for row in own if (row.operation, row.ranks) in kept]
 
 
-def chosen(search: Search) -> dict[Job, str]:
-    """An algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not.
-    Nothing is chosen for an operation whose rules are not followed."""
-    picks = {search.arms.arms[arm].job: search.arms.arms[arm].algorithm for arm in search.belief.choices()}
-    own = {job for job, algorithm in picks.items() if job[0] in search.ignored or algorithm == REST}
-    return {job: LIBRARY if job in own else algorithm for job, algorithm in picks.items()}
+def chosen(search: Search, worth: float) -> dict[Job, str]:
+    """An algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not: where
+    none is expected to be `worth` times as fast, and for operations whose rules are not followed."""
+    arms, seconds = search.arms.arms, np.exp(search.belief.mean)
+    own = {arm.job: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name}  # REST, if any
+    picks = {arms[arm].job: arm for arm in search.belief.choices()}
+    ruled = {job for job, arm in picks.items() if arms[arm].algorithm not in OWN and own[job] >= worth * seconds[arm]}
+    return {
+        job: arms[arm].algorithm if job in ruled and job[0] not in search.ignored else LIBRARY
+        for job, arm in picks.items()
+    }
