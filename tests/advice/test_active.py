@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from commodel.advice.active import believe, pooled
 from commodel.advice.arms import REST, Arm, Arms
+from commodel.advice.scales import Measured
 from commodel.records import LIBRARY
 from commodel.stats import NOISE
 
@@ -23,11 +24,16 @@ def arms_of(prices):
     return Arms.of(rows)
 
 
+def seen(times, noise=NOISE):
+    """Arms with their seconds, each in a start of its own."""
+    return [Measured(arm, seconds, noise) for arm, seconds in times.items()]
+
+
 def measured(arms, seconds, strategy):
     """The choice after each measurement until nothing is left."""
     times = {}
     while True:
-        belief = believe(arms, times)
+        belief = believe(arms, seen(times))
         yield belief.choices(), times
         if len(times) == len(seconds):
             return
@@ -59,39 +65,39 @@ def test_who_has_measured_all_chooses_the_fastest_up_to_noise(prices, times):
 def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(prices, factor):
     """A machine that is so many times as slow as its prices in everything."""
     arms = arms_of(prices)
-    prior = believe(arms, {}).choices()
+    prior = believe(arms).choices()
     slower = Arms([Arm(arm.job, arm.algorithm, factor * arm.price) for arm in arms.arms])
-    assert (believe(slower, {}).choices() == prior).all()
-    assert believe(slower, {}).worth() == pytest.approx(believe(arms, {}).worth(), abs=1e-9)
+    assert (believe(slower).choices() == prior).all()
+    assert believe(slower).worth() == pytest.approx(believe(arms).worth(), abs=1e-9)
 
 
 def test_one_measurement_moves_the_neighbours_too():
     """The example of the module."""
     arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
-    belief = believe(arms, {2: 4e-5})
+    belief = believe(arms, seen({2: 4e-5}))
     assert [arms.arms[arm].algorithm for arm in belief.choices()] == ["b", "b", "b"]
 
 
 def test_the_next_point_is_where_the_choice_is_open():
     """Two ways as cheap as each other at one size; elsewhere one is a hundred times dearer."""
     arms = arms_of([[1e-5, 1e-3], [2e-5, 2.1e-5], [3e-4, 3e-2]])
-    (first,) = believe(arms, {}).next_points(1)
+    (first,) = believe(arms).next_points(1)
     assert arms.arms[first].job[3] == 1024
-    everything = believe(arms, {}).next_points(6)
+    everything = believe(arms).next_points(6)
     assert len({arms.job[arm] for arm in everything}) == len(everything) <= 3
 
 
 def test_a_dear_measurement_gives_way_to_one_as_telling():
     arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
     costs = np.ones(6)
-    costs[believe(arms, {}).next_points(1)] = 100
-    assert costs[believe(arms, {}).next_points(1, costs)] == 1
+    costs[believe(arms).next_points(1)] = 100
+    assert costs[believe(arms).next_points(1, costs)] == 1
 
 
 def test_regret_is_what_it_says():
     """Over machines drawn from the belief itself, the choice takes so much more than the fastest, on average."""
     arms = arms_of([[1e-5, 1.1e-5, 2e-5], [2e-5, 1.8e-5, 3e-5], [3e-4, 2.7e-4, 3e-4]])
-    belief = believe(arms, {1: 1.5e-5})
+    belief = believe(arms, seen({1: 1.5e-5}))
     random = np.random.default_rng(7)
     logs = random.multivariate_normal(belief.mean, belief.covariance, 4000)
     chosen = logs[:, belief.choices()] - np.minimum.reduceat(logs, arms.first, axis=1)
@@ -110,8 +116,8 @@ def test_regret_is_what_it_says_of_machines_that_are_not_as_believed(rough, poin
         seconds = np.exp(arms.prior_mean + rough * random.standard_normal(len(arms.arms)))
         times = {}
         while len(times) < points:
-            times |= {arm: seconds[arm] for arm in believe(arms, times).next_points(len(sizes))}
-        belief = believe(arms, times)
+            times |= {arm: seconds[arm] for arm in believe(arms, seen(times)).next_points(len(sizes), without=times)}
+        belief = believe(arms, seen(times))
         expected.append(belief.regret().mean())
         true.append(np.mean(seconds[belief.choices()] / seconds[arms.cheapest(seconds)]) - 1)
     assert 3 / 4 < np.mean(true) / np.mean(expected) < 4 / 3
@@ -143,21 +149,21 @@ def test_the_library_s_own_choice_is_believed_in_least():
     prices = [(10, 1e-5), (10, 1e-5)]
     job = ("bcast", 8, "block", 8)
     arms = Arms.of([Arm(job, "a", prices[0][1]), Arm(job, LIBRARY, prices[1][1])])
-    variance = dict(zip((arm.algorithm for arm in arms.arms), np.diag(believe(arms, {}).covariance), strict=True))
+    variance = dict(zip((arm.algorithm for arm in arms.arms), np.diag(believe(arms).covariance), strict=True))
     assert variance[LIBRARY] > variance["a"]
 
 
 def test_of_two_that_seem_alike_the_one_that_was_measured_is_taken():
     """By its price the other would be faster by a hair, but nobody has seen that."""
     arms = Arms.of([Arm(("bcast", 8, "block", 64), name, price) for name, price in (("a", 1e-5), ("b", 0.99e-5))])
-    assert [arms.arms[arm].algorithm for arm in believe(arms, {}).choices()] == ["b"]
-    assert [arms.arms[arm].algorithm for arm in believe(arms, {0: 1e-5}).choices()] == ["a"]
+    assert [arms.arms[arm].algorithm for arm in believe(arms).choices()] == ["b"]
+    assert [arms.arms[arm].algorithm for arm in believe(arms, seen({0: 1e-5})).choices()] == ["a"]
 
 
 def test_a_point_that_was_measured_badly_counts_less_and_is_measured_again():
     """Both are priced alike. The first seemed to be twice as slow, but as noisily as where packets are lost."""
     arms = arms_of([(1e-3, 1e-3)] * len(SIZES))
-    sure, unsure = (believe(arms, {0: 2e-3}, {0: error}) for error in (NOISE, 0.5))
+    sure, unsure = (believe(arms, seen({0: 2e-3}, error)) for error in (NOISE, 0.5))
     assert abs(unsure.mean[0] - arms.prior_mean[0]) < 0.8 * abs(sure.mean[0] - arms.prior_mean[0])
     assert 0 not in sure.next_points(len(arms.arms), 1.0)
     assert 0 in unsure.next_points(len(arms.arms), np.where(np.arange(len(arms.arms)) == 0, 1e-3, 1.0))
@@ -182,7 +188,46 @@ def test_jobs_that_are_left_alone_together_by_hand():
     assert arms.groups.tolist() == [0, 2]
     assert np.exp(arms.least(logs)) == pytest.approx([6, 4])
     assert [arms.arms[arm].algorithm for arm in arms.cheapest(logs)] == ["ring", REST, LIBRARY, LIBRARY]
-    belief = believe(arms, dict(enumerate(np.exp(logs))))
+    belief = believe(arms, seen(dict(enumerate(np.exp(logs)))))
     assert belief.choices().tolist() == arms.cheapest(logs).tolist()
     assert belief.regret().max() < 0.02
     assert belief.worth().max() < 1e-4
+
+
+def test_a_start_in_which_all_is_slow_makes_no_way_look_slow():
+    """One way at each size is timed in every start. In the second all takes half as long again, both ways the same."""
+    arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
+    prices = [arm.price for arm in arms.arms]
+    rows = [Measured(arm, prices[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([0, 1] * 3)]
+    again = [Measured(arm, prices[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([1, 0] * 3)]
+    apart = {timed: np.diff(believe(arms, rows + also).mean)[::2] for timed, also in (("once", []), ("twice", again))}
+    assert believe(arms, rows + again).scales.start >= 0.2
+    assert np.abs(apart["twice"]).max() < 0.01 < np.abs(apart["once"]).max() < np.log(1.5)
+
+
+def test_measurements_that_no_start_repeats_are_believed_less():
+    arms = arms_of([[1e-5, 2e-5, 1.5e-5]] * 3)
+    off = (1, 1.4, 0.8, 1.3, 0.75)
+    learned = [
+        believe(
+            arms, [Measured(0, 1e-5 * (1 + spread * (factor - 1)), NOISE, start) for start, factor in enumerate(off)]
+        )
+        for spread in (0, 1)
+    ]
+    steady, unsteady = (belief.scales.noise() for belief in learned)
+    assert steady < 0.2 < unsteady
+
+
+def test_prices_that_tell_ways_too_far_apart_are_believed_less_of_what_was_not_measured():
+    """By prices each way takes twice as long as the one before. The first five take the same, at each size."""
+    arms = arms_of([[1e-5, 2e-5, 4e-5, 8e-5, 16e-5, 32e-5]] * 3)
+    belief = believe(arms, seen({arm: 4e-5 for arm in range(18) if arm % 6 < 5}))
+    assert belief.mean[5] - np.log(4e-5) < 0.1 * np.log(8)
+
+
+def test_an_algorithm_is_off_by_as_much_in_segments_of_like_sizes():
+    job = ("bcast", 8, "block", 1 << 16)
+    arms = Arms.of(Arm(job, f"chain:{size}", 1e-4) for size in ("256B", "512B", "16KiB"))
+    cut = {arm.algorithm: number for number, arm in enumerate(arms.arms)}
+    mean = believe(arms, seen({cut["chain:256B"]: 4e-4})).mean - arms.prior_mean
+    assert mean[cut["chain:512B"]] > mean[cut["chain:16KiB"]] + 0.1

@@ -10,6 +10,7 @@ import pytest
 from commodel.advice import tuning
 from commodel.advice.active import believe
 from commodel.advice.arms import REST, Arm, Arms
+from commodel.advice.proof import WORTH
 from commodel.advice.trial import kept, prove
 from commodel.advice.tuning import chosen, search
 from commodel.cli._dialects import OPEN, dialect
@@ -21,12 +22,12 @@ from tests.cli.knownmpi import JOBS, OWN, SIZES, WAYS, arms, cost, machine
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
     place = machine(tmp_path)
     searched = search(place, arms(), 1e9, lambda text: None)
-    choices = chosen(searched)
+    choices = chosen(searched, WORTH)
     ways = [OWN[job[0]] if choices[job] == LIBRARY else choices[job] for job in JOBS]
     best = [min(cost(job[0], way, job[3]) for way in WAYS[job[0]]) for job in JOBS]
     assert mean(cost(job[0], way, job[3]) / least for job, way, least in zip(JOBS, ways, best, strict=True)) < 1.05
     assert mean(cost(job[0], OWN[job[0]], job[3]) / least for job, least in zip(JOBS, best, strict=True)) > 1.3
-    assert len(searched.belief.measured) < len(searched.arms.arms)
+    assert len(searched.belief.seen) < len(searched.arms.arms)
     assert not searched.ignored
     trial = prove(place, "trial", choices, 3, lambda text: None)
     assert {row.size for row in trial.rows}.isdisjoint(SIZES)
@@ -43,10 +44,10 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     for other sizes would show."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
     searched = search(place, arms((LIBRARY, REST)), 1e9, lambda text: None)
-    assert {choice for job, choice in chosen(searched).items() if job[0] == "alltoall"} == {LIBRARY}
-    assert any(choice != LIBRARY for job, choice in chosen(searched).items() if job[0] == "bcast")
+    assert {choice for job, choice in chosen(searched, WORTH).items() if job[0] == "alltoall"} == {LIBRARY}
+    assert any(choice != LIBRARY for job, choice in chosen(searched, WORTH).items() if job[0] == "bcast")
     belief = searched.belief
-    for number, seconds in belief.measured.items():
+    for number, (seconds, _) in belief.medians().items():
         (operation, *_, size), algorithm = belief.arms.arms[number].job, belief.arms.arms[number].algorithm
         way = OWN[operation] if algorithm in (LIBRARY, REST) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
@@ -59,18 +60,18 @@ def test_rules_that_change_nothing_are_found_out(tmp_path):
     place = replace(machine(tmp_path, deaf=("alltoall",)), unsteady=1.12)
     searched = search(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
-    assert {algorithm for job, algorithm in chosen(searched).items() if job[0] == "alltoall"} == {LIBRARY}
+    assert {algorithm for job, algorithm in chosen(searched, WORTH).items() if job[0] == "alltoall"} == {LIBRARY}
 
 
 def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_change_nothing(tmp_path, monkeypatch):
     for name in ("first", "again"):
         (tmp_path / name).mkdir()
     known, usual = arms(), cost
-    checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured
+    checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.seen
     pair = {(arm.job[0], arm.algorithm, arm.job[3]) for arm in (known.arms[number] for number in checked)}
     monkeypatch.setattr("tests.cli.knownmpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
     searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
-    assert len(searched.belief.measured) > len(checked)
+    assert len(searched.belief.seen) > len(checked)
     assert not searched.ignored
 
 
@@ -147,9 +148,9 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     """On a busy machine ranks may start late in every sample: no rule rests on such a case, and it is not slow."""
     late = replace(machine(tmp_path), late=(JOBS[0],))
     searched = search(late, arms(), 1e9, lambda text: None)
-    assert not {searched.arms.arms[arm].job for arm in searched.belief.measured} & {JOBS[0]}
-    assert len(searched.belief.measured) > len(JOBS)
-    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched), 3, lambda text: None).rows}
+    assert not {searched.arms.arms[arm].job for arm in searched.belief.seen} & {JOBS[0]}
+    assert len(searched.belief.seen) > len(JOBS)
+    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched, WORTH), 3, lambda text: None).rows}
     late = replace(machine(tmp_path), late=tuple(("bcast", 8, "block", size) for size in sizes))
-    proof = prove(late, "proof", chosen(searched), 3, lambda text: None)
+    proof = prove(late, "proof", chosen(searched, WORTH), 3, lambda text: None)
     assert {row.job[0] for row in proof.rows} == {"alltoall"}

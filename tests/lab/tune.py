@@ -21,7 +21,7 @@ matrix:
 """
 # Else drivers of other networks are tried on every start, for seconds, and one may be taken.
 TCP = {"OMPI_MCA_pml": "ob1"}
-OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "2", "--pairs", "4")
+OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "2", "--pairs", "3")
 
 
 def main(folder: Path, options: tuple[str, ...]) -> None:

@@ -2,28 +2,25 @@
 the choice.
 
 A belief is one Gaussian over the logarithms of all times. Its mean are prices, where any are known. What prices are off
-by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one algorithm at like sizes and
-numbers of ranks; what is shared by all ways to do a job changes no choice, and what an algorithm is off by at one size
-it mostly is at the next. How far off prices of algorithms are is learned from what was measured (the likeliest of a
-few, near to what is usual). How sure all that is was measured, too: each measurement is compared with what the others
-of its operation say of it (left out, in closed form), and where these miss by more than they should, every doubt
-about the operation grows by as much. Worked example: of two algorithms at three sizes, priced alike, one measurement
-of the first at the middle size that is twice its price makes the second the choice at all three.
+by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one algorithm at like sizes,
+numbers of ranks and segments. Prices may also tell the ways of an operation further apart than they are, or less far:
+else a search that measures what is cheap would take what it finds wrong with that for true of all else. What is shared
+by all ways to do a job changes no choice, and what an algorithm is off by at one size it mostly is at the next. How far
+off prices and measurements are is learned (`scales.py`). How sure all that is was measured, too: each measurement is
+compared with what the others of its operation say of it (left out, in closed form), and where these miss by more than
+they should, every doubt about the operation grows by as much. Worked example: of two algorithms at three sizes, priced
+alike, one measurement of the first at the middle size that is twice its price makes the second the choice at all three.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from commodel.advice.arms import Arms
-from commodel.stats import NOISE
+from commodel.advice.scales import USUAL, Measured, Scales, likeliest
 
-ALGORITHM, USUAL = (0.15, 0.4, 1.0, 2.0), 0.6  # of an algorithm against others: those tried, and what is usual
-PECULIAR, PLAIN = (0.03, 0.1, 0.3), 0.1  # of one point
-STRENGTH = 1.0  # of what is usual, against what was measured
 AGAIN = 0.1  # of one that may be worth measuring again
 SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
@@ -37,8 +34,29 @@ class Belief:
     arms: Arms
     mean: np.ndarray
     covariance: np.ndarray
-    measured: Mapping[int, float] = field(default_factory=dict)  # seconds, by arm
-    noise: Mapping[int, float] = field(default_factory=dict)  # of their logarithms, where that is not NOISE
+    measured: Sequence[Measured] = ()
+    scales: Scales = USUAL
+
+    @property
+    def seen(self) -> set[int]:
+        """Arms that were measured."""
+        return {row.arm for row in self.measured}
+
+    def medians(self) -> dict[int, tuple[float, float]]:
+        """Of each arm that was measured its seconds, and the noise of their logarithm."""
+        times: dict[int, tuple[float, float]] = {}
+        for row in self.measured:
+            new = row.seconds, self.scales.noise(row.noise)
+            times[row.arm] = pooled(times[row.arm], new) if row.arm in times else new
+        return times
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """Of each arm, of the logarithm of its next measurement; that is as far apart as what was measured of it."""
+        noise = np.full(len(self.mean), self.scales.noise())
+        for row in self.measured:
+            noise[row.arm] = max(noise[row.arm], self.scales.noise(row.noise))
+        return noise
 
     def choices(self) -> np.ndarray:
         """Of each job the arm to take: that of the least expected seconds, so that of two the better known is taken."""
@@ -48,8 +66,8 @@ class Belief:
         """Of measuring each arm that is wanted: how much less all jobs would take, in logarithms of seconds, if the
         choice were made anew knowing the outcome."""
         wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
-        noise = _errors(self.noise, wanted)
-        moves = self.covariance[:, wanted] / np.sqrt(np.diag(self.covariance)[wanted] + noise**2)  # by each of these
+        spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
+        moves = self.covariance[:, wanted] / spread  # by each of these
         now = self.arms.least(self.mean).sum()
         then = sum(
             weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
@@ -73,8 +91,8 @@ class Belief:
     def supposing(self, arm: int) -> "Belief":
         """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""
         row = self.covariance[arm]
-        covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise.get(arm, NOISE) ** 2)
-        return Belief(self.arms, self.mean, covariance, self.measured, self.noise)
+        covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise[arm] ** 2)
+        return Belief(self.arms, self.mean, covariance, self.measured, self.scales)
 
     def next_points(
         self,
@@ -90,7 +108,7 @@ class Belief:
         belief, points = self, list(first)
         for arm in first:
             belief = belief.supposing(arm)
-        known = {arm for arm in self.measured if self.noise.get(arm, NOISE) <= AGAIN} | set(without)
+        known = {arm for arm in self.seen if self.noise[arm] <= AGAIN} | set(without)
         closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(self.arms.job, self.arms.job[points])
         while len(points) < count and not closed.all():
             worth = np.zeros(len(closed))
@@ -104,26 +122,21 @@ class Belief:
         return points
 
 
-def believe(arms: Arms, measured: Mapping[int, float], noise: Mapping[int, float] | None = None) -> Belief:
-    """What to believe given the seconds of the arms that were measured, and how sure each of them is."""
-    noise = noise or {}
-    everything = np.arange(len(arms.arms))
-    seen = np.array(sorted(measured), dtype=int)
-    if not len(seen):
-        return Belief(arms, arms.prior_mean, arms.prior(USUAL, PLAIN, everything, everything))
-    off = np.log([measured[arm] for arm in seen]) - arms.prior_mean[seen]
-    errors = np.diag(_errors(noise, seen) ** 2)
-    algorithm, peculiar = max(
-        product(ALGORITHM, PECULIAR),
-        key=lambda scales: _likelihood(arms.prior(*scales, seen, seen) + errors, off, *scales),
-    )
-    inverse = np.linalg.inv(arms.prior(algorithm, peculiar, seen, seen) + errors)
-    across = arms.prior(algorithm, peculiar, everything, seen)
+def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
+    """What to believe given what was measured."""
+    if not measured:
+        return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
+    seen = np.array([row.arm for row in measured])
+    off = np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
+    scales = likeliest(arms, measured)
+    prior = arms.prior(scales.algorithm, scales.peculiar)
+    across = prior[:, seen]
+    inverse = np.linalg.inv(across[seen] + scales.errors(measured))
     mean = arms.prior_mean + across @ inverse @ off
-    covariance = arms.prior(algorithm, peculiar, everything, everything) - across @ inverse @ across.T
+    covariance = prior - across @ inverse @ across.T
     missed = (inverse @ off) / np.sqrt(np.diag(inverse))
     doubts = np.sqrt(_doubts(missed, arms.operation[seen], arms.operation))
-    return Belief(arms, mean, covariance * np.outer(doubts, doubts), dict(measured), dict(noise))
+    return Belief(arms, mean, covariance * np.outer(doubts, doubts), tuple(measured), scales)
 
 
 def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -135,19 +148,8 @@ def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> n
     return np.maximum((SOUND * usual + squares) / (SOUND + np.bincount(operations, minlength=count)), 1.0)[wanted]
 
 
-def _errors(noise: Mapping[int, float], arms: Iterable[int]) -> np.ndarray:
-    return np.array([noise.get(int(arm), NOISE) for arm in arms])
-
-
 def pooled(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
     """Of two measurements of one arm, each its seconds and the noise of their logarithm, what both say together."""
     weights = [noise**-2 for _, noise in (first, second)]
     logs = np.average(np.log([first[0], second[0]]), weights=weights)
     return float(np.exp(logs)), float(sum(weights) ** -0.5)
-
-
-def _likelihood(covariance: np.ndarray, off: np.ndarray, algorithm: float, peculiar: float) -> float:
-    """Of what prices were off by; scales that are not usual count less."""
-    factor, lower = cho_factor(covariance)
-    fit = -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
-    return fit - STRENGTH * (np.log(algorithm / USUAL) ** 2 + np.log(peculiar / PLAIN) ** 2)

@@ -13,12 +13,16 @@ from math import sqrt
 
 import numpy as np
 
+from commodel.errors import UserError
+from commodel.patterns.algorithms import algorithm
+from commodel.patterns.segments import PIPELINED, segment_size
 from commodel.records import LIBRARY
 from commodel.records import Call as Job
 
 REST = "library beside rules"
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
+SLOPE = 0.5  # of an operation at a size: how many times as far apart its prices are as its times
 SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 
@@ -65,26 +69,48 @@ class Arms:
         middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
         return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
 
-    def prior(self, algorithm: float, peculiar: float, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Covariances between some arms and others."""
-        words = self._words
-        same = {name: column[rows][:, None] == column[columns] for name, column in words.items()}
-        alike = _alike(self._bytes[rows][:, None] - self._bytes[columns], BYTES_REACH)
-        ranks = _alike(self._ranks[rows][:, None] - self._ranks[columns], RANKS_REACH)
-        priced = self._priced[rows][:, None] & self._priced[columns]
-        known = np.where(priced, OPERATION, UNKNOWN) ** 2 * same["operation"] * np.where(priced, 1, alike)
-        shared = known + SIZE**2 * same["operation"] * alike * ranks + SIZE**2 * same["job"]
-        own = algorithm**2 * alike * ranks * (same["name"] + same["algorithm"]) / 2
-        identical = rows[:, None] == columns
-        library = (self.alone | self._rest)[rows][:, None] & (self.alone | self._rest)[columns] & same["job"]
-        chosen = np.where(identical, 1.0, SAME_CHOICE) * library
-        return shared + own + peculiar**2 * identical + OWN_CHOICE**2 * chosen
+    def prior(self, algorithm: float, peculiar: float) -> np.ndarray:
+        """Covariances between all arms."""
+        shared, own = self._alike
+        return shared + algorithm**2 * own + peculiar**2 * np.eye(len(self.arms))
+
+    @cached_property
+    def _alike(self) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances between all arms: of what several ways to do a job share, and, to a scale, of one algorithm's."""
+        same = {name: column[:, None] == column for name, column in self._words.items()}
+        sizes = _alike(self._bytes[:, None] - self._bytes, BYTES_REACH)
+        near = sizes * _alike(self._ranks[:, None] - self._ranks, RANKS_REACH)
+        priced = self._priced[:, None] & self._priced
+        known = np.where(priced, OPERATION, UNKNOWN) ** 2 * np.where(priced, 1, sizes)
+        steepness = SLOPE**2 * np.outer(self._above, self._above)
+        shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["job"]
+        library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["job"]
+        chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
+        segments = _alike(self._segment[:, None] - self._segment, BYTES_REACH)
+        own = near * segments * (same["name"] + same["algorithm"]) / 2
+        return shared + OWN_CHOICE**2 * chosen, own
+
+    @cached_property
+    def _above(self) -> np.ndarray:
+        """How far each arm's price is above the middle of its job's, in logarithms."""
+        middle = np.bincount(self.job, self.prior_mean) / np.bincount(self.job)
+        return self.prior_mean - middle[self.job]
+
+    @cached_property
+    def _segment(self) -> np.ndarray:
+        """Doublings of bytes that a message is cut into."""
+        return np.log2([size for size, _ in self._cuts])
+
+    @cached_property
+    def _cuts(self) -> list[tuple[int, str]]:
+        return [_cut(arm) for arm in self.arms]
 
     @cached_property
     def _words(self) -> dict[str, np.ndarray]:
-        """What arms may share: an operation, a job, an algorithm by name, and with its argument."""
+        """What arms may share: an operation, a job, an algorithm by name, and with its argument; not what it cuts
+        messages into, which is a matter of degree."""
         operations = [arm.job[0] for arm in self.arms]
-        names = [f"{arm.job[0]} {arm.algorithm}" for arm in self.arms]
+        names = [f"{arm.job[0]} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
         columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
         return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {"job": self.job}
 
@@ -146,6 +172,19 @@ class Arms:
         seconds = np.where(kept, logs, np.inf)
         ends = [*self.first[1:], len(self.arms)]
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
+
+
+def _cut(arm: Arm) -> tuple[int, str]:
+    """The most bytes of a message that an algorithm sends at once, and what it is called besides."""
+    operation, whole = arm.job[0], max(arm.job[3], 1)
+    try:
+        entry, argument = algorithm(operation, arm.algorithm)
+    except UserError:  # what the library does is none of ours
+        return whole, arm.algorithm
+    if "BYTES" not in entry.argument:
+        return whole, arm.algorithm
+    uncut = not argument and entry.argument != PIPELINED
+    return whole if uncut else min(segment_size(argument), whole), entry.choice
 
 
 def _alike(distances: np.ndarray, reach: float) -> np.ndarray:

@@ -5,12 +5,19 @@ what cases say of it for which nothing is different.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log, sqrt
-from statistics import mean, stdev
+from statistics import mean, variance
 
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import polygamma
 from scipy.stats import t
 
 SURE = 0.95  # that an interval holds the true gain
 WORST = 0.95  # of a gain: no rule may make anything slower by more
+WORTH = 1.05  # a gain: less is nothing to look for
+SEVERAL = 5  # cases, to say how much their variances differ
+STEADIEST = 1e-8  # a variance: what differs by less than 0.01 % is the same
+LEAST, MOST = 0.1, 50.0  # degrees of freedom that the other cases may be worth
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,53 @@ def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     return Gain(*_interval(logs), *medians, logs)
 
 
-def _interval(logs: Sequence[float]) -> tuple[float, float, float]:
+@dataclass(frozen=True)
+class Usual:
+    """How much pairs of starts of one case differ, as the other cases have it."""
+
+    variance: float = 1.0
+    freedom: float = 0.0  # degrees of freedom that this is worth; 0 where nothing is known
+
+
+NOTHING = Usual()
+
+
+def steadied(gains: Sequence[Gain]) -> list[Gain]:
+    """With intervals that rest on the pairs of all cases: three pairs say little of how much a fourth would differ, but
+    twenty cases of three say it together. Variances are taken to be scaled inverse χ², and a case's own is drawn to
+    what is usual the more the less they differ among cases (as limma does for genes)."""
+    usual = _usual([variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains])
+    intervals = [_interval(gain.pairs, usual) for gain in gains]
+    return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
+
+
+def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
+    """From the mean and the variance of the logarithms of variances."""
+    if len(variances) < SEVERAL:
+        return NOTHING
+    half = np.array(freedoms) / 2
+    logs = np.log(np.maximum(variances, STEADIEST)) - polygamma(0, half) + np.log(half)
+    apart = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
+    if apart >= polygamma(1, LEAST / 2):
+        return NOTHING
+    freedom = 2 * brentq(lambda at: polygamma(1, at) - max(apart, polygamma(1, MOST / 2)), LEAST / 2, MOST / 2)
+    return Usual(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
+
+
+def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, float, float]:
     """The geometric mean, and where it may lie."""
-    middle = mean(logs)
-    half = t.ppf((1 + SURE) / 2, len(logs) - 1) * stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else float("inf")
+    middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
+    half = float("inf")
+    if len(logs) > 1:
+        spread = ((len(logs) - 1) * variance(logs) + usual.freedom * usual.variance) / freedom
+        half = t.ppf((1 + SURE) / 2, freedom) * sqrt(spread / len(logs))
     low, high = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
     return exp(middle), low, high
+
+
+def joined(first: Gain, second: Gain) -> Gain:
+    """Of one case, from the pairs of both; its times are those of the second."""
+    return replace(second, pairs=(*first.pairs, *second.pairs))
 
 
 def of_all(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:

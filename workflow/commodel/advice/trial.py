@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from math import log
 
 from commodel.advice.arms import Job
-from commodel.advice.proof import Control, Gain, between, control, gain, in_turn, of_all
+from commodel.advice.proof import WORTH, Control, Gain, between, control, gain, in_turn, joined, of_all, steadied
 from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY
 
-PROOF_SECONDS = 1.0  # that a case may take in trial and proof
+PROOF_SECONDS = 0.3  # that a case's samples may take in trial and proof: starts differ by more than samples
 FEWEST = 3  # pairs of starts, to say what a rule gains
+TRIAL = 2  # pairs of starts, to see which rules are worth a proof
+BESIDE = 12  # cases of operations without rules, at most, that run beside a trial
 
 
 @dataclass(frozen=True)
@@ -54,26 +56,29 @@ def prove(
     spread: bool = False,
 ) -> Stage:
     """The library's own collectives with these rules and without any, in alternation, at sizes between those that were
-    measured. Each operation has starts of its own. There is no row where too few pairs have valid samples."""
+    measured. Each operation with rules has starts of its own; those without share theirs, since nothing is different
+    there. There is no row where too few pairs have valid samples."""
     if not rules_of(choices.items()):
         return Stage()
     place = place.with_seconds(PROOF_SECONDS)
+    apart = {row.operation for row in rules_of(choices.items())}
     cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
     took = 0.0
     for number, ruled in enumerate(in_turn(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
         rules = rules_of(choices.items()) if ruled else ()
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart=True)
+        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart)
         times[ruled].append(timed.seconds)
         took += timed.took
     rows = []
     for job, case in cases.items():
         pairs_of_case = zip(times[True], times[False], strict=True)
         both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
-        if len(both) >= FEWEST:
-            gained = gain(*zip(*both, strict=True))
-            rows.append(Row(job, case[3], choices[job], gained, gained.harms))
+        if len(both) >= min(FEWEST, pairs):
+            rows.append(Row(job, case[3], choices[job], gain(*zip(*both, strict=True))))
+    steady = steadied([row.gain for row in rows])
+    rows = [replace(row, gain=gained, harms=gained.harms) for row, gained in zip(rows, steady, strict=True)]
     return _controlled(Stage(rows, took, spread=spread))
 
 
@@ -92,30 +97,37 @@ def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
     return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
 
 
-def on_trial(choices: Mapping[Job, str]) -> dict[Job, str]:
-    """The choices for operations that have rules."""
+def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]:
+    """The choices for operations that have rules. Where these change all of their operation, some others are needed to
+    say whether the machine stays the same."""
     ruled = {job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}
-    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled}
+    others = sorted(job for job in choices if job[0] not in ruled) if spread else []
+    beside = others[:: -(-len(others) // BESIDE)] if others else []
+    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in beside}
 
 
 def kept(trial: Stage) -> dict[Job, str]:
-    """The rules that pay, the library's own choice elsewhere."""
-    return _staying(trial, lambda gain: gain.pays)
+    """The rules that are worth a proof, the library's own choice elsewhere."""
+    return _staying(trial, lambda row: log(row.gain.times) > trial.control.wider + log(WORTH))
 
 
 def proven(proof: Stage, trial: Stage) -> dict[Job, str]:
-    """What stays of rules that were seen to pay in the trial: those that were faster again, by more than the machine
-    changed. Where both say that rules for an operation slow down what none of them is for, none of it stays; of so many
-    cases one says it once by chance."""
+    """What stays of rules that were worth a proof: those that were faster again, by more than the machine changed, and
+    whose interval over all pairs of trial and proof is above 1. Where both say that rules for an operation slow down
+    what none of them is for, none of it stays; of so many cases one says it once by chance."""
+    tried = {row.job: row.gain for row in trial.rows}
+    both = [row for row in proof.rows if row.job in tried]
+    gains = steadied([joined(tried[row.job], row.gain) for row in both])
+    sure = {row.job for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
     before = {row.job for row in slowed(trial.rows)}
     spoilt = {row.job[0] for row in slowed(proof.rows) if row.job in before}
-    return _staying(proof, lambda gain: log(gain.times) > proof.control.wider, spoilt)
+    return _staying(proof, lambda row: log(row.gain.times) > proof.control.wider and row.job in sure, spoilt)
 
 
-def _staying(stage: Stage, stays: Callable[[Gain], bool], spoilt: Collection[str] = ()) -> dict[Job, str]:
+def _staying(stage: Stage, stays: Callable[[Row], bool], spoilt: Collection[str] = ()) -> dict[Job, str]:
     """Rules that change all of their operation have to be faster on average, too."""
     costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1}
-    good = [row for row in stage.rows if stays(row.gain) and row.job[0] not in costly | set(spoilt)]
+    good = [row for row in stage.rows if stays(row) and row.job[0] not in costly | set(spoilt)]
     return {row.job: LIBRARY for row in stage.rows} | {row.job: row.algorithm for row in good}
 
 

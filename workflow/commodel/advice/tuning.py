@@ -12,10 +12,11 @@ from scipy.stats import norm
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Belief, believe, pooled
+from commodel.advice.active import Belief, believe
 from commodel.advice.arms import REST, Arm, Arms, Job
 from commodel.advice.candidates import algorithms
 from commodel.advice.ground import Evidence
+from commodel.advice.scales import Measured
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, Timed
@@ -51,7 +52,9 @@ class Place(Protocol):
     @property
     def measure(self) -> Measure: ...
 
-    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed: ...
+    def time(
+        self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
+    ) -> Timed: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
 
@@ -98,10 +101,10 @@ def _says(names: Names, setting: Setting, job: Job, spec: str) -> bool:
 def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
     """Measures until the choice is settled or the budget of seconds is used up. The first two starts show whether rules
     are followed, whatever the budget."""
-    measured: dict[int, tuple[float, float]] = {}
+    measured: list[Measured] = []
     pairs = _telling(arms)
-    checks = _checks(arms, pairs)
-    belief, took, least = _belief(arms, measured), 0.0, START
+    checks = _checks(pairs)
+    belief, took, least = believe(arms), 0.0, START
     failed: set[int] = set()  # points of which no sample was valid
     for number in count():
         expected = float(np.mean(belief.regret()))
@@ -110,7 +113,7 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
             break
         if measured:
             progress(
-                f"{len(measured)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
+                f"{len(belief.seen)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
                 f"{100 * expected:.1f} % more than the best"
             )
         first = checks[number] if number < len(checks) else []
@@ -118,11 +121,12 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
         points = _next_start(belief, costs, least, AT_ONCE if going_on else len(first), first, failed)
         if not points:
             break
-        seconds = _measure(place, f"round-{number}", arms, points, measured)
+        new, seconds = _measure(place, number, arms, points)
         took, least = took + seconds, min(least, seconds)
-        failed |= set(points) - set(measured)
-        belief = _belief(arms, measured)
-    ignored = [name for name in pairs if _same_times(arms, name, measured)]
+        measured += new
+        failed |= set(points) - {row.arm for row in measured}
+        belief = believe(arms, measured)
+    ignored = [name for name in pairs if _same_times(belief, name)]
     return Search(arms, belief, took, _full(place.measure, belief, took, number), ignored)
 
 
@@ -140,38 +144,36 @@ def _next_start(
     return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
 
 
-def _checks(arms: Arms, pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
-    """The dear and the cheap algorithm of each operation. Barriers are left to the search: with a rule they need a
-    start of their own."""
-    shared = [pair for name, pair in pairs.items() if name != BARRIER]
-    return [list(ends) for ends in zip(*shared, strict=True)]
+def _checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
+    """The dear and the cheap algorithm of each operation."""
+    return [list(ends) for ends in zip(*pairs.values(), strict=True)]
 
 
 def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     """Seconds that each point is believed to take: samples, as many more that go before them, and a start of its own
     where a barrier has a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
-    samples = np.clip(settings.seconds, seconds, settings.min_samples * seconds)
     alone = np.array([arm.job[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
-    return A_POINT + 2 * samples + start * alone
+    return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
 
 
-def _belief(arms: Arms, measured: Mapping[int, tuple[float, float]]) -> Belief:
-    seconds, noise = ({arm: values[at] for arm, values in measured.items()} for at in (0, 1))
-    return believe(arms, seconds, noise)
+def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
+    """What points take in a start: samples for so many seconds, but the fewest, and as many more that go before."""
+    return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 
-def _measure(
-    place: Place, name: str, arms: Arms, points: Sequence[int], measured: dict[int, tuple[float, float]]
-) -> float:
-    """What was measured before counts together with what it takes now."""
+def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
+    """In the start of that number; and the seconds that it took."""
     chosen = [arms.arms[point] for point in points]
-    timed = place.time(name, [arm.job for arm in chosen], rules_of((arm.job, arm.algorithm) for arm in chosen))
-    for point in (point for point in points if arms.arms[point].job in timed.seconds):
-        job = arms.arms[point].job
-        new = timed.seconds[job], timed.noise[job]
-        measured[point] = pooled(measured[point], new) if point in measured else new
-    return timed.took
+    rules = rules_of((arm.job, arm.algorithm) for arm in chosen)
+    timed = place.time(f"round-{number}", [arm.job for arm in chosen], rules)
+    jobs = {point: arms.arms[point].job for point in points}
+    rows = [
+        Measured(point, timed.seconds[job], timed.noise[job], number)
+        for point, job in jobs.items()
+        if job in timed.seconds
+    ]
+    return rows, timed.took
 
 
 def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
@@ -192,12 +194,12 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
-def _same_times(arms: Arms, operation: str, measured: Mapping[int, tuple[float, float]]) -> bool:
+def _same_times(belief: Belief, operation: str) -> bool:
     """Whether algorithms of an operation were measured for one job, and in no job two of them took different times. One
     pair alone may be as fast as each other by chance, whatever their prices."""
     times: dict[Job, list[tuple[float, float]]] = {}
-    for number, (seconds, noise) in measured.items():
-        arm = arms.arms[number]
+    for number, (seconds, noise) in belief.medians().items():
+        arm = belief.arms.arms[number]
         if arm.job[0] == operation and arm.algorithm not in OWN:
             times.setdefault(arm.job, []).append((log(seconds), noise))
     several = [own for own in times.values() if len(own) > 1]
@@ -216,10 +218,10 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
     """Seconds that measuring everything would take: as many starts as a job has ways, each as dear as those that there
     were, and the samples of each point, as they were or are believed to be."""
     seconds = np.exp(belief.mean)
-    for arm, measured in belief.measured.items():
-        seconds[arm] = measured
+    for row in belief.measured:
+        seconds[row.arm] = row.seconds
     samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
-    start = max(took - samples[list(belief.measured)].sum(), 0.0) / max(starts, 1)
+    start = max(took - samples[[row.arm for row in belief.measured]].sum(), 0.0) / max(starts, 1)
     return max(float(samples.sum() + np.bincount(belief.arms.job).max() * start), took)
 
 
@@ -231,9 +233,14 @@ def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
     return [row for row in own if (row.operation, row.ranks) in kept]
 
 
-def chosen(search: Search) -> dict[Job, str]:
-    """An algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not.
-    Nothing is chosen for an operation whose rules are not followed."""
-    picks = {search.arms.arms[arm].job: search.arms.arms[arm].algorithm for arm in search.belief.choices()}
-    own = {job for job, algorithm in picks.items() if job[0] in search.ignored or algorithm == REST}
-    return {job: LIBRARY if job in own else algorithm for job, algorithm in picks.items()}
+def chosen(search: Search, worth: float) -> dict[Job, str]:
+    """An algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not: where
+    none is expected to be `worth` times as fast, and for operations whose rules are not followed."""
+    arms, seconds = search.arms.arms, np.exp(search.belief.mean)
+    own = {arm.job: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name}  # REST, if any
+    picks = {arms[arm].job: arm for arm in search.belief.choices()}
+    ruled = {job for job, arm in picks.items() if arms[arm].algorithm not in OWN and own[job] >= worth * seconds[arm]}
+    return {
+        job: arms[arm].algorithm if job in ruled and job[0] not in search.ignored else LIBRARY
+        for job, arm in picks.items()
+    }

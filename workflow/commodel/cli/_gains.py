@@ -46,7 +46,7 @@ def _row(row: Row) -> dict:
 def _sentences(outcome: Outcome) -> list[str]:
     searched, proof, place = outcome.search, outcome.proof, outcome.place
     rows = proof.rows
-    points, full, took = len(searched.belief.measured), len(searched.arms.arms), searched.took
+    points, full, took = len(searched.belief.seen), len(searched.arms.arms), searched.took
     lines = [
         f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"Trial and proof took {outcome.trial.took + proof.took:.0f} s more.",

@@ -11,7 +11,8 @@ import pandas as pd
 from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.ground import Evidence
-from commodel.advice.trial import Row, Stage, kept, on_trial, prove, proven
+from commodel.advice.proof import WORTH
+from commodel.advice.trial import TRIAL, Row, Stage, kept, on_trial, prove, proven
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
@@ -75,8 +76,8 @@ def tuned(
         _same_as_before(place, jobs, loaded)
         arms = arms_of(jobs, evidence, place.setting, speaks.names, say, speaks.spread)
         searched = search(place, arms, 60 * minutes, say)
-        choices = chosen(searched)
-        trial = prove(place, "trial", on_trial(choices), pairs, say, speaks.spread)
+        choices = chosen(searched, WORTH)
+        trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
         paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
         final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial)

@@ -16,7 +16,9 @@ from commodel.cli._output import style_option
 @click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets to price with.")
 @click.option("--experiment", help="Whose fitted values to price with.  [default: the last one on that platform]")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="To measure.")
-@click.option("--pairs", type=click.IntRange(3), default=5, show_default=True, help="Starts with rules and without.")
+@click.option(
+    "--pairs", type=click.IntRange(3), default=4, show_default=True, help="Starts with rules and without, in the proof."
+)
 @click.option("--sync", type=click.Choice(["window", "barrier"]), default="window", help="How ranks start a sample.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of results.  [default: results/tune-PLATFORM]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")

@@ -67,17 +67,19 @@ class Place:
             raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
         return settings
 
-    def time(self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: bool = False) -> Timed:
+    def time(
+        self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
+    ) -> Timed:
         """Some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a rule for
         barriers would change the times of all else: where there is one, barriers have a start of their own. `apart`:
-        every operation has one, so that none meets connections as another has left them."""
+        operations that have one, too, so that they meet no connections as another has left them."""
         choices = list(choices)
         ours, rest = ([row for row in choices if (row.operation == BARRIER) is wanted] for wanted in (True, False))
         barriers = [job for job in jobs if ours and job[0] == BARRIER]
         others = [job for job in jobs if job not in barriers]
         groups: dict[str, list[Job]] = {}
         for job in others:
-            groups.setdefault(f"{name}-{job[0]}" if apart else name, []).append(job)
+            groups.setdefault(f"{name}-{job[0]}" if job[0] in apart else name, []).append(job)
         parts = [self._start(start, group, rest) for start, group in groups.items()]
         parts += [self._start(f"{name}-barrier", barriers, ours)] if barriers else []
         seconds = {job: time for part in parts for job, time in part.seconds.items()}
