@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice import Job, advise
+from commodel.advice.decisions import weights as weights_of
 from commodel.advice.ground import Evidence
 from commodel.models.byhand import given
 from commodel.patterns.points import Setting
@@ -36,7 +37,8 @@ def weights(held_out, *layouts):
         given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
     advice = advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
-    return {name: trust.weight for name, trust in advice.trust.items()}, advice.notes
+    told = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.trust.items()}
+    return told, advice.notes
 
 
 def advised(carried, *layouts):
@@ -67,19 +69,39 @@ def test_where_both_were_measured_there_is_nothing_to_say():
 def test_families_are_weighed_where_ranks_are_to_sit():
     """One is right within a node and 12 times off between nodes, the other is the other way round."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
-    assert weights(held_out, "block:8")[0]["hockney"] > 0.95
-    assert weights(held_out, "block:4")[0]["loggp"] > 0.95
-    both, _ = weights(held_out, "block:8", "block:4")
-    assert both["hockney"] == pytest.approx(both["loggp"])
+    near, far = (weights(held_out, layout)[0] for layout in ("block:8", "block:4"))
+    assert near["within one node"]["hockney"] > 0.95
+    assert far["between nodes"]["loggp"] > 0.95
+    assert weights(held_out, "block:8", "block:4")[0] == near | far
     blind, _ = weights(held_out.drop(columns="nodes"), "block:8")
-    assert blind == pytest.approx(both)
+    assert blind["within one node"]["hockney"] == pytest.approx(blind["within one node"]["loggp"])
+
+
+def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit():
+    """In one list of choices as in a list of those of one layout."""
+    held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
+    sets = [
+        given("hockney", ["alpha=10us", "beta=1ns"]),
+        given("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
+    ]
+    of = [
+        advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
+        for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
+    ]
+    columns = ["choice", "layout", "seconds", "low", "high", "interval"]
+    mixed, near, far = (advice.rows.set_index(["choice", "layout"]).sort_index() for advice in of)
+    pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
+    assert weights_of(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
+    assert "; between nodes loggp 100 % (" in weights_of(of[0])
+    assert mixed["votes"].sum() == pytest.approx(1)
 
 
 def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {})
     alike, notes = weights(held_out, "block:4")
-    assert alike == {"hockney": 0.5, "loggp": 0.5}
+    assert alike == {"between nodes": {"hockney": 0.5, "loggp": 0.5}}
     assert any("2 of 2 choices" in note and "count alike" in note for note in notes)
     mixed, notes = weights(held_out, "block:8", "block:4")
-    assert mixed["hockney"] > 0.95
-    assert any("2 of 4 choices" in note and "weights come from elsewhere" in note for note in notes)
+    assert mixed["within one node"]["hockney"] > 0.95
+    assert mixed["between nodes"] == alike["between nodes"]
+    assert any("2 of 4 choices" in note and "count alike there" in note for note in notes)

@@ -20,6 +20,7 @@ from commodel.advice.ground import (
     library_note,
     on_platform,
     remarks,
+    side_of,
     telling,
     without_errors,
 )
@@ -28,7 +29,7 @@ from commodel.advice.panel import ask
 from commodel.advice.windows import gather_bounds
 from commodel.compare.bands import voted, weighed
 from commodel.compare.table import STREAM
-from commodel.compare.vote import Ballot, Trust, ballot, front, trusts
+from commodel.compare.vote import Ballot, Trust, ballot, by_candidate, front, trusts
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import parted, schedule
@@ -63,7 +64,7 @@ class Advice:
 
     job: Job
     rows: pd.DataFrame
-    trust: dict[str, Trust]
+    trust: dict[str, dict[str, Trust]]  # of each side where candidates sit: within a node, between nodes
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
     interval: str = PARAMETERS  # what low and high of the first rest on
@@ -84,14 +85,14 @@ def advise(
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.silent.items())
         raise UserError(f"no family prices all candidates: {why}")
     held_out = on_platform(evidence)
-    near = telling(held_out, points)
-    trust, ground = trusts(voters, near, job.operation), deciding(near, job.operation)
-    beyond = doublings(points, ground)
-    outcome = ballot(panel.prices, trust, beyond, panel.widening)
-    shares = {name: trust[name].weight for name in voters}
-    low, high, interval = _intervals(points, outcome, shares, sets, held_out)
-    streamed = telling(on_platform(evidence, streams=True), points)
-    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trust
+    sides = [side_of(point) for point in points]
+    ground = deciding(telling(held_out, sides), job.operation)
+    trust = {side: trusts(voters, telling(held_out, [side]), job.operation) for side in dict.fromkeys(sides)}
+    beyond, each = doublings(points, ground), by_candidate(trust, sides)
+    outcome = ballot(panel.prices, each, beyond, panel.widening)
+    low, high, interval = _intervals(points, outcome, trust, sets, held_out)
+    streamed = telling(on_platform(evidence, streams=True), sides)
+    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else each
     between = panel.period({name: pace[name].weight for name in voters})
     rows = pd.DataFrame(
         {
@@ -128,20 +129,18 @@ def advise(
 def _intervals(
     points: Sequence[Point],
     outcome: Ballot,
-    shares: dict[str, float],
+    trust: dict[str, dict[str, Trust]],
     sets: dict[str, ParameterSet],
     held_out: pd.DataFrame,
 ) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
     """From what the common price was off at points measured here, else from what the sets carry; and in words."""
-    known = voted(held_out, shares)
-    bands = errors(known) if known is not None else {}
-    carried = {name: sets[name].errors for name in shares}
-    answers = {
-        (point.nodes, point.reach): between(bands, Asked.of(point))
-        if bands
-        else weighed(carried, shares, Asked.of(point))
-        for point in points
-    }
+    carried, answers = {name: parameters.errors for name, parameters in sets.items()}, {}
+    for side, families in trust.items():
+        shares = {name: family.weight for name, family in families.items()}
+        bands = errors(known) if (known := voted(held_out, shares)) is not None else {}
+        for point in (point for point in points if side_of(point) == side):
+            asked = Asked.of(point)
+            answers[point.nodes, point.reach] = between(bands, asked) if bands else weighed(carried, shares, asked)
     low, high, words = zip(*(answers[point.nodes, point.reach] for point in points), strict=True)
     logs = np.concatenate(low), np.concatenate(high), [text for (text,) in words]
     return put_on((outcome.seconds, outcome.low, outcome.high), logs)

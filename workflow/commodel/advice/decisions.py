@@ -1,7 +1,7 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp
 
 import pandas as pd
@@ -56,8 +56,14 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 
 def weights(advice: Advice) -> str:
-    """Whose word counted how much, and why."""
-    counting = sorted(advice.trust.items(), key=lambda entry: -entry[1].weight)
+    """Whose word counted how much, and why; of each side of a node, where candidates sit on both and that differs."""
+    told = {side: _weights(families) for side, families in advice.trust.items()}
+    first = next(iter(told.values()))
+    return first if len(set(told.values())) == 1 else "; ".join(f"{side} {text}" for side, text in told.items())
+
+
+def _weights(families: Mapping[str, Trust]) -> str:
+    counting = sorted(families.items(), key=lambda entry: -entry[1].weight)
     return ", ".join(
         f"{name} {100 * trust.weight:.0f} %{_error(trust)}" for name, trust in counting if trust.weight > 0
     )

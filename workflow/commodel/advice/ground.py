@@ -2,7 +2,7 @@
 beyond it, and what a reader should be told of that."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,7 @@ from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.price.intervals import unseen
-from commodel.price.residuals import NODES, WITHOUT
+from commodel.price.residuals import NODES, SIDES, WITHOUT
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
@@ -43,12 +43,16 @@ def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:
     return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
 
 
-def telling(rows: pd.DataFrame, points: Sequence[Point]) -> pd.DataFrame:
-    """The rows that say how far off a family is where ranks are to sit: within a node, between nodes, or on both sides
-    where candidates do. An older table says nothing of nodes."""
+def side_of(point: Point) -> str:
+    return SIDES[point.nodes > WITHOUT[NODES]]
+
+
+def telling(rows: pd.DataFrame, sides: Iterable[str]) -> pd.DataFrame:
+    """The rows that say how far off a family is where ranks are to sit: within a node, between nodes, or both. An older
+    table says nothing of nodes."""
     if NODES not in rows:
         return rows
-    return rows[(rows[NODES] > WITHOUT[NODES]).isin({point.nodes > WITHOUT[NODES] for point in points})]
+    return rows[(rows[NODES] > WITHOUT[NODES]).map(SIDES).isin(set(sides))]
 
 
 def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
@@ -95,7 +99,7 @@ def without_errors(intervals: Sequence[str]) -> list[str]:
     lacking = Counter(filter(None, map(unseen, intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
-        f"{'all families count alike' if number == len(intervals) else 'weights come from elsewhere'}, "
+        f"{'all families count alike there' if where in SIDES.values() else 'weights come from nearer ranks'}, "
         "and low and high are what the parameters leave open"
         for where, number in lacking.items()
     ]

@@ -64,7 +64,7 @@ class Panel:
         """The weighted geometric mean over the families that say something about a stream."""
         saying = [name for name, times in self.periods.items() if np.isfinite(times).all() and (times > 0).all()]
         total = sum(weights[name] for name in saying)
-        if not total:
+        if not np.all(total):  # somewhere
             return np.full(len(next(iter(self.periods.values()))), np.nan)
         return np.exp(sum(weights[name] * np.log(self.periods[name]) for name in saying) / total)
 

@@ -5,8 +5,8 @@ mean square of ln(predicted/measured) at held-out points; where nothing was meas
 alike (none sees what all leave out), so their errors are taken to add up, not to cancel.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import pandas as pd
@@ -23,12 +23,12 @@ SURE = 1.96  # standard deviations
 @dataclass(frozen=True)
 class Trust:
     """How much a family's word counts. `error` is of a price, `contrast` of the ratio of two alternatives' prices, both
-    as standard deviations of a logarithm, NaN where nothing was measured."""
+    as standard deviations of a logarithm, NaN where nothing was measured. Each may be one for every candidate."""
 
-    weight: float
-    error: float
-    contrast: float
-    points: int
+    weight: float | np.ndarray
+    error: float | np.ndarray
+    contrast: float | np.ndarray
+    points: int | np.ndarray
 
 
 def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[str, Trust]:
@@ -49,6 +49,13 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
     return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
+
+
+def by_candidate(trusted: Mapping[str, Mapping[str, Trust]], sides: Sequence[str]) -> dict[str, Trust]:
+    """For every candidate that of the side where it sits."""
+    names = next(iter(trusted.values()))
+    fields = {name: [astuple(trusted[side][name]) for side in sides] for name in names}
+    return {name: Trust(*map(np.array, zip(*rows, strict=True))) for name, rows in fields.items()}
 
 
 def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
@@ -104,7 +111,7 @@ def ballot(
     """`prices` of each family: (draws, candidates), the first draw the estimate. `doublings` says how many times beyond
     what was measured a size or a number of ranks doubles: variances grow by as many times. `widening` is each family's
     own doubt beyond what was probed, as a standard deviation; the larger of the two counts."""
-    voters = [name for name in prices if trust[name].weight > 0]
+    voters = [name for name in prices if np.any(trust[name].weight > 0)]
     total = sum(trust[name].weight for name in voters)
     shares = {name: trust[name].weight / total for name in voters}
     draws = max(len(prices[name]) for name in voters)
@@ -114,7 +121,7 @@ def ballot(
     grown = np.sqrt(1 + np.broadcast_to(doublings, logs.shape[1:]))
     own = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
     error, contrast = (
-        np.maximum(grown * np.nan_to_num(sum(shares[name] * getattr(trust[name], what) for name in voters)), own)
+        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), own)
         for what in ("error", "contrast")
     )
     spread = np.hypot(logs[1:].std(axis=0) if draws > 1 else 0.0, error)
@@ -122,7 +129,7 @@ def ballot(
     votes = np.zeros(logs.shape[1])
     for name in voters:
         first = prices[name][0] <= prices[name][0].min() * (1 + 1e-9)
-        votes += shares[name] * first / first.sum()
+        votes += np.mean(shares[name]) * first / first.sum()
     close = away[0] <= np.maximum(SURE * doubt, np.log1p(NEGLIGIBLE))
     seconds = np.exp(logs[0])
     return Ballot(

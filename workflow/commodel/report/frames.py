@@ -36,7 +36,9 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
     `place` says what is given instead, else the layout."""
     frame = named_streams(comparison).reset_index(drop=True)
-    frame = frame.assign(**dict.fromkeys({"batch", "raw", "setting"} - set(comparison), ""))  # of an older comparison
+    frame = frame.assign(
+        **dict.fromkeys({"batch", "raw", "reach", "setting"} - set(comparison), "")
+    )  # of an older comparison
     numbers = {"nodes", "first", "last", "processes", "processors"}
     frame = frame.assign(**dict.fromkeys(numbers - set(comparison), math.nan))
     if "interval" not in frame:
