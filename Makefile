@@ -209,7 +209,7 @@ docs: $(READY)
 # setuptools keeps what it built last, also files that are gone since.
 wheel: $(READY)
 	rm -rf build/lib build/dist
-	.venv/bin/python -m build --wheel --no-isolation --outdir build/dist
+	.venv/bin/python -m build --quiet --wheel --no-isolation --outdir build/dist
 	.venv/bin/twine check --strict build/dist/*
 
 # CONTAINER_BUILD takes the builder's own options, e.g. '--build-arg BOOTSTRAP=localimage --build-arg FROM=rootfs'.

@@ -74,7 +74,9 @@ PICO = "results/lumi/2025_04_07___16_22_51"
 def make_project(folder: Path) -> None:
     """As far as quick commands need it: `mine` and `sample` have run, `cluster` and `demo` are planned."""
     project = Project(folder)
-    project.verb("init", ".")
+    project.verb("init", "begun")  # plain Snakemake wants its files; params come from the clone
+    for name in ("Snakefile", "profiles", "slurm"):
+        (folder / "begun" / name).rename(folder / name)
     shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
     _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
     _write(folder / "params/platforms/mycluster.xml", NETWORK)
@@ -92,10 +94,13 @@ def make_project(folder: Path) -> None:
 
 
 def smaller(text: str) -> str:
-    """An experiment with as few samples of a point as can be, and of several layouts the first and the last."""
+    """An experiment with as few samples of a point as can be, a third of the probes' sizes, and of several layouts the
+    first and the last."""
     experiment = yaml.safe_load(text)
     few = {"min_samples": 1, "max_samples": 2, "seconds": 0.1, "passes": 1, "warmup": 0}
     experiment["measure"] = experiment.get("measure", {}) | few
+    if isinstance(sizes := experiment.get("probe_bytes"), list):
+        experiment["probe_bytes"] = sorted({*sizes[::3], sizes[-1]}, key=sizes.index)
     for block in experiment["matrix"]:
         for name, together in block.get("zips", {}).items():
             block["zips"][name] = _ends(together)

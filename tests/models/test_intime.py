@@ -58,7 +58,7 @@ def traffics(draw, times=WHOLE):
         asks,
         asks & waits,
         (message[some], lines[some]),
-        Traffic(draw(times), draw(times), wire, alone, uses, work),
+        Traffic(column(times), column(times), wire, alone, uses, work),
     )
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
+from commodel.models.pricing import sharing
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
-from commodel.models.probes.capacity import LONG
+from commodel.models.probes.capacity import COMPUTES, LONG
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
@@ -25,7 +26,7 @@ LEVELS = Hierarchy.written({"leaf": 4}, 24)
 
 
 def model(**numbers):
-    values = {"o_s": O_S, "o_r": O_R, "gamma.64": 0.0, "c_out.node": G["leaf"]} | numbers
+    values = {"o_s": O_S, "o_r": O_R, "gamma.64": 0.0, "c_out.node.a": G["leaf"]} | numbers
     values |= {f"{name}.{apart}.a": number for name, column in (("L", L), ("G", G)) for apart, number in column.items()}
     stacked = {name: np.array([[number]]) for name, number in values.items()}
     return Model.of(family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.settings}))
@@ -88,9 +89,9 @@ def across(flows, size, first=0, second=4):
 def test_messages_between_two_leaves_share_the_narrower_line(flows):
     size = 1_000_000
     alone = O_S + O_R + L["beyond"]
-    out = model(**{"c_out.leaf": C_OUT}).cost(across(flows, size))[0]
+    out = model(**{"c_out.leaf.a": C_OUT}).cost(across(flows, size))[0]
     assert out == pytest.approx(alone + size * max(G["beyond"], flows * C_OUT))
-    pair = model(**{"c_out.leaf": C_OUT, "c_pair.leaf": C_PAIR}).cost(across(flows, size))[0]
+    pair = model(**{"c_out.leaf.a": C_OUT, "c_pair.leaf.a": C_PAIR}).cost(across(flows, size))[0]
     assert pair == pytest.approx(alone + size * max(G["beyond"], flows * C_PAIR))
 
 
@@ -100,7 +101,7 @@ def joined(one, other):
 
 
 def test_groups_that_nothing_joins_do_not_disturb_each_other():
-    one, priced, joining = across(4, 10**6), model(**{"c_out.leaf": C_OUT}), model(**{"c_all.leaf": C_OUT})
+    one, priced, joining = across(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
     both = joined(one, across(4, 10**6, 8, 12))
     assert priced.cost(both) == pytest.approx(priced.cost(one))
     assert joining.cost(both)[0] > 1.9 * joining.cost(one)[0]
@@ -109,7 +110,7 @@ def test_groups_that_nothing_joins_do_not_disturb_each_other():
 def test_both_ways_of_a_half_duplex_line_share_it():
     there = across(4, 10**6)
     both = joined(there, across(4, 10**6, 4, 0))
-    full = model(**{"c_out.leaf": C_OUT})
+    full = model(**{"c_out.leaf.a": C_OUT})
     settings = {**full.values.settings, "half": ["leaf"]}
     half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
     assert full.cost(both) == pytest.approx(full.cost(there), rel=1e-3)
@@ -122,9 +123,9 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     monkeypatch.setattr(build, "WRITTEN", 0)
     rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
     assert isinstance(rounds, Long)
-    priced = model(**{"c_out.leaf": C_OUT})
+    priced = model(**{"c_out.leaf.a": C_OUT})
     written = priced.cost(rounds)
-    monkeypatch.setattr(shares, "WRITTEN", 0)
+    monkeypatch.setattr(sharing, "WRITTEN", 0)
     assert priced.cost(rounds) == pytest.approx(written, rel=near)
 
 
@@ -163,22 +164,54 @@ def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
     assert fitted.settings["order"] == "shared"
 
 
-@pytest.mark.parametrize("taken", [True, False])
-def test_a_fit_finds_whether_short_messages_leave_before_their_receivers_take_them(taken):
-    """On a ring a message of a slow link then waits for the one before it: each round takes as long as that link."""
+@pytest.mark.parametrize("limit", [0, 1500, None])
+def test_a_fit_finds_which_messages_leave_before_their_receivers_take_them(limit):
+    """On a ring a message of a slow link otherwise waits for the one before it: each round takes as long as that link.
+    Messages of up to `limit` bytes leave when they are sent; None: all."""
 
     def capacity(case):
-        later = one_way("leaf", case["bytes"]) - O_S - O_R if taken and case["how"] == "start" else 0.0
+        waits = limit is not None and case["how"] == "start" and case["bytes"] > limit
+        later = one_way("leaf", case["bytes"]) - O_S - O_R if waits else 0.0
         return truth("shares").times["capacity"](case) + later
 
     machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
     fitted = shares.fit(observed(machine, "shares"))
-    assert fitted.settings["short"] == ("taken" if taken else "sent")
-    priced = model()
-    habits = replace(priced.values, settings={**priced.values.settings, "short": fitted.settings["short"]})
-    ring = build.schedule(point("allgather", "ring", ranks=24, bytes=8))
-    rounds = Model(priced.entry, habits).cost(ring) / one_way("beyond", 8)
-    assert rounds == pytest.approx(23, rel=0.15) if taken else rounds < 12
+    early = fitted.values["E"][0] if "E" in fitted.values else None
+    assert early == {0: 0, 1500: 1024, None: None}[limit]  # the next size probed is 1536
+    priced = model(**({} if early is None else {"E": early}))
+    for size in (8, 1200):
+        ring = build.schedule(point("allgather", "ring", ranks=24, bytes=size))
+        rounds = priced.cost(ring) / one_way("beyond", size)
+        assert rounds == pytest.approx(23, rel=0.15) if early is not None and size > early else rounds < 13
+
+
+def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
+    """Of what leaves at once, up to 1024 B: a copy at either end, hidden neither from the sender nor on the wire."""
+    plain, most = truth("shares").times, 1024
+
+    def more(case):
+        return 2e-9 * case["bytes"] if case["bytes"] <= most and case.get("apart") != "node" else 0.0
+
+    def prtt(case):
+        ends = 2 if case["late"] else 4 + (case["n"] - 1) * (case["delay"] > 0)
+        return plain["prtt"](case) + ends * more(case)
+
+    def capacity(case):
+        if case["how"] != "start":
+            return plain["capacity"](case)
+        return COMPUTES + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
+
+    times = {"prtt": prtt, "distance": lambda case: plain["distance"](case) + 4 * more(case), "capacity": capacity}
+    fitted = shares.fit(observed(replace(truth("shares"), times=plain | times), "shares"))
+    values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
+    for size in (700, 1024, 3000):
+        copying, pattern = more({"bytes": size}), Schedule.of(24, 0, 0, 1, size)
+        assert values.at("L.leaf", np.array(size))[0] == pytest.approx(L["leaf"], rel=0.1)
+        assert values.at("G.leaf", np.array(size))[0] == pytest.approx(G["leaf"], rel=0.01)
+        assert shares.price(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
+        assert size > most or shares.price(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
+        near = Schedule.of(2, 0, 0, 1, size).placed(np.zeros(2, dtype=int))
+        assert shares.price(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
 
 
 @pytest.mark.parametrize("copies", [True, False])
@@ -194,7 +227,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
     ):
         pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
-        np.testing.assert_allclose(shares.work_of(pattern, values)[0], pattern.work.bytes * rate)
+        np.testing.assert_allclose(sharing.work_of(pattern, values)[0], pattern.work.bytes * rate)
 
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])

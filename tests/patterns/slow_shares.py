@@ -18,13 +18,13 @@ def finish_times(pattern, asks, waits, passed, send, receive, wire, alone, work)
                     opened[message] = clock
             for message in messages:
                 if (pattern.src[message], pattern.step[message]) == (rank, step):
-                    clock += send
+                    clock += send[message]
                     left[message] = clock
             taken = [m for m in messages if (pattern.dst[m], pattern.dst_wait[m]) == (rank, step)]
             given = [m for m in messages if waits[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
             yield {*taken, *given}
-            for arrival in sorted(through[message] + wire[message] for message in taken):
-                clock = max(clock, arrival) + receive
+            for arrival, takes in sorted((through[message] + wire[message], receive[message]) for message in taken):
+                clock = max(clock, arrival) + takes
             clock = max([clock, *(through[message] for message in given)])
             rows = zip(pattern.work.rank, pattern.work.step, work, strict=True)
             clock += sum(seconds for of, at, seconds in rows if (of, at) == (rank, step))

@@ -63,14 +63,14 @@ def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
 @pytest.mark.parametrize("count", ["oversubscription: 2", "ports: 12", "uplinks: 4"])
 def test_what_goes_up_is_said_in_three_ways(tmp_path, count):
     other = written(tmp_path, SHEET.replace("uplinks: 4", count))
-    assert of_platform("shares", other).values["c_out.leaf"].value == pytest.approx(1 / (4 * FAST))
+    assert of_platform("shares", other).values["c_out.leaf.a"].value == pytest.approx(1 / (4 * FAST))
 
 
 def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
     pods = SHEET.replace("500 MB/s, latency: 2us, uplinks: 2", "1 GB/s, latency: 2us, {}")
     for said, links in (("ports: 10", 2), ("oversubscription: 4", 2)):
         values = of_platform("shares", written(tmp_path, pods.replace("{}", said))).values
-        assert values["c_out.pod"].value == pytest.approx(1 / (links * FAST))
+        assert values["c_out.pod.a"].value == pytest.approx(1 / (links * FAST))
 
 
 def test_a_price_says_that_nobody_measured(tmp_path):
@@ -168,5 +168,5 @@ def test_the_page_s_example_is_priced(tmp_path):
     text = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
     (example,) = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "data_sheet:" in block]
     values = of_platform("shares", written(tmp_path, example)).values
-    assert values["c_out.leaf"].value == pytest.approx(2 / (16 * 12.5e9))
+    assert values["c_out.leaf.a"].value == pytest.approx(2 / (16 * 12.5e9))
     assert values["L.beyond.a"].value == pytest.approx(2 * (300 + 350 + 500) * 1e-9)

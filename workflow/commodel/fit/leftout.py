@@ -34,8 +34,8 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
     there = any(observed.probes.get(name) for name in entry.probes)
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
-        played = [(number, _pattern(name, case.settings, observed.types)) for number, case in enumerate(cases)]
-        known = [(number, pattern) for number, pattern in played if pattern is not None]
+        patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
+        known = [(number, pattern) for number, pattern in patterns if pattern is not None]
         for place_ in np.unique(np.linspace(0, len(known) - 1, min(MOST, len(known))).astype(int)) if known else ():
             number, pattern = known[place_]
             try:
@@ -55,7 +55,7 @@ def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
     return np.array([int(node) for node in where.split("+")])[nodes] if where else nodes
 
 
-def _pattern(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
+def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
     """What a case plays, on nodes of the types that it was measured on."""
     entry = probe(name)
     pattern = entry.pattern(settings) if entry.pattern else None

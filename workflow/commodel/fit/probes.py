@@ -9,6 +9,7 @@ import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.fit.classes import FIRST, apart, views, with_classes
+from commodel.fit.crowding import crowding
 from commodel.fit.evenness import unevenness
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
@@ -83,7 +84,7 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors)
     if not evidence.levels:
         uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
-        return replace(parameters, settings={**parameters.settings, **uneven})
+        return _crowded(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
@@ -94,7 +95,13 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     settings = {**parameters.settings, **evidence.placement, "probed": names}
     if not any(parameter.of == "class" for parameter in entry.parameters) and (far := apart(evidence)):
         settings["apart"] = far
-    return replace(parameters, settings=settings)
+    return _crowded(entry, replace(parameters, settings=settings), evidence)
+
+
+def _crowded(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
+    """With what its prices are off by where all nodes send at once."""
+    off = crowding(entry, parameters, evidence)
+    return replace(parameters, settings={**parameters.settings, "crowded": off}) if off else parameters
 
 
 def probed(entry: Family, evidence: Observed) -> list[str]:

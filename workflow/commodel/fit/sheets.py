@@ -59,7 +59,7 @@ def _shares(costs: Costs) -> dict[str, float]:
     numbers = {"o_s": costs.overhead, "o_r": costs.overhead}
     for name, (latency, byte) in costs.alone.items():
         numbers |= {key("L", name, "a"): latency, key("G", name, "a"): byte}
-    numbers |= {key("c_out", level): byte for level, byte in costs.shared.items()}
+    numbers |= {key("c_out", level, "a"): byte for level, byte in costs.shared.items()}
     return numbers if costs.eager is None else numbers | {"S": float(costs.eager)}
 
 

@@ -30,6 +30,7 @@ from commodel.records import Measure, Plan, PlannedPlatform, Point
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 PICTURE = ("nodepairs",)  # probes that the picture of a network of several levels is drawn from
 EVENNESS = ("evenness",)  # probes that tell whether a network has several levels, where nobody says so
+MIXTURE = ("mixture",)  # and whether families know what messages share
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
@@ -67,6 +68,8 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     further = PICTURE if any(platform.levels for platform in networks) else ()
     if any(not platform.levels and platform.nodes >= FEWEST for platform in networks):
         further += EVENNESS
+    if any(platform.nodes >= FEWEST for platform in networks):
+        further += MIXTURE
     probes = _probes(experiment, families, needed, further)
     measure = Measure(**experiment.measure.model_dump())
     return Plan(

@@ -30,7 +30,8 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
     own = _placed(model.entry, parameters, pattern) if pattern.messages else ""
     own = own or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
-    texts = [own] * pattern.sizes if isinstance(own, str) else own
+    own = [own] * pattern.sizes if isinstance(own, str) else own
+    texts = [text or meeting for text, meeting in zip(own, _meeting(parameters, pattern), strict=True)]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
@@ -53,6 +54,46 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
         return PriceStatus.UNNAMED.because(far)
+    return _far(entry, parameters, pattern)
+
+
+def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
+    """At each size of a stack whether several nodes send at a time to several, in messages of a size of which those of
+    all at once were not priced well; where several ranks share a node, those of all ranks, too."""
+    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
+    if not off or not pattern.messages:
+        return texts
+    shared = np.bincount(pattern.node).max() > 1
+    for kind in ("ranks", "nodes") if shared else ("nodes",):
+        if kind in off:
+            times, least = float(off[kind]["times"]), float(off[kind]["from"])
+            as_long = f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
+            why = f"messages of all {kind} at once, from {format_bytes(int(least))} on, took up to {as_long}"
+            meets = _several_at_a_time(pattern, least)
+            texts = [
+                text or (PriceStatus.CROWDED.because(why) if meet else "")
+                for text, meet in zip(texts, meets, strict=True)
+            ]
+    return texts
+
+
+def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
+    """At each size whether messages at least so long leave several nodes at a time, and enter several."""
+    if isinstance(pattern, Long):
+        return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
+    nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
+    large = (nodes[0] != nodes[1]) & (np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least)
+    return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]
+
+
+def _differ(step: np.ndarray, node: np.ndarray) -> bool:
+    """Whether messages of some step are of different nodes."""
+    of_step = np.unique(np.stack([step, node]), axis=1)[0]
+    return len(of_step) > len(np.unique(of_step))
+
+
+def _far(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+    """Whether messages go no farther than probes did, and the family sees how far."""
     if "probed" not in parameters.settings:
         return ""
     levels, apart = _classes(parameters, pattern)

@@ -8,7 +8,7 @@
 
 #include "lines.h"
 
-const int commodel_prices_form = 1; /* of the structures below: Python loads no library of another one */
+const int commodel_prices_form = 2; /* of the structures below: Python loads no library of another one */
 
 typedef struct {
     const int64_t *rows, *first;
@@ -24,8 +24,7 @@ typedef struct {
 } Program;
 
 typedef struct {
-    double send, receive;
-    const double *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
+    const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
 } Costs;
 
 typedef struct {
@@ -35,9 +34,14 @@ typedef struct {
 } Message;
 
 typedef struct {
+    double time, receive;
+} Arrival;
+
+typedef struct {
     const Program *program;
     const Costs *costs;
-    double *done, *arrivals;
+    double *done;
+    Arrival *arrivals;
     Message *messages;
     int64_t *place, *lacking, *leaving;
     int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
@@ -72,7 +76,7 @@ static int post(Play *play, int64_t rank, int64_t place)
             return -1;
     for (int64_t at = program->posted.first[place]; at < program->posted.first[place + 1]; at++) {
         int64_t message = program->posted.rows[at];
-        time += play->costs->send;
+        time += play->costs->send[message];
         if (program->asks[message] ? meet(play, message, time) : expect(play, time, message))
             return -1;
     }
@@ -91,8 +95,10 @@ static void want(Play *play, Runs runs, int64_t place, int64_t rank, uint8_t end
 
 static int ascending(const void *one, const void *two)
 {
-    double a = *(const double *)one, b = *(const double *)two;
-    return (a > b) - (a < b);
+    const Arrival *a = one, *b = two;
+    if (a->time != b->time)
+        return a->time > b->time ? 1 : -1;
+    return (a->receive > b->receive) - (a->receive < b->receive);
 }
 
 /* Through all steps of a rank until it waits for something. */
@@ -114,12 +120,13 @@ static int go_on(Play *play, int64_t rank)
         int64_t first = program->taken.first[place], count = program->taken.first[place + 1] - first;
         for (int64_t at = 0; at < count; at++) {
             int64_t message = program->taken.rows[first + at];
-            play->arrivals[at] = play->messages[message].through + play->costs->wire[message];
+            play->arrivals[at].time = play->messages[message].through + play->costs->wire[message];
+            play->arrivals[at].receive = play->costs->receive[message];
         }
         if (count > 1)
             qsort(play->arrivals, (size_t)count, sizeof *play->arrivals, ascending);
         for (int64_t at = 0; at < count; at++)
-            time = (play->arrivals[at] > time ? play->arrivals[at] : time) + play->costs->receive;
+            time = (play->arrivals[at].time > time ? play->arrivals[at].time : time) + play->arrivals[at].receive;
         for (int64_t at = program->finished.first[place]; at < program->finished.first[place + 1]; at++)
             if (play->messages[program->finished.rows[at]].through > time)
                 time = play->messages[program->finished.rows[at]].through;

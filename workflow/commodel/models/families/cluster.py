@@ -21,7 +21,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.packets import background, buffer, gap, taking, waiting
-from commodel.models.fitting.regression import piecewise
+from commodel.models.fitting.pieces import piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
 from commodel.models.keys import key

@@ -18,7 +18,7 @@ import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.regression import piecewise
+from commodel.models.fitting.pieces import piecewise
 from commodel.models.keys import key, parse
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.functions import evaluate

@@ -10,18 +10,22 @@ from commodel.models import Array
 from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
+from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.keys import key, sample
 from commodel.models.probes.capacity import LONG
 
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
+HIDES = 1.5  # times as long as its sender is busy with it: less may be the sender's own
+NEAR = 0.05  # of a share: what lies as near to the line between two others is no sample of its own
 BOTH = 1.5  # times as long with as much the other way: one line for both
 
 Trips = Mapping[str, HalfTrip]  # half a round trip of every class
 
 
-def capacities(observed: Observed, trips: Trips) -> tuple[dict[str, Array], list[str]]:
-    """Seconds per byte by name, within a node by size, and the levels whose lines carry both ways at once."""
+def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str, Array], list[str]]:
+    """Seconds per byte by name, by size where it changes with that, and the levels whose lines carry both ways at once.
+    `send`: how long a rank is busy with each message that it sends."""
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
@@ -31,25 +35,55 @@ def capacities(observed: Observed, trips: Trips) -> tuple[dict[str, Array], list
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
         beyond = names[nearest] if nearest < len(names) else BEYOND
-        out, pair = (_shares(cases, trips, level, how, beyond) for how in ("out", "pair"))
-        if level != NODE and out is not None:  # what goes to one group leaves its own, too, and shows how much can
-            out = None if pair is None else np.where(pair[0] < out[0], pair, out)
-        if out is not None:
-            values[key("c_out", level)] = out
-        if pair is not None and (out is None or pair[0] > CLEARLY * out[0]):
-            values[key("c_pair", level)] = pair
+        busy = send[0] if level == NODE else 0.0
+        out, pair = (_shares(cases, trips, level, how, beyond, busy) for how in ("out", "pair"))
+        if level != NODE:  # what goes to one group leaves its own, too, and shows how much can
+            out = {size: np.where(pair[size][0] < own[0], pair[size], own) for size, own in out.items() if size in pair}
+        values |= _named(key("c_out", level), out)
+        if pair and (not out or pair[max(pair)][0] > CLEARLY * out[max(out)][0]):
+            values |= _named(key("c_pair", level), pair)
         if _one_line(cases, level):
             half.append(level)
         ways = 2 if level in half else 1  # as much comes into each group as leaves it
-        known = ways * max((column[0] for column in (out, pair) if column is not None), default=0.0)
-        if (together := _together(cases, trips, level, beyond, known)) is not None:
-            values[key("c_all", level)] = together
+        known = {
+            size: ways * max((column[size][0] for column in (out, pair) if size in column), default=0.0)
+            for size in np.unique(cases["bytes"]).tolist()
+        }
+        values |= _named(key("c_all", level), _together(cases, trips, level, beyond, known))
     return values, half
+
+
+def entering(observed: Observed, trips: Trips, receive: Array) -> dict[str, Array]:
+    """The same of what enters the port of a node from far away. All come at about the same time, so that their receiver
+    is busy with one after the other then, with each for `receive`."""
+    if not observed.probes.get("capacity") or not trips:
+        return {}
+    cases = observed.cases("capacity")
+    through = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receive[:, None])
+    shares = _shares(through, trips, NODE, "in", list(trips)[-1], receive[0])
+    return _named(key("c_in", NODE), shares)
+
+
+def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
+    """One number where all sizes have about the same, else samples: as many as all the others lie between."""
+    if not shares:
+        return {}
+    size = np.array(sorted(shares))
+    seen = np.array([shares[own][0] for own in size.tolist()])
+    if seen.max() < CLEARLY * seen[-1] and seen[-1] < CLEARLY * seen.min():
+        return {key(name, "a"): shares[max(shares)]}
+    kept = {0, len(size) - 1}
+    while True:
+        between = sorted(kept)
+        missed = np.abs(np.interp(size, size[between], seen[between]) / seen - 1)
+        if missed.max() < NEAR:
+            return {sample(name, own): shares[own] for own in size[between].tolist()}
+        kept.add(int(missed.argmax()))
 
 
 def largest_eager(observed: Observed, trips: Trips) -> float | None:
     """The largest message whose sender does not wait while its receiver takes a long one first, like all smaller ones;
-    0: there is none. None: it was not seen."""
+    0: there is none; NEVER: nobody waits. None: it was not looked at."""
     if not observed.probes.get("capacity"):
         return None
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
@@ -57,7 +91,7 @@ def largest_eager(observed: Observed, trips: Trips) -> float | None:
         return None
     waits = cases.seconds[0] > trips[near].at(np.array([float(LONG)]))[0, 0] / 2
     if not waits.any():
-        return None
+        return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
 
 
@@ -68,11 +102,19 @@ def _pick(cases: Cases, **where: object) -> Cases:
     return cases.pick(chosen)
 
 
-def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str) -> Array | None:
-    """Seconds per byte of all messages that cross at the same time; None where they are as fast as alone."""
-    cases = _pick(cases, level=level, how=how, ways=1)
-    taken, most = _slowed(cases, trips, apart)
-    return mean((taken / (cases["flows"] * cases["bytes"]))[:, most]) if most.any() else None
+def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str, busy: float) -> dict[int, Array]:
+    """By size the seconds per byte of all messages that cross at the same time; none where they are as fast as alone,
+    or below the first size where it may be one end that takes as long."""
+    shares, told, cases = {}, [], _pick(cases, level=level, how=how, ways=1)
+    for size in np.unique(cases["bytes"])[::-1].tolist():
+        alike = _pick(cases, bytes=size)
+        taken, most = _slowed(alike, trips, apart)
+        if most.any():
+            shares[size] = mean((taken / (alike["flows"] * size))[:, most])
+            told += [size] if not told or taken[0, most].max() > HIDES * busy * alike["flows"].max() else []
+        elif not shares:
+            return {}
+    return {size: own for size, own in shares.items() if size >= told[-1]}
 
 
 def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
@@ -96,23 +138,26 @@ def _slowed(cases: Cases, trips: Trips, apart: str) -> tuple[Array, np.ndarray]:
     return taken, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
 
-def _together(cases: Cases, trips: Trips, level: str, apart: str, known: float) -> Array | None:
-    """Of all groups at once, where they take longer than what leaves one, or joins two, explains."""
-    cases = _pick(cases, level=level, how="all", ways=1)
-    if not len(cases) or apart not in trips:
-        return None
-    begin, alone = trips[apart].parts(cases["bytes"])
-    taken = cases.seconds - begin
-    explained = np.maximum(alone[0], cases["step"] * cases["bytes"] * known)  # so many leave each group
-    if not (taken[0] > CLEARLY * explained).all():
-        return None
-    return mean(taken / (cases["flows"] * cases["bytes"]))
+def _together(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping[int, float]) -> dict[int, Array]:
+    """Of all groups at once, by size, where they take longer than what leaves one, or joins two, explains."""
+    shares, cases = {}, _pick(cases, level=level, how="all", ways=1)
+    for size in np.unique(cases["bytes"])[::-1].tolist() if apart in trips else ():
+        alike = _pick(cases, bytes=size)
+        begin, alone = trips[apart].parts(alike["bytes"])
+        taken = alike.seconds - begin
+        explained = np.maximum(alone[0], alike["step"] * size * known[size])  # so many leave each group
+        if (taken[0] > CLEARLY * explained).all():
+            shares[size] = mean(taken / (alike["flows"] * size))
+        elif not shares:
+            return {}
+    return shares
 
 
 def _one_line(cases: Cases, level: str) -> bool:
     """Whether as much the other way takes about twice as long."""
     how = "out" if level == NODE else "pair"
-    single, double = (_pick(cases, level=level, how=how, ways=ways) for ways in (1, 2))
+    largest = cases["bytes"].max()
+    single, double = (_pick(cases, level=level, how=how, ways=ways, bytes=largest) for ways in (1, 2))
     if not (alike := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return False
     one_way, both_ways = (np.median(cases.seconds[0][cases["flows"] == max(alike)]) for cases in (single, double))

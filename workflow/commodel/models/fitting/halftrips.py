@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.fitting.regression import mean, piecewise, rising
+from commodel.models.fitting.pieces import piecewise
+from commodel.models.fitting.regression import mean, rising
 from commodel.models.keys import key, parse, sample
 from commodel.models.pricing.functions import PIECEWISE, TABLE, evaluate
 
@@ -24,20 +25,22 @@ class HalfTrip:
     values: Mapping[str, Array]
 
     @classmethod
-    def of(cls, size: Array, half: Array) -> "HalfTrip":
-        """Of times (draws, cases): lines, unless these miss more than noise explains, and more than lines between the
-        samples do, whose gaps are half as wide as those that can be judged."""
-        sizes = np.unique(size)
-        times = np.stack([half[:, size == each].mean(axis=1) for each in sizes], axis=1)
-        form, line = piecewise("T", size, half, 1 / half[0] ** 2)
-        lines = cls.by_lines(form, line)
+    def of(cls, size: Array, half: Array, most: int = 3, scale: Array | None = None) -> "HalfTrip":
+        """Of times (draws, cases): at most so many lines, unless these miss more than noise explains, and more than
+        lines between the samples do, whose gaps are half as wide as those that can be judged. By parts of the times, or
+        of `scale`."""
+        scale = half[0] if scale is None else scale
+        form, line = piecewise("T", size, half, 1 / scale**2, most)
+        lines, sizes = cls.by_lines(form, line), np.unique(size)
         if len(sizes) < FEWEST:
             return lines
-        noise = np.log(times[1:]).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
-        missed = np.log(lines.at(sizes)[0] / times[0]) ** 2 - noise
-        if np.mean(missed) <= max(CLOSE**2, np.mean(_missed_between(sizes, times[0]) ** 2 - noise[1:-1]) / 4):
-            return lines
-        return cls.by_samples(sizes, times)
+        times, scale = (
+            np.stack([column[..., size == each].mean(axis=-1) for each in sizes], axis=-1) for column in (half, scale)
+        )
+        noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
+        missed = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
+        between = (_missed_between(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
+        return lines if np.mean(missed) <= max(CLOSE**2, np.mean(between) / 4) else cls.by_samples(sizes, times)
 
     @classmethod
     def by_lines(cls, form: str, line: Mapping[str, Array]) -> "HalfTrip":
@@ -84,6 +87,6 @@ class HalfTrip:
 
 
 def _missed_between(sizes: Array, times: Array) -> Array:
-    """By how much a line from one sample to the next but one misses the one between, as a logarithm."""
+    """By how much a line from one sample to the next but one misses the one between."""
     share = (sizes[1:-1] - sizes[:-2]) / (sizes[2:] - sizes[:-2])
-    return np.log((times[:-2] + share * (times[2:] - times[:-2])) / times[1:-1])
+    return times[:-2] + share * (times[2:] - times[:-2]) - times[1:-1]

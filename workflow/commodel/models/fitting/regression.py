@@ -7,14 +7,13 @@ interval.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 
 from commodel.models import Array
 from commodel.models.fitting.portable import exp, expm1, log, normals
-from commodel.models.keys import key, sample
+from commodel.models.keys import sample
 from commodel.models.pricing.functions import FORMS
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds
@@ -176,33 +175,6 @@ def choose_form(
     return next(form for form, score in scores.items() if score <= least), scores
 
 
-def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
-    """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
-    piece has at least three sizes; the change points count as parameters. Of equally good cuts the first is taken."""
-    order = np.argsort(x, kind="stable")
-    places = np.unique(x)
-    best, chosen = np.inf, [order]
-    for cuts in _cuts(len(places), most):
-        edges = [places[0], *(places[cut] for cut in cuts), np.inf]
-        pieces = [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
-        misfit = 0.0
-        for piece in pieces:
-            a, b = line(x[piece], y[:1, piece], weights[piece])
-            misfit += np.sum(weights[piece] * (y[0, piece] - a[0] - b[0] * x[piece]) ** 2)
-        score = aicc(misfit / len(x), len(x), 3 * len(pieces), np.mean(weights * y[0] ** 2))
-        if score < best - BETTER:
-            best, chosen = score, pieces
-    return chosen
-
-
-def _cuts(count: int, most: int) -> Iterator[tuple[int, ...]]:
-    yield ()
-    for cut in range(3, count - 2):
-        yield (cut,)
-        if most > 2:
-            yield from ((cut, second) for second in range(cut + 3, count - 2))
-
-
 def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     """Of a mean squared misfit. Noise-free simulations fit to the last bit: below 1e-12 of the signal a smaller misfit
     means nothing."""
@@ -210,21 +182,3 @@ def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
         return np.inf
     floor = max(1e-24 * signal, 1e-300)
     return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
-
-
-def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
-    """A line through the cases, or several with the change points found: the form and its coefficients. A piece never
-    begins below the end of the piece before it."""
-    pieces = segments(x, y, weights, most)
-    values: dict[str, Array] = {}
-    before = None
-    for number, piece in enumerate(pieces):
-        a, b = line(x[piece], y[:, piece], weights[piece])
-        tail = str(number) if number else ""
-        if before is not None:
-            edge = float(x[pieces[number - 1]].max())
-            a = np.maximum(a, before[0] + before[1] * edge - b * edge)
-            values[key(name, f"x{number}")] = np.full(len(y), edge)
-        values |= {key(name, f"a{tail}"): a, key(name, f"b{tail}"): b}
-        before = (a, b)
-    return ("piecewise" if len(pieces) > 1 else "linear"), values

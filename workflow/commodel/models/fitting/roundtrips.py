@@ -13,7 +13,8 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.fitting.observed import Observed, at_common
-from commodel.models.fitting.regression import line, mean, segments
+from commodel.models.fitting.pieces import segments
+from commodel.models.fitting.regression import line, mean
 from commodel.models.keys import Pair
 from commodel.units import format_bytes
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 1  # of the structures; counted up with that of intime.c
+FORM = 2  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
@@ -39,10 +39,7 @@ class _Program(Structure):
 
 
 class _Costs(Structure):
-    _fields_ = [
-        *((name, c_double) for name in ("send", "receive")),
-        *((name, POINTER(c_double)) for name in ("wire", "alone", "seconds", "work")),
-    ]
+    _fields_ = [(name, POINTER(c_double)) for name in ("send", "receive", "wire", "alone", "seconds", "work")]
 
 
 @cache
@@ -85,8 +82,8 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
         **runs,
     )
     columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
-    pointers = {name: pointer(column, c_double) for name, column in columns.items()}
-    seconds = _Costs(send=costs.send, receive=costs.receive, **pointers)
+    columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
+    seconds = _Costs(**{name: pointer(column, c_double) for name, column in columns.items()})
     done = np.zeros(schedule.ranks)
     failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, c_double))
     if failed < 0:

@@ -22,6 +22,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.pricing import compiled
 from commodel.models.pricing.programs import Program
+from commodel.patterns.schedule import Schedule
 
 ROUNDING = 1e-12  # of what a line has served: who is through by as much later is through at the same time
 
@@ -30,12 +31,18 @@ ROUNDING = 1e-12  # of what a line has served: who is through by as much later i
 class Traffic:
     """Seconds, for one draw."""
 
-    send: float
-    receive: float
+    send: Array | float  # of each message, or of all
+    receive: Array | float
     wire: Array
     alone: Array  # that a message lasts with all lines to itself
     uses: Array  # of a line by a message
     work: Array
+
+    def sending(self, schedule: Schedule) -> Array:
+        return np.broadcast_to(np.asarray(self.send, dtype=float), schedule.src.shape)
+
+    def receiving(self, schedule: Schedule) -> Array:
+        return np.broadcast_to(np.asarray(self.receive, dtype=float), schedule.src.shape)
 
 
 def in_time(program: Program, costs: Traffic) -> Array:
@@ -99,7 +106,8 @@ class _Play:
         self.place, self.last, self.entered = ends[:-1], ends[1:], [False] * ranks
         self.src, self.dst = program.schedule.src.tolist(), program.schedule.dst.tolist()
         self.pairs = program.pair.tolist() if program.in_turn else []
-        self.send, self.receive, self.work = costs.send, costs.receive, work.tolist()
+        self.send, self.receive = (ends(program.schedule).tolist() for ends in (costs.sending, costs.receiving))
+        self.work = work.tolist()
         self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
         self.passed: list[list[tuple[Line, float]]] = [[] for _ in range(count)]
         lines, seconds = [Line() for _ in range(program.lines)], iter(uses.tolist())
@@ -132,8 +140,8 @@ class _Play:
             if self.lacking[rank]:
                 return
             time, receive = self.done[rank], self.receive
-            for arrival in sorted(self.through[message] + self.wire[message] for message in taken):
-                time = (arrival if arrival > time else time) + receive
+            for arrival, takes in sorted((self.through[m] + self.wire[m], receive[m]) for m in taken):
+                time = (arrival if arrival > time else time) + takes
             for message in finished:
                 time = max(time, self.through[message])
             self.done[rank] = time + self.work[place]
@@ -144,7 +152,7 @@ class _Play:
         for message in self.opened[place]:
             self._meet(message, time)
         for message in self.posted[place]:
-            time += self.send
+            time += self.send[message]
             if self.asks[message]:
                 self._meet(message, time)
             else:

@@ -53,8 +53,6 @@ class Lines:
 
     def _seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
-        if name in self.values:
-            return self.values[name] * bytes
         return self.values.up_to_last(name, bytes) * bytes
 
     def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int]]:
@@ -69,14 +67,17 @@ class Lines:
             source, target, count = group[src], group[dst], int(group.max(initial=0)) + 1
             outer, half = around[number], level in self.half
             pair = np.minimum(source, target) * count + np.maximum(source, target) if half else source * count + target
+            split = not half and key("c_in", level) in self.values.functions
+            ways = [source, target + (0 if half else count)]
             for kind, using, lines, most in (
-                ("out", apart > number, [source, target + (0 if half else count)], 2 * count),
+                ("out", apart > number, ways[:1] if split else ways, 2 * count),
+                *((("in", apart > number, ways[1:], 2 * count),) if split else ()),
                 ("pair", apart == number + 1, [pair], count**2),
                 ("all", apart == number + 1, [outer[src]], int(outer.max(initial=0)) + 1),
                 ("inside", apart == number, [source], count),
             ):
                 name = key(f"c_{kind}", level)
-                if name in self.values or name in self.values.functions:
+                if name in self.values.functions:
                     yield name, np.where(using, np.stack(lines), -1), most
 
 

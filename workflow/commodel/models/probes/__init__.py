@@ -17,6 +17,7 @@ from commodel.registry import lookup
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
 RUNG = 4  # times the size before it
+HEADER = 128  # bytes: limits of protocols are powers of two, some less the header of a message
 ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
 EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
 LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing
@@ -174,6 +175,11 @@ def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
         further.append(length)
         length //= RUNG
     return sorted({*(size for size in sizes if size >= 64), *further})
+
+
+def steps(least: int, most: int) -> list[int]:
+    """The powers of two from `least`, which is one, to `most`."""
+    return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
 
 
 def round_trip(out: int, back: int) -> Schedule:

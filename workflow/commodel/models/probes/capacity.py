@@ -1,12 +1,12 @@
 """Messages of so many nodes at once across the boundary of a group: what a network's levels hold, and how they share.
 
 A boundary is crossed from a group to another one (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`) or of every
-node to the next one (`all`), and what is behind it by ranks of a node that send to each other (`inside`). `ways` 2: as
-many come back at the same time.
+or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`), of several
+nodes to one (`in`) or of every node to the next one (`all`), and what is behind it by ranks of a node that send to each
+other (`inside`). `ways` 2: as many come back at the same time.
 
 Three more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
-from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a short message, which
+from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
 computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
 another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
 """
@@ -16,17 +16,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, up_to
+from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, steps, up_to
 from commodel.patterns.levels import rank_local
 from commodel.patterns.work import Work
 
 MOST = 64  # flows
 LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
-HEADER = 128  # bytes: limits are powers of two, some less the header of a message
 SHORT, MANY = 4096, 32  # bytes, messages in a row
-COMPUTES = 2e-3  # seconds, before a rank takes a message of so many bytes:
-MEANWHILE = 256
+MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
+COMPUTES = 2e-3  # seconds, before a rank takes a message
+MEANWHILE = 256  # bytes of the shortest one
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
 
 
@@ -45,14 +45,23 @@ def plan(site: Site, sizes: list[int]) -> Plan:
             shorter = [length for length in sizes if SHORT <= length < size]  # they stay in caches
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
-    for flows, where in _ports(site):
-        yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     ports = dict(_ports(site))
+    for flows, where in ports.items():
+        yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
+    medium = [length for power in steps(MEDIUM, size) for length in (power, 2 * power - HEADER) if length < size]
+    if (most := max(ports, default=1)) > 1:
+        place = Place(len(ports[most]), "block:1", ports[most])
+        far = Place(most + 1, "block:1", _far(site, most))
+        for length in (*medium, size):
+            yield from cases(NODE, "in", most, far, ways=(1,), bytes=length)
+        for length in medium:
+            yield from cases(NODE, "out", most, place, ways=(1,), bytes=length)
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
     if 1 in ports:
-        yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=min(size, MEANWHILE))
+        for limit in sorted({min(size, MEANWHILE), *_limits(size)}):
+            yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
     for flows, step, where in _all(site, 1):
         if flows > 2:
             yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
@@ -60,15 +69,19 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         yield from cases(NODE, "order", MANY, Place(2, "block:1", ports[1]), ways=(1,), bytes=SHORT)
     for apart, name in enumerate(site.levels.groups, 2):
         for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
-            for flows, step, where in of(site, apart):
+            crossings = list(of(site, apart))
+            for flows, step, where in crossings:
                 yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
+            for flows, step, where in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
+                for length in medium:
+                    yield from cases(name, how, flows, Place(len(where), "block:1", where), step, (1,), length)
 
 
 def _limits(most: int) -> Iterator[int]:
     """Of each power of two itself, half as much again, and just below the next one."""
     low, high = EAGER
-    for power in range(low.bit_length() - 1, min(most, high).bit_length()):
-        yield from (1 << power, 3 << power >> 1, (2 << power) - HEADER)
+    for power in steps(low, min(most, high)):
+        yield from (power, 3 * power // 2, 2 * power - HEADER)
 
 
 def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -77,6 +90,16 @@ def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     near = nodes[np.argsort(site.levels.distance(node, nodes), kind="stable")][1:9]
     for flows in _powers(len(near)):
         yield flows, (node, *near[:flows].tolist())
+
+
+def _far(site: Site, several: int) -> tuple[int, ...]:
+    """A node in the middle, and several all over those that are as far as any."""
+    node, nodes = site.nodes // 2, np.arange(site.nodes)
+    apart = site.levels.distance(node, nodes)
+    others = nodes[(nodes != node) & (apart == apart.max())]
+    chosen = others[np.linspace(0, len(others) - 1, min(several, len(others))).round().astype(int)]
+    near = [int(other) for other in nodes if other != node and other not in chosen]  # where too few are as far
+    return (node, *chosen.tolist(), *near[: several - len(chosen)])
 
 
 def _powers(most: int) -> list[int]:
@@ -135,6 +158,8 @@ def pattern(case: Settings) -> Schedule:
         return rank_local(2, src, dst, bytes, *ends, root=0)
     if case["how"] in ("inside", "all"):
         src, dst = flows, (flows + case["step"]) % ranks
+    elif case["how"] == "in":
+        src, dst = 1 + flows, 0 * flows
     elif case["level"] == NODE:
         src, dst = 0 * flows, 1 + flows
     else:

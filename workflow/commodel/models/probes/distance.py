@@ -1,17 +1,26 @@
-"""Round trips between nodes that are near and far: a few pairs of every distance class, spread over the machine."""
+"""Round trips between nodes that are near and far: a few pairs of every distance class, spread over the machine. One of
+them with more sizes, so that it is seen where protocols change."""
 
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site, round_trip
+from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, round_trip, steps
 
 PAIRS = 3  # of a class
+FROM = 64  # bytes: from there on a pair has every power of two, half as much again, and just below the next one
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     for apart, name in enumerate(site.levels.names):
-        for place in within(site) if name == NODE else pairs(site, apart):
-            yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes}))
+        places = within(site) if name == NODE else pairs(site, apart)
+        for place in places:
+            densely = between(max(sizes)) if place == places[len(places) // 2] else ()
+            yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
+
+
+def between(most: int) -> list[int]:
+    just = [2 * power - HEADER for power in steps(4 * HEADER, most // 2)]
+    return [*(size for power in steps(FROM, most) for size in (power, 3 * power // 2) if size <= most), *just]
 
 
 def within(site: Site) -> list[Place]:

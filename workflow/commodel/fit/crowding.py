@@ -1,0 +1,41 @@
+"""Whether a family knows what messages of all nodes at once share, by probe `mixture`, to which nothing is fitted."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.fit.leftout import played
+from commodel.models.families import Family
+from commodel.models.fitting.observed import Observed
+from commodel.models.pricing.values import Values
+from commodel.parameters import ParameterSet
+from commodel.price.model import Model
+
+NAME = "mixture"
+OFF = 1.5  # times: a price that is off by less is one that we can live with
+
+
+def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
+    """Of one rank on each node (`nodes`), and of all (`ranks`): from which size on messages of all at once mostly take
+    longer, or shorter, than they are priced, and how many times as long where it is most; empty where they do not."""
+    if not parameters.values:
+        return {}
+    model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
+    for case in evidence.probes.get(NAME, ()):
+        if len(case.seconds):
+            try:
+                price = float(model.cost(played(NAME, case.settings, evidence.types))[0])
+            except UserError:  # of some distance nothing was measured
+                continue
+            kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
+            times[kind][int(case.settings["bytes"])].append(float(np.median(case.seconds)) / price)
+    return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
+
+
+def _worst(by_size: dict[int, list[float]]) -> dict[str, float]:
+    usual = {size: float(np.median(several)) for size, several in by_size.items()}
+    off = {size: times for size, times in usual.items() if max(times, 1 / times) > OFF}
+    if not off:
+        return {}
+    return {"from": float(min(off)), "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3)}

@@ -1,0 +1,106 @@
+"""What family `shares` says messages take that share lines: in the order of time, or round by round."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from commodel.hierarchy import Hierarchy
+from commodel.models import Array
+from commodel.models.pricing.distances import by_distance
+from commodel.models.pricing.intime import Traffic, in_time
+from commodel.models.pricing.lines import Lines, Sharing
+from commodel.models.pricing.programs import Program
+from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.stepwise import stepwise
+from commodel.models.pricing.values import Values
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import KINDS, Schedule
+
+WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
+SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
+
+
+def price(schedule: Schedule, values: Values) -> Array:
+    """In the order of time; where rounds repeat too often to be written out, round by round."""
+    levels = Hierarchy.of(values.settings.get("levels", {}))
+    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
+        return timed(schedule.whole, values, levels)
+    if schedule.bytes.ndim > 1:
+        return np.stack([price(single, values) for single in singly(schedule)])
+    S, lines = values.numbers.get("S", np.inf), Lines(levels, values)
+
+    def asks(part: Schedule) -> np.ndarray:
+        return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
+
+    def costs(part: Schedule) -> Costs:
+        ask, (sending, receiving) = asks(part), copied(part, values)
+
+        def shared(known: Schedule) -> Sharing:
+            return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
+
+        return Costs(
+            send=values["o_s"] + sending,
+            receive=values["o_r"] + receiving,
+            wire=by_distance(part, "L", values, levels),
+            request=np.where(ask, 0.0, np.nan) if ask.any() else None,
+            answer=np.zeros(1) if ask.any() else None,
+            shared=shared,
+        )
+
+    return stepwise(schedule, costs, lambda part: work_of(part, values))
+
+
+def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
+    """Size by size and draw by draw, each in its own order of time."""
+    if schedule.bytes.ndim > 1:
+        return np.stack([timed(single, values, levels) for single in singly(schedule)])
+
+    limits = (values.numbers.get(name, np.inf) for name in "SE")
+    S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
+    ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
+    send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
+    wire = by_distance(schedule, "L", values, levels)
+    alone = by_distance(schedule, "G", values, levels) * schedule.bytes
+    messages, lines, uses = Lines(levels, values).passed_by(schedule)
+    work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
+    finish, programs = np.empty((*values.lead, schedule.ranks)), {}
+    for draw in range(values.lead[0]):
+        waits = schedule.bytes > S[draw]
+        asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
+        if (known := waits.tobytes() + asks.tobytes()) not in programs:
+            in_turn = values.settings.get("order") == IN_TURN
+            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
+        columns = (column[draw] for column in (send, receive, wire, alone, uses, work))
+        finish[draw] = in_time(programs[known], Traffic(*columns))
+    return finish
+
+
+def copied(schedule: Schedule, values: Values) -> tuple[Array, Array]:
+    """By how much more than with a short message sender and receiver are busy with each."""
+    between = schedule.node[schedule.src] != schedule.node[schedule.dst]
+    sending, receiving = (np.where(between, more, 0.0) for more in copies(schedule.bytes, values))
+    return sending, receiving
+
+
+def copies(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
+    """The same by size: nothing where a message waits for its receiver."""
+    if "O_s" not in values.functions:
+        return 0.0, 0.0
+    at_once = bytes <= np.minimum(*(values.numbers.get(name, np.inf) for name in "SE"))
+    sending, receiving = (np.where(at_once, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
+    return sending, receiving
+
+
+def singly(schedule: Schedule) -> Iterator[Schedule]:
+    """The schedules of a stack."""
+    for number in range(schedule.sizes):
+        yield schedule.resized(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
+
+
+def work_of(schedule: Schedule, values: Values) -> Array:
+    """Where copies were not measured they take as long as reductions."""
+    work = schedule.work
+    takes = values.at("gamma", work.bytes)
+    if "copy" in values.functions:
+        takes = np.where(work.kind == KINDS.index("copy"), values.at("copy", work.bytes), takes)
+    return work.seconds + np.where(work.bytes > 0, takes, 0.0)

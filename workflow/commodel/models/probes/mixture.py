@@ -1,0 +1,46 @@
+"""All nodes at once, each sends to another one, near or far as chance has it; then all ranks. Nothing is fitted to it;
+what a family's price of it is off by tells what the family does not know of the network.
+
+To the one half of the machine further, as in the widest step of many algorithms; and shuffled, always in the same ways.
+"""
+
+import numpy as np
+
+from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site
+from commodel.models.probes.evenness import FEWEST
+
+MOST = 128  # ranks
+SHORT = 64  # bytes; shorter messages are never too many for a link
+TURNS = 3  # of them all but one shuffled
+
+
+def plan(site: Site, sizes: list[int]) -> Plan:
+    if site.nodes < FEWEST:
+        return
+    for each in sorted({1, site.cores}):
+        several = min(site.nodes, max(MOST // each, 2))
+        nodes = np.unique(np.linspace(0, site.nodes - 1, several).round().astype(int)).tolist()
+        nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= each]
+        place = Place(each * len(nodes), f"block:{each}", tuple(nodes))
+        for turn in range(TURNS if len(nodes) > 1 else 0):
+            about = {"turn": turn, "each": each, "procs": place.ranks}
+            yield from ((place, {**about, "bytes": size}) for size in sizes if size >= SHORT)
+
+
+def pattern(case: Settings) -> Schedule:
+    ranks = np.arange(case["procs"])
+    if not case["turn"]:
+        return Schedule.of(len(ranks), 0, ranks, (ranks + len(ranks) // 2) % len(ranks), case["bytes"])
+    around = np.random.default_rng(case["turn"]).permutation(len(ranks))  # a cycle through all: nobody sends to itself
+    return Schedule.of(len(ranks), 0, around, np.roll(around, 1), case["bytes"])
+
+
+PROBE = Probe(
+    "mixture",
+    "all nodes at once, each to another one, and all ranks",
+    ("turn", "each", "procs", "bytes"),
+    plan,
+    program=PLAYER,
+    optional=True,
+    pattern=pattern,
+)
