@@ -33,7 +33,7 @@ from commodel.records import LIBRARY, Measure
 from commodel.results.holding import held
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # of a point
+PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._byhand import SET_HELP
 from commodel.cli._output import style_option
-from commodel.cli._setting import SET_HELP
 from commodel.errors import UserError
 
 LAYOUT_HELP = (

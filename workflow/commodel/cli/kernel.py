@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._byhand import SET_HELP
 from commodel.cli._progress import waiting
-from commodel.cli._setting import SET_HELP
 from commodel.cli._words import Forgiving
 from commodel.errors import UserError
 

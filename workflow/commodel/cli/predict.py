@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._byhand import SET_HELP, refuse_campaign
 from commodel.cli._output import show
 from commodel.cli._points import pattern_options, points
 from commodel.cli._progress import waiting
-from commodel.cli._setting import SET_HELP, refuse_campaign
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 

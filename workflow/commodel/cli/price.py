@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._setting import SET_HELP, refuse_campaign
+from commodel.cli._byhand import SET_HELP, refuse_campaign
 from commodel.errors import UserError
 
 if TYPE_CHECKING:

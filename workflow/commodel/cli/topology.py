@@ -43,8 +43,8 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
         return
     if style not in ("summary", "svg"):
         raise UserError(f"--format: found {style} beside --params, wanted svg, or summary for a table")
-    from commodel.cli._answering import answering
     from commodel.cli._output import show
+    from commodel.cli._waits import answering
 
     waits = answering(spec, operation, size, params)
     if style == "svg":

@@ -131,7 +131,7 @@ def _placed(pairs: np.ndarray, logs: np.ndarray, of: np.ndarray, slow: tuple[int
 
 def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tuple[Hierarchy, bool]:
     """Nodes that pairs of a class, or of a nearer one, join are a group of its level."""
-    from scipy.sparse import coo_array  # as above
+    from scipy.sparse import coo_array  # slow to load, too
     from scipy.sparse.csgraph import connected_components
 
     levels: dict[str, list[int]] = {}

@@ -28,8 +28,8 @@ class Network:
     pairs: np.ndarray  # (pairs, 2) node numbers
     latency: np.ndarray  # seconds, half a round trip of the small message
     bandwidth: np.ndarray  # bytes a second, of the large one
-    small: int  # bytes of the one message
-    large: int  # and of the other
+    small: int  # bytes of the message that latency is of
+    large: int  # bytes of that which bandwidth is of
     distances: Distances
     said: Hierarchy  # what the place says of itself, where it does
 

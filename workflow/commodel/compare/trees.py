@@ -78,7 +78,7 @@ def _tree(point: Point) -> Tree | None:
         return None
     try:
         return tree(point.topology)
-    except UserError:  # of another version
+    except UserError:  # a form of tree that this version does not have
         return None
 
 

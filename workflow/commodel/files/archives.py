@@ -17,7 +17,7 @@ from commodel.files.text import CHUNK, MIB, bounded, unpacked
 
 MOST_FILES = 50_000  # also of what is passed over
 MOST_BYTES = 1024 * MIB  # of all files together
-LARGEST = 128 * MIB  # of one
+LARGEST = 128 * MIB  # of one file
 LONGEST_HEADER = 64 * 1024  # of what stands before a file and says more of it
 WANTED = "files of results"
 FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
@@ -41,7 +41,7 @@ def _in_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
             _check_count(number, path)
             try:
                 kind = entry.stat().st_mode
-            except UserError:  # a link
+            except UserError:  # a link is not followed
                 continue
             if stat.S_ISDIR(kind):
                 waiting.append(entry)

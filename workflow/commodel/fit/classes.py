@@ -19,7 +19,7 @@ from commodel.models.probes import BETWEEN, EVERYWHERE, probe
 from commodel.parameters import ParameterSet
 
 ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
-PLAIN = {"n": 1, "delay": 0, "late": 0}  # of a burst that is none
+PLAIN = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
 FIRST = ""  # the class of the first nodes
 Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
 

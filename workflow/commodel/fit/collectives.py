@@ -106,7 +106,7 @@ def fit_points(
     given, (order, points, seconds) = seconds, _in_order(points, seconds)
     if entry.fit_points is not None:
         schedules = [schedule(point) for point in points]
-        fitted = entry.fit_points(schedules, given[order])  # it searches no kinks
+        fitted = entry.fit_points(schedules, given[order])  # its own search has no kinks: it takes the times to the last bit
         return replace(fitted, errors=errors_unseen(points, given[order], refitted(entry, schedules, given[order])))
     stacks = list(in_parts(points))
     guess = dict(entry.from_points)
@@ -190,7 +190,7 @@ def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Arr
     targets = np.zeros((len(starts), len(task.seconds)))
     logs, loss = task.nearest(starts, targets, FEW if task.large else LONG)
     kept = logs[np.argsort(loss, kind="stable")[:ends]]
-    if task.large:  # only those that lead go on
+    if task.large:  # only the best starts are searched to the end
         logs, _ = task.nearest(kept, targets[: len(kept)], LONG)
         kept = logs
     for _ in range(ROUNDS):

@@ -34,7 +34,7 @@ def errors_unseen(points: Sequence[Point], seconds: Array, again: Again) -> dict
     masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
     if not masks:
         return {}
-    alike = np.array_equal(folds["nodes"], folds["ranks"])  # as with one rank a node
+    alike = np.array_equal(folds["nodes"], folds["ranks"])  # with one rank a node both are the same folds
     apart = {name: outs for name, outs in masks.items() if not (alike and name == "nodes")}
     answers = iter(again(~np.array([out for outs in apart.values() for out in outs])))
     left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in apart.items()}

@@ -33,7 +33,7 @@ from commodel.results.provenance import same_setting
 Progress = Callable[[str], None]
 SIMULATED_PATIENCE = 10  # simulated cases get so many times the time that measured ones get: it is not theirs
 MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that what there is can be joined
-MARGIN_SHARE = 0.1  # of a short limit
+MARGIN_SHARE = 0.1  # of a time limit that is short: its margin is this share of it
 
 
 def measure(
@@ -200,7 +200,7 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
     why = {case: unmeasured.why_unmeasured(folder, case) for case in sorted(ids & marked)}
     statuses = {status for status, _ in why.values()}
     failed = [reason for status, reason in why.values() if status != unmeasured.BUDGET]
-    if failed and not ids & measured and unmeasured.LATE not in statuses:  # what came late ran well
+    if failed and not ids & measured and unmeasured.LATE not in statuses:  # a case whose ranks started late has run
         for case in why:
             unmeasured.unmark(folder, case)
         raise UserError(

@@ -13,7 +13,7 @@ from commodel.patterns.schedule import Schedule
 
 MESSAGE = 1024  # bytes that a message counts for beside its own
 DENSE = 64  # ranks: of fewer all eigenvectors are computed
-MOST_SWAPS = 200  # of a cut
+MOST_SWAPS = 200  # of ranks across a cut
 CANDIDATES = 64  # ranks of a side whose swap is tried
 
 

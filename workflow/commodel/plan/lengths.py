@@ -90,7 +90,7 @@ def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     for part, _ in some_of(point) if kinds else ():
         try:
             pattern, times = builder(part)(some), point.bytes / max(some, 1)
-        except UserError:  # even then
+        except UserError:  # too many messages at that size, too
             return dict.fromkeys(kinds, int(_at_most(point)))
         if isinstance(pattern, Long) or pattern.messages * times <= MOST_ROWS:
             pattern, times = builder(part)(point.bytes), 1.0

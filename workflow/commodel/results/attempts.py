@@ -45,7 +45,7 @@ class Attempt:
     deadline: When | None = None
     commit: Name = ""
     nodes: tuple[Name, ...] = ()  # that its ranks were started on; of simulated ones, none
-    case: Text = ""  # that it died in
+    case: Text = ""  # at which the attempt ended badly
 
     @property
     def gone(self) -> bool:

@@ -70,7 +70,7 @@ class NotedPoint:
 @dataclass(frozen=True, slots=True)
 class Calibration:
     setting: Annotated[str, AfterValidator(_setting)]
-    platform: Name  # whose sets were moved
+    platform: Name  # that the sets are of which were moved
     measured_on: Name
     simulated: bool
     date: Text

@@ -42,7 +42,7 @@ class Complaints:
             self.stage = match[1]
         elif match := LOG.match(text):
             self.log, self.fences = match[1], 0
-        elif self.log and FENCE.match(text):  # one above a log, one below
+        elif self.log and FENCE.match(text):  # a fence stands above a log, and one below it
             self.fences += 1
             self.log = self.log if self.fences < 2 else ""
         elif text.startswith(TRACE) or ERROR.match(text):
