@@ -35,6 +35,7 @@ def capacity(case):
             return one_way("node", case["bytes"], flows * inside(case["bytes"]))
         return one_way("leaf", case["bytes"], flows * C_PORT)
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
+    loads["stride"] = loads["out"]
     loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)
     return one_way("beyond", case["bytes"], loads[case["how"]])
 

@@ -21,6 +21,7 @@ Where nothing was probed, switch data say the same: c_out of a leaf with p ports
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from commodel.keys import key, parse
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, entering, largest_eager
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.habits import dearer, longest_sent, told
+from commodel.models.fitting.habits import by_destination, dearer, longest_sent, told
 from commodel.models.fitting.memory import local_times
 from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.pieces import piecewise
@@ -86,6 +87,9 @@ def fit(observed: Observed) -> Fitted:
     orders = {way: replace(known, settings={**settings, "order": way}) for way in SETTINGS["order"]}
     if seen := told(observed, "order", orders, price):
         settings["order"] = seen[0][1]
+    if several := by_destination(observed, known, _links(lines, shared), price):
+        settings["links"] = several
+        known = replace(known, settings=settings)
     if dearer(observed, "in", known, price):
         into = entering(observed, lines, o_r)
         values |= into
@@ -105,6 +109,18 @@ def fit(observed: Observed) -> Fitted:
                 forms |= _forms(name, form)
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+
+
+def _links(lines: Mapping[str, Mapping[str, Array]], shared: Mapping[str, Array]) -> dict[str, int]:
+    """How many links leave a group of each level, if each holds one message as fast as it is alone."""
+    links = {}
+    for level, beyond in pairwise(lines):
+        out = key("c_out", level)
+        by_size = {parse(name).sample or (0, None): draws[0] for name, draws in shared.items() if name.startswith(out)}
+        *_, steepness = (draws[0] for name, draws in lines[beyond].items() if parse(name).part.startswith("b"))
+        if by_size and level != NODE and (several := round(steepness / by_size[max(by_size)])) > 1:
+            links[level] = several
+    return links
 
 
 def _half(observed: Observed, apart: str) -> tuple[Array, Array]:
