@@ -11,7 +11,7 @@ from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
 from commodel.files.sets import read_parameters
 from commodel.files.yaml import read as read_yaml
-from commodel.hierarchy import Hierarchy
+from commodel.hierarchy import NODE, Hierarchy
 from commodel.keys import key, parse, without_class
 from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
@@ -122,11 +122,12 @@ def complete(entry: Family, values: Values) -> Values:
         if parameter.default is None:
             raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
         numbers[key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
+    known = Hierarchy.of(values.settings.get("levels", {})).groups
     for name, chosen in values.settings.items():
         allowed = (entry.settings or {}).get(name)
         if allowed and chosen not in allowed:
             raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
-    return replace(values, numbers=numbers, forms=_checked_forms(entry, values.forms, numbers))
+    return replace(values, numbers=numbers, forms=_checked_forms(entry, values.forms, numbers, {NODE, *known}))
 
 
 def _check_classes(entry: Family, values: Values) -> None:
@@ -148,7 +149,9 @@ def _check_classes(entry: Family, values: Values) -> None:
         raise UserError(f"family {entry.name}, setting classes: found {shown(classes)}, wanted {wanted}")
 
 
-def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+def _checked_forms(
+    entry: Family, chosen: Mapping[str, str], names: Collection[str], levels: Collection[str]
+) -> dict[str, str]:
     """The form of every function that is no constant, or a UserError about a coefficient that it lacks or cannot use.
     A function of which nothing but `a` is given is constant, whatever form the family has for it."""
     parts: dict[str, set[str]] = {}
@@ -165,8 +168,8 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
     for name in names:
         parameter, function, part = parse(name)
         form, about = forms.get(function, "constant"), entry.by_name[parameter]
-        if about.of == "level" and function == parameter and part[0].isalpha():
-            continue  # of a level one number holds for every size
+        if about.of == "level" and function == parameter and part in levels:
+            continue  # one number holds for every size
         if about.argument and not takes(form, name):
             why = f"{function} is {text(form)}" if function else f"it depends on {about.argument}; wanted {name}.a"
             raise UserError(f"family {entry.name} has no use for {name}: {why}")
