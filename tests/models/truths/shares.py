@@ -35,6 +35,7 @@ def capacity(case):
             return one_way("node", case["bytes"], flows * inside(case["bytes"]))
         return one_way("leaf", case["bytes"], flows * C_PORT)
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
+    loads["stride"] = loads["out"]
     loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)
     return one_way("beyond", case["bytes"], loads[case["how"]])
 
@@ -53,11 +54,11 @@ TRUTH = Truth(
         "L.beyond.a": L["beyond"],
         "c_inside.node.4096": inside(4096),
         "c_inside.node.65536": inside(65536),
-        "c_out.node.a": C_PORT,
-        "c_out.leaf.a": C_OUT,
-        "c_pair.leaf.a": C_PAIR,
-        "c_all.leaf.a": C_ALL,
-        "c_all.node.a": C_LEAF,
+        "c_out.node.65536": C_PORT,
+        "c_out.leaf.65536": C_OUT,
+        "c_pair.leaf.65536": C_PAIR,
+        "c_all.leaf.65536": C_ALL,
+        "c_all.node.65536": C_LEAF,
         "gamma.65536": 1e-10 * 65536,
         "copy.65536": 6e-11 * 65536,
     },

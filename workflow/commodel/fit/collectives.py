@@ -106,7 +106,9 @@ def fit_points(
     given, (order, points, seconds) = seconds, _in_order(points, seconds)
     if entry.fit_points is not None:
         schedules = [schedule(point) for point in points]
-        fitted = entry.fit_points(schedules, given[order])  # its own search has no kinks: it takes the times to the last bit
+        fitted = entry.fit_points(
+            schedules, given[order]
+        )  # its own search has no kinks: it takes the times to the last bit
         return replace(fitted, errors=errors_unseen(points, given[order], refitted(entry, schedules, given[order])))
     stacks = list(in_parts(points))
     guess = dict(entry.from_points)

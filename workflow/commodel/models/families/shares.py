@@ -19,7 +19,9 @@ overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copie
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, entering, largest_eager
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.habits import dearer, longest_sent, told
+from commodel.models.fitting.habits import by_destination, dearer, longest_sent, told
 from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.memory import local_times
 from commodel.models.fitting.overheads import growing
@@ -85,6 +87,9 @@ def fit(observed: Observed) -> Fitted:
     orders = {way: replace(known, settings={**settings, "order": way}) for way in SETTINGS["order"]}
     if seen := told(observed, "order", orders, price):
         settings["order"] = seen[0][1]
+    if several := by_destination(observed, known, _links(apart, shared), price):
+        settings["links"] = several
+        known = replace(known, settings=settings)
     if dearer(observed, "in", known, price):
         into = entering(observed, apart, o_r)
         values |= into
@@ -101,6 +106,24 @@ def fit(observed: Observed) -> Fitted:
                 forms |= formed
     ends = far["bytes"].min(), far["bytes"].max()
     return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+
+
+def _links(apart: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
+    """How many links leave a group of each level, if each holds one message as fast as it is alone."""
+    links = {}
+    for level, beyond in pairwise(apart):
+        samples = {
+            size: draws[0]
+            for name, draws in shared.items()
+            if parse(name).function == key("c_out", level)
+            for size, _ in [parse(name).sample]
+        }
+        if samples and level != NODE:
+            size = max(samples)
+            alone = apart[beyond].parts(np.array([float(size)]))[1][0, 0] / size
+            if (several := round(alone / samples[size])) > 1:
+                links[level] = several
+    return links
 
 
 def _half(observed: Observed, apart: str) -> tuple[Array, Array]:

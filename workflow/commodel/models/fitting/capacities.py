@@ -17,6 +17,7 @@ from commodel.models.probes.capacity import LONG
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
 HIDES = 1.5  # times as long as its sender is busy with it: less may be the sender's own
+NOISE = 3  # standard deviations
 NEAR = 0.05  # of a share: what lies as near to the line between two others is no sample of its own
 BOTH = 1.5  # times as long with as much the other way: one line for both
 
@@ -65,18 +66,21 @@ def entering(observed: Observed, trips: Trips, receive: Array) -> dict[str, Arra
 
 
 def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
-    """One number where all sizes have about the same, else samples: as many as all the others lie between."""
+    """As many samples as all the others lie between, as far as noise lets anybody tell; that of the largest alone where
+    all sizes have about the same."""
     if not shares:
         return {}
     size = np.array(sorted(shares))
-    seen = np.array([shares[own][0] for own in size.tolist()])
-    if seen.max() < CLEARLY * seen[-1] and seen[-1] < CLEARLY * seen.min():
-        return {key(name, "a"): shares[max(shares)]}
+    draws = np.stack([shares[own] for own in size.tolist()], axis=-1)
+    seen = np.maximum(draws[0], 1e-30)
+    noise = NOISE * draws.std(axis=0) / seen
+    if (np.abs(np.log(seen / seen[-1])) < np.maximum(np.log(CLEARLY), noise)).all():
+        return {sample(name, size[-1]): shares[int(size[-1])]}
     kept = {0, len(size) - 1}
     while True:
         between = sorted(kept)
-        missed = np.abs(np.interp(size, size[between], seen[between]) / seen - 1)
-        if missed.max() < NEAR:
+        missed = np.abs(np.interp(size, size[between], seen[between]) / seen - 1) / np.maximum(NEAR, noise)
+        if missed.max() < 1:
             return {sample(name, own): shares[own] for own in size[between].tolist()}
         kept.add(int(missed.argmax()))
 

@@ -1,11 +1,13 @@
 """What cases of probe `capacity` tell that are played and priced: which of two ways a network has."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.hierarchy import NODE
 from commodel.models import Array
 from commodel.models.fitting.observed import Observed
 from commodel.models.fitting.roundtrips import NEVER
@@ -19,11 +21,13 @@ CLEARLY = 1.15  # times as long as all that is known explains
 Price = Callable[[Schedule, Values], Array]
 
 
-def told(observed: Observed, how: str, ways: Mapping[Any, Values], price: Price) -> list[tuple[int, Any]]:
+def told(
+    observed: Observed, how: str, ways: Mapping[Any, Values], price: Price, level: str = NODE
+) -> list[tuple[int, Any]]:
     """Of the cases that are made to tell several ways, and do, the size and which it is, the shortest first; none where
     nothing else was measured of their distance."""
     several = []
-    for size, measured, played in _played(observed, how):
+    for size, measured, played in _played(observed, how, level):
         computes = played.work.seconds.sum()
         try:
             prices = {way: played.cost(price(played, values))[0] - computes for way, values in ways.items()}
@@ -41,20 +45,29 @@ def longest_sent(ways: list[tuple[int, float]]) -> float:
 
 
 def dearer(observed: Observed, how: str, known: Values, price: Price) -> bool:
-    """Whether the longest messages of such cases take longer than all that is known explains."""
-    longest = max(_played(observed, how), key=lambda case: case[0], default=None)
-    if longest is None:
-        return False
-    _, measured, played = longest
+    """Whether any of such cases takes longer than all that is known explains."""
     try:
-        return bool(measured > CLEARLY * played.cost(price(played, known))[0])
+        return any(
+            measured > CLEARLY * played.cost(price(played, known))[0] for _, measured, played in _played(observed, how)
+        )
     except UserError:
         return False
 
 
-def _played(observed: Observed, how: str) -> Iterator[tuple[int, float, Schedule]]:
+def _played(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[int, float, Schedule]]:
     """Size, seconds and pattern of each case."""
     for case in observed.probes.get("capacity", ()):
-        if case.settings["how"] == how and len(case.seconds):
+        if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
             nodes = np.array(str(case.settings["where"]).split("+"), dtype=int)
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), pattern(case.settings).placed(nodes)
+
+
+def by_destination(observed: Observed, known: Values, links: Mapping[str, int], price: Price) -> dict[str, int]:
+    """The levels of which the destination of a message tells which of so many links out of a group it takes."""
+    found = {}
+    for level, several in links.items():
+        ways = {count: replace(known, settings={**known.settings, "links": {level: count}}) for count in (1, several)}
+        seen = [count for _, count in told(observed, "stride", ways, price, level)]
+        if seen and seen.count(several) > len(seen) / 2:
+            found[level] = several
+    return found

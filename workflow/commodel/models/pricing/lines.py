@@ -25,26 +25,28 @@ class Lines:
     def __init__(self, levels: Hierarchy, values: Values) -> None:
         self.levels, self.values = levels, values
         self.half = values.settings.get("half", ())
+        self.links = values.settings.get("links", {})
         self.busy: dict[str, Busy] = {}
 
     def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
         """Of a schedule whose messages would each last so long alone; some ask before they begin."""
         uses = []
-        for name, of, count in self._lines(schedule):
+        for name, of, count, links in self._lines(schedule):
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
-            uses.append((self.busy.setdefault(name, Busy(count)), self._seconds(name, schedule.bytes), of))
+            last = links * self._seconds(name, schedule.bytes)
+            uses.append((self.busy.setdefault(name, Busy(count)), last, of))
         return Sharing(alone, asks, uses)
 
     def passed_by(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, Array]:
         """Messages, the line that each passes, and for how many seconds: (draws, uses)."""
         messages, lines, seconds, known = [], [], [np.zeros((*self.values.lead, 0))], 0
-        for name, of, count in self._lines(schedule):
+        for name, of, count, links in self._lines(schedule):
             use, message = np.nonzero(of >= 0)
             messages.append(message)
             lines.append(known + of[use, message])
-            last = self._seconds(name, schedule.bytes[message])
+            last = links * self._seconds(name, schedule.bytes[message])
             seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
             known += count
         none = np.zeros(0, dtype=int)
@@ -55,9 +57,9 @@ class Lines:
         """How long messages have a line to themselves."""
         return self.values.up_to_last(name, bytes) * bytes
 
-    def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int]]:
+    def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int, int]]:
         """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,
-        and how many there are."""
+        how many there are, and of how many links each is one: the destination tells which."""
         src, dst = schedule.node[schedule.src], schedule.node[schedule.dst]
         apart = self.levels.distance(src, dst)
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
@@ -68,17 +70,18 @@ class Lines:
             outer, half = around[number], level in self.half
             pair = np.minimum(source, target) * count + np.maximum(source, target) if half else source * count + target
             split = not half and key("c_in", level) in self.values.functions
-            ways = [source, target + (0 if half else count)]
+            links = int(self.links.get(level, 1))
+            ways = [way * links + dst % links for way in (source, target + (0 if half else count))]
             for kind, using, lines, most in (
-                ("out", apart > number, ways[:1] if split else ways, 2 * count),
-                *((("in", apart > number, ways[1:], 2 * count),) if split else ()),
+                ("out", apart > number, ways[:1] if split else ways, 2 * count * links),
+                *((("in", apart > number, ways[1:], 2 * count * links),) if split else ()),
                 ("pair", apart == number + 1, [pair], count**2),
                 ("all", apart == number + 1, [outer[src]], int(outer.max(initial=0)) + 1),
                 ("inside", apart == number, [source], count),
             ):
                 name = key(f"c_{kind}", level)
                 if name in self.values.functions:
-                    yield name, np.where(using, np.stack(lines), -1), most
+                    yield name, np.where(using, np.stack(lines), -1), most, links if kind in ("out", "in") else 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ Three more cases tell what goes on where messages meet. `eager`: a rank sends to
 from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
 computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
 another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
+And `stride` sends from a group to nodes so many numbers apart.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
 SHORT, MANY = 4096, 32  # bytes, messages in a row
 MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
+STRIDES = 4, 6, 8, 12  # multiples of the numbers of links that switches have
 COMPUTES = 2e-3  # seconds, before a rank takes a message
 MEANWHILE = 256  # bytes of the shortest one
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
@@ -68,6 +70,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if 1 in ports and size >= SHORT:
         yield from cases(NODE, "order", MANY, Place(2, "block:1", ports[1]), ways=(1,), bytes=SHORT)
     for apart, name in enumerate(site.levels.groups, 2):
+        for flows, stride, where in _strided(site, apart):
+            yield from cases(name, "stride", flows, Place(len(where), "block:1", where), stride, ways=(1,))
         for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
             crossings = list(of(site, apart))
             for flows, step, where in crossings:
@@ -133,6 +137,18 @@ def _out(site: Site, apart: int) -> Iterator[Crossing]:
         flows = min(len(senders), *map(len, others), MOST)
         receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
+
+
+def _strided(site: Site, apart: int) -> Iterator[Crossing]:
+    """Nodes of a group to others whose numbers leave the same remainder: where that tells which of several links a
+    message takes, all take the same."""
+    for parent in _siblings(site, apart)[:1]:
+        senders = parent[len(parent) // 2]
+        others = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
+        for stride in STRIDES:
+            alike = others[others % stride == others[0] % stride][: min(len(senders), 8)]
+            if len(alike) > 2:
+                yield len(alike), stride, (*senders[: len(alike)].tolist(), *alike.tolist())
 
 
 def _all(site: Site, apart: int) -> Iterator[Crossing]:
