@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
+from typing import Annotated, Literal
 
 import yaml
-from pydantic import TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
@@ -16,10 +17,32 @@ from commodel.files.typed import record_of
 from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
-from commodel.units import parse_count, shown
+from commodel.units import MAX_COUNT, parse_count, shown
 
 MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
 FORM = TypeAdapter(ParameterSet)
+Above0 = Annotated[float, Field(gt=0)]
+MOST_LINKS = 4096
+
+
+class Crowd(BaseModel):
+    smallest: Above0 = Field(alias="from")
+    times: Above0
+
+
+class Settings(BaseModel):
+    """Those that prices rely on, beside what families check themselves; others may stand beside them."""
+
+    probed: list[str] = []
+    half: list[str] = []
+    links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
+    types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
+    apart: dict[str, tuple[Above0, Above0]] = {}
+    uneven: Above0 = 1.0
+    crowded: dict[Literal["nodes", "ranks"], Crowd] = {}
+
+
+SETTINGS = TypeAdapter(Settings)
 
 
 def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
@@ -75,6 +98,7 @@ def read_parameters(path: AnyPath) -> ParameterSet:
 def checked(document: Document) -> ParameterSet:
     """The set that a file holds."""
     parameters = record_of(FORM, _in_full(document), document)
+    record_of(SETTINGS, dict(parameters.settings), document, ("settings",))
     for key, complaint in _contradictions(parameters):
         raise document.error(key, complaint)
     return parameters

@@ -22,7 +22,7 @@ WANTED = {  # by the type of pydantic's error, where its own words are not ours
     "bool_type": "true or false",
     "predicate_failed": "a name",
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
-    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type"), "a mapping"),
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "a mapping"),
     "too_short": "at least one value",
 }
 ITS_WORDS = "Input should be "
@@ -39,20 +39,21 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
         raise first_mistake(errors, Document(path, json.loads(text), {})) from None
 
 
-def record_of(form: TypeAdapter[Record], data: object, document: Document) -> Record:
-    """The same from data that was read from a document; of Python's lists pydantic would make no tuples."""
+def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:
+    """The same from data that was read from a document, or from `within` it; of Python's lists pydantic would make no
+    tuples."""
     try:
         return form.validate_json(json.dumps(data), strict=True)
     except ValidationError as errors:
-        raise first_mistake(errors, document) from None
+        raise first_mistake(errors, document, within) from None
 
 
-def first_mistake(errors: ValidationError, document: Document) -> UserError:
+def first_mistake(errors: ValidationError, document: Document, within: Path_ = ()) -> UserError:
     """The mistake that stands first in the file, as one line."""
 
     def place(error: dict) -> Path_:
         """pydantic's path also names union members and the like: only what the file has is kept."""
-        path = (*error["loc"], *error.get("ctx", {}).get("path", ()))
+        path = (*within, *error["loc"], *error.get("ctx", {}).get("path", ()))
         while not document.has(path):
             path = path[:-1]
         return path
