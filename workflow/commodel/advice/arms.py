@@ -69,10 +69,11 @@ class Arms:
         middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
         return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
 
-    def prior(self, algorithm: float, peculiar: float) -> np.ndarray:
-        """Covariances between all arms."""
-        shared, own = self._alike
-        return shared + algorithm**2 * own + peculiar**2 * np.eye(len(self.arms))
+    def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
+        """Covariances between some arms, or all."""
+        arms = np.arange(len(self.arms)) if arms is None else arms
+        shared, own = (part[np.ix_(arms, arms)] for part in self._alike)
+        return shared + algorithm**2 * own + peculiar**2 * (arms[:, None] == arms)
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
