@@ -22,7 +22,7 @@ from commodel.records import Call as Job
 REST = "library beside rules"
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
-SLOPE = 0.5  # of an operation at a size: how many times as far apart its prices are as its times
+SLOPE = 0.3  # of an operation at a size: how many times as far apart its prices are as its times
 SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 
