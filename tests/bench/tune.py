@@ -1,9 +1,10 @@
 """How many points have to be measured until the choice of algorithms costs at most 5 % more than the best: replayed on
 a table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
 
-`by worth` is what `commodel tune` does: prices by LogGP with round numbers (RATES: what everybody knows of such a
-network; nothing of the table is fitted), and the point whose outcome most changes the choice. `no prices` is the same
-without prices, `in random order` the same belief with points drawn by lot, `forest by variance` a forest for each
+`by worth` takes the point whose outcome most changes the choice, with prices by LogGP with round numbers (RATES: what
+everybody knows of such a network; nothing of the table is fitted). `for its time` divides that by the seconds the point
+is believed to take, as `commodel tune` does: less is left in a tenth of the time, after more points. `no prices` is the
+same without prices, `in random order` the same belief with points drawn by lot, `forest by variance` a forest for each
 operation, whose next point is the one that its trees differ most about (as ACCLAiM; `whole jobs`: all ways to do that
 point's job are measured, as it does). Regret is of all jobs with two and more ways,
 the library's own choice among them: what was chosen over what is fastest, as measured. Last comes whether the regret
@@ -100,7 +101,7 @@ def taken(points: Iterable[int], seconds: Seconds) -> list[Measured]:
     return [Measured(int(arm), float(seconds[arm])) for arm in points]
 
 
-def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
+def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, timed: bool = False) -> Run:
     points: list[int] = []
     while True:
         belief = believe(arms, taken(points, seconds))
@@ -108,7 +109,7 @@ def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
         left = unmeasured(arms, points)
         if not left:
             return
-        worth = belief.worth()
+        worth = belief.worth() / (costs(np.exp(belief.mean)) if timed else 1.0)
         points.append(max(left, key=lambda arm: worth[arm]))
 
 
@@ -203,6 +204,7 @@ def main(path: Path, rates: dict[str, str]) -> None:
     arms, seconds = read(path, given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
     ways: dict[str, tuple[Callable, Arms, int]] = {
         "by worth": (by_worth, arms, 1),
+        "by worth for its time": (lambda *given: by_worth(*given, timed=True), arms, 1),
         "by worth, no prices": (by_worth, without_prices(arms), 1),
         "in random order": (in_random_order, arms, SEEDS),
         "in random order, no prices": (in_random_order, without_prices(arms), SEEDS),

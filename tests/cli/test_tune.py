@@ -154,3 +154,21 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     late = replace(machine(tmp_path), late=tuple(("bcast", 8, "block", size) for size in sizes))
     proof = prove(late, "proof", chosen(searched, WORTH), 3, lambda text: None)
     assert {row.job[0] for row in proof.rows} == {"alltoall"}
+
+
+def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barriers_too():
+    """Though a rule for barriers needs a start of its own, and one of 49 jobs is worth little."""
+    barrier = [Arm(("barrier", 8, "block", 0), name, price) for name, price in (("linear", 1e-4), ("bruck", 1e-5))]
+    known = Arms.of([*arms().arms, *barrier])
+    first = tuning._checks(tuning._telling(known))
+    timed = {(known.arms[arm].job[0], known.arms[arm].algorithm) for start in first for arm in start}
+    assert {name for name, _ in timed} == {"bcast", "alltoall", "barrier"}
+    assert {way for name, way in timed if name == "barrier"} == {"linear", "bruck"}
+
+
+def test_a_rule_that_is_not_expected_to_gain_much_is_not_tried(tmp_path):
+    """Of the library's own choice nobody expects to be slower than by what starts differ."""
+    searched = search(machine(tmp_path), arms(), 1e9, lambda text: None)
+    named = {bar: {job for job, way in chosen(searched, bar).items() if way != LIBRARY} for bar in (1.0, WORTH, 1e3)}
+    assert named[1e3] == set() < named[WORTH] <= named[1.0]
+    assert all(chosen(searched, WORTH)[job] != OWN[job[0]] for job in named[WORTH])

@@ -22,7 +22,7 @@ from commodel.records import Call as Job
 REST = "library beside rules"
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
-SLOPE = 0.5  # of an operation at a size: how many times as far apart its prices are as its times
+SLOPE = 0.3  # of an operation at a size: how many times as far apart its prices are as its times
 SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 
@@ -69,10 +69,11 @@ class Arms:
         middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
         return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
 
-    def prior(self, algorithm: float, peculiar: float) -> np.ndarray:
-        """Covariances between all arms."""
-        shared, own = self._alike
-        return shared + algorithm**2 * own + peculiar**2 * np.eye(len(self.arms))
+    def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
+        """Covariances between some arms, or all."""
+        arms = np.arange(len(self.arms)) if arms is None else arms
+        shared, own = (part[np.ix_(arms, arms)] for part in self._alike)
+        return shared + algorithm**2 * own + peculiar**2 * (arms[:, None] == arms)
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:

@@ -64,7 +64,7 @@ def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
 
     def likelihood(scales: Scales) -> float:
         if scales not in known:
-            covariance = arms.prior(scales.algorithm, scales.peculiar)[np.ix_(seen, seen)] + scales.errors(measured)
+            covariance = arms.prior(scales.algorithm, scales.peculiar, seen) + scales.errors(measured)
             known[scales] = _likelihood(covariance, off) - _unusual(scales)
         return known[scales]
 

@@ -1,6 +1,7 @@
 """What `commodel tune` says: the rules that pay, what they gain, and what the reader should look at."""
 
 from math import expm1
+from statistics import mean
 
 import click
 
@@ -49,6 +50,7 @@ def _sentences(outcome: Outcome) -> list[str]:
     points, full, took = len(searched.belief.seen), len(searched.arms.arms), searched.took
     lines = [
         f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
+        f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
         f"Trial and proof took {outcome.trial.took + proof.took:.0f} s more.",
     ]
     lines += [
@@ -62,14 +64,14 @@ def _sentences(outcome: Outcome) -> list[str]:
     if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
     operations = dict.fromkeys(row.job[0] for row in rows)
-    mean = _times(*proof.of())
+    overall = _times(*proof.of())
     gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
     slow = slowed(rows)
     interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {mean}; {gains}.",
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"

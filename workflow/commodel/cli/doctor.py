@@ -12,6 +12,7 @@ from commodel.cli._output import table
 def doctor(need: str | None) -> None:
     """Tell which compilers, MPI, SimGrid, Slurm and Apptainer are here, and what a missing one would give."""
     from commodel.platforms.tools import TOOLS, find, version
+    from commodel.platforms.transport import within_node
 
     if need:
         raise SystemExit(0 if find(need) else 1)
@@ -23,4 +24,6 @@ def doctor(need: str | None) -> None:
         if not path:
             rows[-1]["gives"] += f"; get it: {tool.get}"
     click.echo(table(rows))
+    if carrier := within_node():
+        click.echo(f"\nWhat carries messages between two ranks here: {carrier}")
     click.echo(f"\n{os.cpu_count()} cores here: measure with no more ranks than that, MPI libraries wait busily.")

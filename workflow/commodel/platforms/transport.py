@@ -1,0 +1,67 @@
+"""What carries messages between two ranks of one node: the MPI library says so itself when it is told to talk."""
+
+import os
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from commodel.platforms.launchers import as_root
+from commodel.platforms.tools import ask, beside, find
+
+PROGRAM = """#include <mpi.h>
+int main(int count, char **words)
+{
+  int rank;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Sendrecv_replace(&rank, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return MPI_Finalize();
+}
+"""
+LONGEST = 15  # seconds, until the starter ends ranks that wait for ever
+TALKING = {
+    "OMPI_MCA_pml_base_verbose": "10",
+    "OMPI_MCA_mtl_base_verbose": "10",
+    "OMPI_MCA_mtl_ofi_verbose": "10",
+    "OMPI_MCA_bml_base_verbose": "10",
+    "OMPI_MCA_btl_base_verbose": "10",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "MPIR_CVAR_DEBUG_SUMMARY": "1",
+    "MPIEXEC_TIMEOUT": str(LONGEST),
+}
+NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # what carries messages through the kernel, within a node as well
+
+
+def within_node() -> str:
+    """One line; empty where no MPI is here."""
+    compiler, starter = find("mpicc"), beside("mpicc", "mpiexec")
+    if not compiler or not starter:
+        return ""
+    with TemporaryDirectory() as folder:
+        source, program = Path(folder) / "two.c", Path(folder) / "two"
+        source.write_text(PROGRAM)
+        if failure := ask([compiler, "-o", str(program), str(source)], 60).failure:
+            return f"cannot be told: {failure}"
+        settings = [f"{name}={value}" for name, value in (TALKING | as_root(os.geteuid())).items()]
+        reply = ask(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST)
+    carrier, failure = said(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
+    return "; ".join(part for part in (carrier or "it does not say", failure) if part)
+
+
+def said(text: str) -> str:
+    """What a talking library used."""
+    if pml := re.search(r"selected (\w+) best priority", text):
+        return _open_mpi(pml[1], text)
+    if device := re.search(r"==== (\w+) netmod Capability", text):
+        return f"MPICH: shared memory; between nodes {device[1]}"
+    return ""
+
+
+def _open_mpi(pml: str, text: str) -> str:
+    carriers = {name for name in re.findall(r"Using (\w+) btl for send", text) if name != "self"}
+    providers = set(re.findall(r"mtl:ofi:prov: (\S+)", text)) if pml == "cm" else set()
+    line = " ".join([f"Open MPI: pml {pml}", *sorted(carriers), *(f"provider {name}" for name in sorted(providers))])
+    if (carriers | providers) & NETWORK_CARD:
+        line += ", through the network card: export OMPI_MCA_pml=ob1 takes shared memory"
+    return line
