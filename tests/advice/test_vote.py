@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.vote import FEWEST, Trust, ballot, front, trusts
+from commodel.compare.vote import FEWEST, Trust, ballot, by_candidate, front, trusts
 
 
 def rows(family, ratios, operation="reduce", groups=None, status="ok"):
@@ -64,6 +64,27 @@ def test_contrast_recovers_the_spread_of_a_ratio():
     rng = np.random.default_rng(3)
     held_out = rows("one", np.exp(0.7 + 0.1 * rng.standard_normal(4000)), groups=list(np.repeat(range(1000), 4)))
     assert trusts(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
+
+
+def test_between_sides_of_a_node_no_error_is_common_to_two_prices():
+    """Each family is 20 % off, and its ratios 1 %: of one side that tells 1.3 from 1, of two it does not."""
+    prices = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
+    here, there = ({"one": Trust(share, 0.2, 0.01, 9), "two": Trust(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2))
+    sides = {"here": here, "there": there}
+    assert ballot(prices, by_candidate(sides, ["here", "here"])).as_good.tolist() == [True, False]
+    apart = ballot(prices, by_candidate(sides, ["here", "there"]))
+    assert apart.as_good.tolist() == [True, True]
+    assert apart.votes.sum() == pytest.approx(1)
+    assert ballot(prices, here).as_good.tolist() == [True, False]
+
+
+def test_who_was_never_tried_on_a_side_has_no_word_there():
+    prices = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
+    alone = {"one": Trust(1.0, 0.1, 0.1, 9), "two": Trust(0.0, np.nan, np.nan, 0)}
+    nobody = {name: Trust(0.5, np.nan, np.nan, 0) for name in prices}
+    voted = ballot(prices, by_candidate({"here": alone, "there": nobody}, ["here", "there"]))
+    np.testing.assert_allclose(voted.seconds, [1, 2])
+    np.testing.assert_allclose(voted.high, [np.exp(1.96 * 0.1), 2])
 
 
 SURE = Trust(0.75, 0.0, 0.0, 9), Trust(0.25, 0.0, 0.0, 9)

@@ -71,11 +71,17 @@ def smallest_size(known: Residuals) -> Iterator[np.ndarray]:
         yield sizes == sizes[sizes > 0].min()
 
 
+def level(known: Residuals) -> Iterator[np.ndarray]:
+    """Of a network: how far ranks are from each other."""
+    yield from () if known.reach is None else (known.reach == reach for reach in np.unique(known.reach))
+
+
 PARTS: dict[str, Part] = {
     "a job": each(lambda known: known.group),
     "a size": each(lambda known: known.axes["bytes"]),
     "a number of ranks": each(lambda known: known.axes["ranks"]),
     "an operation": each(lambda known: known.operation),
+    "a level": level,
     "the smallest size": smallest_size,
     "the largest size": largest("bytes"),
     "the most ranks": largest("ranks"),
@@ -95,7 +101,8 @@ def tried(known: Residuals, held: np.ndarray, alone: np.ndarray) -> tuple[np.nda
     inside, width = [], []
     for place in np.flatnonzero(held):
         ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
-        asked = Asked(str(known.operation[place]), ranks, np.array([size]), nodes)
+        reach = "" if known.reach is None else str(known.reach[place])
+        asked = Asked(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
         (low,), (high,), (words,) = banded(bands, asked, (np.ones(1), alone[:1, place], alone[1:, place]))
         inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
         width.append(np.log(high / low) if by_errors(words) else np.nan)

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from commodel.hierarchy import Hierarchy
+from commodel.patterns.build import Shape
+from commodel.price.bands import errors
 from commodel.price.predict import predict
+from commodel.price.pricing import price as price_shapes
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
+from tests.price.offs import known
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)
 
@@ -33,6 +37,18 @@ def on_leaves(name, *probed):
 def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, status):
     prices = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
     assert [price.status for price in prices] == [status]
+
+
+def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
+    """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
+    bands = errors(known(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
+    parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
+    points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
+    said = [price.interval for price in predict(parameters, points)]
+    assert said[0].endswith("45 groups of bcast")
+    assert said[1] == "parameters only: nothing measured beyond one leaf"
+    shapes = [Shape.of(one_size, (64,)) for one_size in points]
+    assert [columns["interval"][0] for columns in price_shapes(shapes, {"s": parameters})] == said
 
 
 def test_rounds_that_repeat_are_doubted_as_if_written_out():

@@ -124,6 +124,9 @@ def ballot(
         np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), own)
         for what in ("error", "contrast")
     )
+    weighed = np.array([np.broadcast_to(shares[name], logs.shape[1:]) for name in voters])
+    elsewhere = (weighed != weighed[:, [best]]).any(axis=0)  # on the other side of a node: no error is common to both
+    contrast = np.where(elsewhere, np.hypot(error, error[best]), contrast)
     spread = np.hypot(logs[1:].std(axis=0) if draws > 1 else 0.0, error)
     doubt = np.hypot(away[1:].std(axis=0) if draws > 1 else 0.0, contrast)
     votes = np.zeros(logs.shape[1])

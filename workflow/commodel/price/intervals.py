@@ -13,9 +13,10 @@ from math import inf
 
 import numpy as np
 
-from commodel.hierarchy import as_far, reached
+from commodel.hierarchy import Hierarchy, as_far, reached
 from commodel.models import Array
 from commodel.parameters import Errors
+from commodel.patterns.layouts import place
 from commodel.price.bands import DOUBLE, band_of
 from commodel.price.residuals import (
     ALL,
@@ -53,11 +54,15 @@ class Asked:
     reach: str = ""  # as of a Point
 
     @classmethod
-    def of(cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None) -> Asked:
-        """Of a point, or of several that differ in their sizes; waves too may be others."""
+    def of(
+        cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None, levels: object = None
+    ) -> Asked:
+        """Of a point, or of several that differ in their sizes; waves too may be others. `levels`: those of the set, in
+        case the point was made without a platform."""
         named = operation_class(point.operation, point.waves if waves is None else waves)
         sizes = np.array([point.bytes] if sizes is None else list(sizes), dtype=float)
-        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes), point.reach)
+        reach = point.reach or (_reach(point, levels) if levels else "")
+        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes), reach)
 
     @property
     def side(self) -> str:
@@ -65,6 +70,11 @@ class Asked:
         if self.reach:
             return reached(self.reach)
         return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
+
+
+def _reach(point: Point, levels: object) -> str:
+    hierarchy, node = Hierarchy.of(levels), place(point.layout, point.ranks)
+    return hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
 
 
 def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, list[str]]:

@@ -51,7 +51,8 @@ def predict(
     for numbers, pattern in stacked(points, TOGETHER):
         prices = price(pattern, LONG if pipelined else points[numbers[0]].waves)
         first = points[numbers[0]]
-        asked = Asked.of(first, [points[number].bytes for number in numbers], LONG if pipelined else first.waves)
+        sizes, levels = [points[number].bytes for number in numbers], parameters.settings.get("levels")
+        asked = Asked.of(first, sizes, LONG if pipelined else first.waves, levels)
         times = prices.seconds, prices.low, prices.high
         low, high, words = banded(parameters.errors, asked, times)
         rows = zip(numbers, *times, low, high, prices.status, words, strict=True)

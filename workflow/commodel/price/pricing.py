@@ -32,7 +32,8 @@ def price(
         for name, prices in priced.items():
             which = {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
             times = prices.seconds, prices.low, prices.high
-            low, high, words = banded(sets[name].errors, Asked.of(point, sizes), times)
+            asked = Asked.of(point, sizes, levels=sets[name].settings.get("levels"))
+            low, high, words = banded(sets[name].errors, asked, times)
             parts = {"parameters_low": prices.low, "parameters_high": prices.high, "interval": words}
             ends = {"low": low, "high": high} | parts
             yield names | which | {"family": sets[name].family, "parameters": name} | vars(prices) | ends
