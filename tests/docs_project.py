@@ -80,6 +80,7 @@ def make_project(folder: Path) -> None:
     shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
     _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
     _write(folder / "params/platforms/mycluster.xml", NETWORK)
+    shutil.copy(folder / "params/platforms/local.yaml", folder / "params/platforms/desk.yaml")
     for name in ("mine", "sample", "cluster", "demo"):
         project.experiment(name, EXPERIMENT)
     project.compare("mine")
