@@ -80,6 +80,7 @@ def make_project(folder: Path) -> None:
     shutil.copytree(ROOT / "params", folder / "params", dirs_exist_ok=True)
     _write(folder / "params/platforms/mycluster.yaml", PLATFORM)
     _write(folder / "params/platforms/mycluster.xml", NETWORK)
+    shutil.copy(folder / "params/platforms/local.yaml", folder / "params/platforms/desk.yaml")
     for name in ("mine", "sample", "cluster", "demo"):
         project.experiment(name, EXPERIMENT)
     project.compare("mine")
@@ -145,6 +146,7 @@ def _write_files(project: Project) -> None:
     for name, cores in (("even", (2, 2, 2, 2)), ("uneven", (3, 1, 2, 2))):
         rows = [f"{rank},{rank // 2},{count},cpu" for rank, count in enumerate(cores)]
         _write(folder / f"params/layouts/mine/{name}.csv", "\n".join(["rank,node,cores,device", *rows]) + "\n")
+    _write(folder / "mine.csv", "rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
     _write(folder / "choices.csv", "operation,ranks,bytes,algorithm\nallreduce,8,1024,ring\n")
     _write(folder / "hosts.txt", "".join(f"n{number}\n" for number in range(80)))
     _write(folder / "osu_bcast.txt", OSU)

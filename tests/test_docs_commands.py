@@ -15,15 +15,23 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.plan.config import find, load_platform
 from commodel.plan.make import make_plan
+from commodel.platforms.tools import find as tool
 from tests.docs_project import complete, make_project
 from tests.documented import ROOT, Command, files, of
 from tests.once import made_once
 from tests.workflow.conftest import Project
 
-NOT_RUN = {r"commodel run .*--profile slurm|snakemake --profile slurm": "wants a Slurm: tests/lab/test_slurm_docs.py"}
+NOT_RUN = {
+    r"commodel run .*--profile slurm|snakemake --profile slurm": "wants a Slurm: tests/lab/test_slurm_docs.py",
+    r"snakemake --directory": "wants what snakedeploy has deployed: tests/lab/test_snakedeploy.py",
+    r"make (setup|lint|test)$": ".ci/run and `make` itself call them: they are what runs this",
+    r"make (demo|papers)": "calls `commodel run` for experiments that are run here",
+    r"make wheel": "tests/test_wheel.py builds and checks one, without the download of what it wants",
+    r"make container": "wants Apptainer: tests/lab/test_apptainer.py builds the image",
+}
 # These measure for minutes, or on a machine that is not here: what stands in their place.
 SMALLER = {
-    r"commodel tune ": {"mycluster": "local", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
+    r"commodel tune ": {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
     r"commodel speeds ": {"16:4096": "16:64"},
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
@@ -36,7 +44,7 @@ DEAR = (
 )
 MAILED = "FOLDER/inputs/experiments/mine.yaml"
 COMMANDS = of("commodel")
-SNAKEMAKES = [command for command in of("snakemake") if command.words[1] != "--directory"]  # test_deployed.py
+OTHERS = [*of("snakemake"), *of("make")]
 EXPERIMENTS = sorted({command.words[2] for command in COMMANDS if command.words[1] == "run"} - {MAILED})
 
 
@@ -110,7 +118,7 @@ def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
 
 
 def test_what_is_not_run_stands_in_the_docs():
-    used = {pattern for command in COMMANDS + SNAKEMAKES for pattern in reasons(command)}
+    used = {pattern for command in COMMANDS + OTHERS for pattern in reasons(command)}
     assert used == set(NOT_RUN)
     assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in [*DEAR, *SMALLER])
     for pattern, others in SMALLER.items():
@@ -125,14 +133,30 @@ def test_experiments_that_pages_run_are_there(monkeypatch):
 
 @pytest.mark.slow
 def test_snakemake_s_commands_work(complete_project):
-    """In their order: of a report there has to be a run before."""
-    for command in SNAKEMAKES:
-        if reasons(command):
+    """In their order: of a report there has to be a run before, after which a dry run finds nothing to do."""
+    dry = []
+    for command in OTHERS:
+        if reasons(command) or command.words[0] != "snakemake":
             continue
         run = [sys.executable, "-m", *command.words]
         done = subprocess.run(run, cwd=complete_project.folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command.place}: {command.text}: {done.stdout}{done.stderr}"
         if "-n" in command.words:
-            assert "measure" in done.stdout
+            dry.append("\nmeasure " in done.stdout)
         if "--report" in command.words:
             assert (complete_project.folder / command.words[-1]).exists()
+    assert sorted(dry) == [False, True]
+
+
+@pytest.mark.slow
+def test_the_overlay_network_s_lines_work(tmp_path):
+    """All of a block, as a shell runs it."""
+    if tool("cc") is None:
+        pytest.skip("no cc here")
+    for name in ("workflow", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    (block,) = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/overlay.md").read_text(), re.DOTALL | re.MULTILINE)
+    run = subprocess.run(["sh", "-euc", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert not [command for command in of("make") if not reasons(command) and command.text not in block]
