@@ -1,6 +1,7 @@
 """Networks of several levels that no model was made for: two of each kind of params/experiments/networks.yaml, with
 other ports, oversubscription, latency and limits of eager messages; and one of each kind with SimGrid's own settings,
-where factors by size stand for protocols, and data leave when they are received. `written` makes a project of them."""
+where factors by size stand for protocols, and data leave when they are received. Three more have what their file does
+not say: links that destinations tell apart, two cables a node, chassis. `written` makes a project of them."""
 
 from pathlib import Path
 
@@ -60,36 +61,77 @@ def behind(clusters: int, each: int, speed: str, latency: str, backbone: str, tr
     return "".join([*lines, "</zone>\n"])
 
 
-# name: nodes, levels, overhead of a message in seconds, largest eager message, the network; without overhead all else
-# is as SimGrid has it
+def eager(overhead: float, largest: int) -> dict[str, str]:
+    """Settings of messages that have so much overhead at each end, in seconds; longer ones wait for their receivers."""
+    config = {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
+    config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
+    config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
+    return config | {f"smpi/{kind}-thresh": str(largest) for kind in ("send-is-detached", "async-small")}
+
+
+AS_IS: dict[str, str] = {}  # all is as SimGrid has it
+SENDS = "0:8.9e-6:7.7e-10;1420:1.4e-5:3e-10;32768:1.5e-5:2.4e-10;65536:2.4e-4:0;327680:0:0"
+CALIBRATED = {  # like those that measurements of Ethernet clusters give: overheads and factors by size, three protocols
+    "smpi/os": SENDS,
+    "smpi/ois": SENDS,
+    "smpi/or": "0:8.1e-6:8.4e-10;1420:1.3e-5:9.1e-10;32768:3.1e-5:7e-10;65536:0:0;327680:0:0",
+    "smpi/bw-factor": "0:0.4;1420:0.91;32768:1.08;65536:0.96;327680:0.93",
+    "smpi/lat-factor": "0:1;1420:1.24;32768:1.94;65536:3.6;327680:6",
+    "smpi/async-small-thresh": "65536",
+    "smpi/send-is-detached-thresh": "327680",
+    "smpi/wtime": "0",
+}
+CABLES = {  # overheads that grow, and three protocols
+    "smpi/os": "0:5e-7:0;4096:1e-6:1e-10",
+    "smpi/ois": "0:5e-7:0",
+    "smpi/or": "0:7e-7:0;8192:1.5e-6:2e-10",
+    "smpi/bw-factor": "0:0.4;2048:0.7;32768:0.93",
+    "smpi/lat-factor": "0:1.2;2048:1.8;32768:2.5",
+    "smpi/async-small-thresh": "4096",
+    "smpi/send-is-detached-thresh": "32768",
+    "network/TCP-gamma": "0",
+    "smpi/wtime": "0",
+}
+
+# name: nodes, levels, settings, the network
 PLATFORMS = {
-    "fat-tree-96": (96, {"leaf": 8}, 3e-7, 16384, switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
-    "fat-tree-128": (128, {"leaf": 16}, 8e-7, 65536, switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us")),
-    "trunks-64": (64, {"cluster": 32}, 1e-6, 16384, trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
-    "trunks-96": (96, {"cluster": 24}, 4e-6, 32768, trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
+    "fat-tree-96": (96, {"leaf": 8}, eager(3e-7, 16384), switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
+    "fat-tree-128": (
+        128,
+        {"leaf": 16},
+        eager(8e-7, 65536),
+        switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us"),
+    ),
+    "trunks-64": (64, {"cluster": 32}, eager(1e-6, 16384), trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
+    "trunks-96": (96, {"cluster": 24}, eager(4e-6, 32768), trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
     "dragonfly-64": (
         64,
         {"router": 2, "chassis": 8, "group": 16},
-        5e-7,
-        8192,
+        eager(5e-7, 8192),
         switched("DRAGONFLY", "4,2;2,1;4,1;2", 64, "3GBps", "0.8us"),
     ),
     "dragonfly-128": (
         128,
         {"router": 2, "chassis": 8, "group": 32},
-        1e-6,
-        32768,
+        eager(1e-6, 32768),
         switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
-    "fat-tree-64-plain": (64, {"leaf": 16}, None, 0, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
-    "trunks-64-plain": (64, {"cluster": 32}, None, 0, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
+    "fat-tree-64-plain": (64, {"leaf": 16}, AS_IS, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
+    "trunks-64-plain": (64, {"cluster": 32}, AS_IS, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
     "dragonfly-72-plain": (
         72,
         {"router": 2, "chassis": 8, "group": 24},
-        None,
-        0,
+        AS_IS,
         switched("DRAGONFLY", "3,1;3,1;4,1;2", 72, "1.25GBps", "2us"),
     ),
+    "fat-tree-128-cables": (128, {"leaf": 16}, CABLES, switched("FAT_TREE", "2;16,8;1,4;2,1", 128, "3GBps", "600ns")),
+    "fat-tree-64-calibrated": (
+        64,
+        {"cabinet": 8},
+        CALIBRATED,
+        switched("FAT_TREE", "2;8,8;1,2;1,1", 64, "125MBps", "20us"),
+    ),
+    "dragonfly-96-groups": (96, {"group": 24}, AS_IS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
 }
 
 
@@ -98,13 +140,7 @@ def written(folder: Path) -> list[str]:
     platforms, experiments = folder / "params" / "platforms", folder / "params" / "experiments"
     for made in (platforms, experiments):
         made.mkdir(parents=True, exist_ok=True)
-    for name, (nodes, levels, overhead, eager, network) in PLATFORMS.items():
-        config = {}
-        if overhead is not None:
-            config |= {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
-            config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
-            config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
-            config |= {f"smpi/{kind}-thresh": str(eager) for kind in ("send-is-detached", "async-small")}
+    for name, (nodes, levels, config, network) in PLATFORMS.items():
         about = {"title": f"{name} (simulated)", "launcher": "simgrid", "nodes": nodes, "cores": 2, "levels": levels}
         about["simgrid"] = {"file": f"{name}.xml", "config": config}
         (platforms / f"{name}.yaml").write_text(yaml.safe_dump(about, sort_keys=False))

@@ -1,11 +1,14 @@
 """The parts of a regression, where a family's contract would not show what they do."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtri
 
+from commodel.models.fitting.pieces import segments
 from commodel.models.fitting.regression import CHANCE, by_chance, sampled, with_misfit
 
 
@@ -65,3 +68,17 @@ def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
     assert not by_chance(1.0, 0.0, free)
     assert not by_chance(1e300, 1e-300, free)
     assert by_chance(1e-300, 1.0, free)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_many_pieces_of_a_line_are_found(noise):
+    """As of SimGrid's factors by size: each piece begins where it should, or at the next place."""
+    places = np.geomspace(1, 1 << 20, 60).round()
+    edges = [0, 300, 5_000, 40_000, 300_000, np.inf]
+    rng, time = np.random.default_rng(1), np.zeros(len(places))
+    for number, (low, high) in enumerate(pairwise(edges)):
+        here = (places > low) & (places <= high)
+        time[here] = 1e-6 * 2**number + places[here] * 1e-9 / (1 + number % 2)
+    time = time * (1 + noise * rng.standard_normal(len(time)))
+    found = [places[piece].max() for piece in segments(places, time[None], 1 / time**2, 8)]
+    assert found[:-1] == [places[places <= edge].max() for edge in edges[1:-1]]

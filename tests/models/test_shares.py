@@ -95,6 +95,51 @@ def test_messages_between_two_leaves_share_the_narrower_line(flows):
     assert pair == pytest.approx(alone + size * max(G["beyond"], flows * C_PAIR))
 
 
+@pytest.mark.parametrize("links", [1, 2, 4])
+def test_a_destination_may_tell_which_of_several_links_a_message_takes(links):
+    """From nodes 0 to 3, on one leaf, to every fourth node of others: of four links, or of two, all take the same."""
+    size, values = 1_000_000, model(**{"c_out.leaf.a": G["beyond"] / 4})
+    known = replace(values.values, settings={**values.values.settings, "links": {"leaf": links}})
+    one, several = (Schedule.of(24, 0, np.arange(4), target, size) for target in ([4, 9, 14, 19], [4, 8, 12, 16]))
+    alone, same = (Model(values.entry, known).cost(pattern)[0] for pattern in (one, several))
+    assert alone == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"])
+    assert same == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"] * links)
+
+
+@pytest.mark.parametrize("destination", [True, False])
+def test_a_fit_finds_that_destinations_tell_links_apart(destination):
+    """A leaf with two links up, each as fast as a message alone is."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if case["level"] != "leaf":
+            return plain(case)
+        same = 2 if destination and case["how"] == "stride" and case["step"] % 2 == 0 else 1
+        return one_way("beyond", case["bytes"], case["flows"] / case["step"] ** (case["how"] == "all") * same * 6e-10)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert fitted.settings.get("links") == ({"leaf": 2} if destination else None)
+
+
+def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
+    """Below 2 KiB three times as long a byte, as where each needs a packet of its own."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if case["level"] != "leaf" or case["bytes"] == 1:
+            return plain(case)
+        c = C_OUT * (3 if case["bytes"] < 2048 else 1)
+        return one_way("beyond", case["bytes"], case["flows"] * c)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    known = {name: draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")}
+    assert known["c_out.leaf.1920"] == pytest.approx(3 * C_OUT, rel=0.02)
+    assert known["c_out.leaf.2048"] == pytest.approx(C_OUT, rel=0.02)
+    assert len(known) < 6
+
+
 def joined(one, other):
     ends = (np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("src", "dst"))
     return Schedule.of(24, 0, *ends, 10**6)

@@ -65,10 +65,10 @@ def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
     assert all(batch.nodes == max(point.nodes for point in batch.points) for batch in parts)
 
 
-@pytest.mark.parametrize(("budget", "minutes"), [("8 h", 10), ("2 min", 2), ("90 s", 1)])
+@pytest.mark.parametrize(("budget", "minutes"), [("8 h", 11), ("2 min", 2), ("90 s", 1)])
 def test_a_batch_asks_for_no_more_than_its_budget(planned, budget, minutes):
     plan = planned(MATRIX, f"batch: {{budget: {budget}}}")
-    assert {batch.minutes for batch in plan.batches} == {minutes}
+    assert max(batch.minutes for batch in plan.batches) == minutes
 
 
 def test_a_time_limit_leaves_room_for_a_slow_and_noisy_machine(planned):

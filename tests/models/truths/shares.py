@@ -33,7 +33,9 @@ def capacity(case):
     if case["level"] == "node":
         if case["how"] == "inside":
             return one_way("node", case["bytes"], flows * inside(case["bytes"]))
-        return one_way("leaf", case["bytes"], flows * C_PORT)
+        if case["how"] == "in":  # their receiver takes one after the other
+            return one_way("beyond", case["bytes"], flows * C_PORT) + (flows - 1) * O_R
+        return max(one_way("leaf", case["bytes"], flows * C_PORT), one_way("leaf", case["bytes"]) + (flows - 1) * O_S)
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
     loads["stride"] = loads["out"]
     loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)

@@ -91,7 +91,7 @@ def fit(observed: Observed) -> Fitted:
         settings["links"] = several
         known = replace(known, settings=settings)
     if dearer(observed, "in", known, price):
-        into = entering(observed, apart, o_r)
+        into = entering(observed, apart)
         values |= into
         forms |= {function: TABLE for name in into if parse(name).sample for function in [parse(name).function]}
     if more := growing(trips, E):

@@ -12,7 +12,7 @@ from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.keys import key, sample
-from commodel.models.probes.capacity import LONG
+from commodel.models.probes.capacity import LONG, TINY
 
 SLOWER = 1.1  # than alone: from there on messages share something
 CLEARLY = 1.15  # than what is known to be shared explains
@@ -54,14 +54,12 @@ def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str,
     return values, half
 
 
-def entering(observed: Observed, trips: Trips, receive: Array) -> dict[str, Array]:
+def entering(observed: Observed, trips: Trips) -> dict[str, Array]:
     """The same of what enters the port of a node from far away. All come at about the same time, so that their receiver
-    is busy with one after the other then, with each for `receive`."""
+    is busy with one after the other then, as it is with tiny ones."""
     if not observed.probes.get("capacity") or not trips:
         return {}
-    cases = observed.cases("capacity")
-    through = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receive[:, None])
-    shares = _shares(through, trips, NODE, "in", list(trips)[-1], receive[0])
+    shares = _shares(observed.cases("capacity"), trips, NODE, "in", list(trips)[-1], 0.0)
     return _named(key("c_in", NODE), shares)
 
 
@@ -109,7 +107,8 @@ def _pick(cases: Cases, **where: object) -> Cases:
 def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str, busy: float) -> dict[int, Array]:
     """By size the seconds per byte of all messages that cross at the same time; none where they are as fast as alone,
     or below the first size where it may be one end that takes as long."""
-    shares, told, cases = {}, [], _pick(cases, level=level, how=how, ways=1)
+    shares, told = {}, []
+    cases = _beyond_tiny(_pick(cases, level=level, how=how, ways=1), trips, apart, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         alike = _pick(cases, bytes=size)
         taken, most = _slowed(alike, trips, apart)
@@ -119,6 +118,19 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str, busy: 
         elif not shares:
             return {}
     return {size: own for size, own in shares.items() if size >= told[-1]}
+
+
+def _beyond_tiny(cases: Cases, trips: Trips, apart: str, busy: float = 0.0) -> Cases:
+    """Without what tiny messages between the same nodes take more than a tiny one of that distance does alone: these
+    nodes are nearer or farther than others, or one end is busy with one after the other. A sender is so, too, but its
+    messages are on their way meanwhile."""
+    seconds = cases.seconds.copy()
+    tiny = np.flatnonzero(cases["bytes"] == TINY) if apart in trips else ()
+    for number in tiny:
+        alike = (cases["flows"] == cases["flows"][number]) & (cases["where"] == cases["where"][number])
+        alone = trips[apart].at(np.array([float(TINY)])) + (cases["flows"][number] - 1) * busy
+        seconds[:, alike] -= cases.seconds[:, [number]] - alone
+    return Cases(cases.columns, seconds).pick(cases["bytes"] != TINY)
 
 
 def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
@@ -144,7 +156,7 @@ def _slowed(cases: Cases, trips: Trips, apart: str) -> tuple[Array, np.ndarray]:
 
 def _together(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping[int, float]) -> dict[int, Array]:
     """Of all groups at once, by size, where they take longer than what leaves one, or joins two, explains."""
-    shares, cases = {}, _pick(cases, level=level, how="all", ways=1)
+    shares, cases = {}, _beyond_tiny(_pick(cases, level=level, how="all", ways=1), trips, apart)
     for size in np.unique(cases["bytes"])[::-1].tolist() if apart in trips else ():
         alike = _pick(cases, bytes=size)
         begin, alone = trips[apart].parts(alike["bytes"])

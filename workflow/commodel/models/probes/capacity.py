@@ -25,6 +25,7 @@ MOST = 64  # flows
 LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
 SHORT, MANY = 4096, 32  # bytes, messages in a row
+TINY = 1  # bytes: what it takes is no matter of the line
 MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
 STRIDES = 4, 6, 8, 12  # multiples of the numbers of links that switches have
 COMPUTES = 2e-3  # seconds, before a rank takes a message
@@ -51,6 +52,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     for flows, where in ports.items():
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     medium = [length for power in steps(MEDIUM, size) for length in (power, 2 * power - HEADER) if length < size]
+    medium = [TINY, *medium] if medium else []
     if (most := max(ports, default=1)) > 1:
         place = Place(len(ports[most]), "block:1", ports[most])
         far = Place(most + 1, "block:1", _far(site, most))

@@ -4,9 +4,11 @@ what a family's price of it is off by tells what the family does not know of the
 To the one half of the machine further, as in the widest step of many algorithms; and shuffled, always in the same ways.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site
+from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
 from commodel.models.probes.evenness import FEWEST
 
 MOST = 128  # ranks
@@ -24,7 +26,13 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         place = Place(each * len(nodes), f"block:{each}", tuple(nodes))
         for turn in range(TURNS if len(nodes) > 1 else 0):
             about = {"turn": turn, "each": each, "procs": place.ranks}
-            yield from ((place, {**about, "bytes": size}) for size in sizes if size >= SHORT)
+            yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
+
+
+def _rungs(size: int) -> Iterator[int]:
+    while size >= SHORT:
+        yield size
+        size //= RUNG
 
 
 def pattern(case: Settings) -> Schedule:

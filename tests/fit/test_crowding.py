@@ -1,0 +1,62 @@
+"""Messages of all nodes at once, which nothing is fitted to: where they are not priced well, prices say so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.fit.crowding import crowding
+from commodel.fit.probes import fitted_set
+from commodel.models.families import family
+from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.probes import Site, probe
+from commodel.patterns.schedule import Schedule, stack
+from commodel.price.model import Model
+from commodel.price.reach import doubts
+from tests.models.synthetic import observed, truth
+
+NODES = 12
+SIZES = [1, 1024, 65536]
+
+
+def evidence(times):
+    """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
+    ranks a node has."""
+    machine = truth("loggp")
+    several = dict(observed(machine, "loggp").probes)
+    several["mixture"] = []
+    for place, about in probe("mixture").plan(Site(NODES, 2), SIZES):
+        alone = machine.times["pingpong"](about) / 2
+        settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
+        seconds = np.full(5, alone * times(about["bytes"], about["each"]))
+        several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
+    return Observed(several)
+
+
+def said(parameters, src, dst, sizes, node=None):
+    pattern = stack([Schedule.of(4, 0, src, dst, size) for size in sizes])
+    placed = pattern.placed(np.array(node or range(4)))
+    return [text.partition(":")[0] for text in doubts(Model.of_set(parameters), parameters, placed)]
+
+
+@pytest.mark.parametrize("times", [1.0, 1.4])
+def test_prices_that_are_off_by_little_are_not_doubted(times):
+    entry, seen = family("loggp"), evidence(lambda size, each: times)
+    assert crowding(entry, fitted_set(entry, seen), seen) == {}
+
+
+def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_longer():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
+    assert parameters.settings["crowded"]["nodes"]["from"] == 4096
+    assert parameters.settings["crowded"]["nodes"]["times"] == pytest.approx(3, rel=0.1)
+    assert said(parameters, [0, 1], [2, 3], [64, 65536]) == ["ok", "blind to contention"]
+    assert said(parameters, [0, 0], [2, 3], [65536]) == ["ok"]  # one port is what a family knows
+    assert said(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["ok"]
+
+
+def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
+    assert set(parameters.settings["crowded"]) == {"ranks"}
+    assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+    crowd = said(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
+    assert crowd == ["blind to contention"]
