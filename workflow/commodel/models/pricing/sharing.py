@@ -25,8 +25,6 @@ def price(schedule: Schedule, values: Values) -> Array:
     levels = Hierarchy.of(values.settings.get("levels", {}))
     if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
         return timed(schedule.whole, values, levels)
-    if schedule.bytes.ndim > 1:
-        return np.stack([price(single, values) for single in singly(schedule)])
     S, lines = values.numbers.get("S", np.inf), Lines(levels, values)
 
     def asks(part: Schedule) -> np.ndarray:
