@@ -174,6 +174,19 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     assert priced.cost(rounds) == pytest.approx(written, rel=near)
 
 
+def test_a_ring_of_thousands_whose_messages_meet_nowhere_is_neither_written_out_nor_gone_through():
+    """In the steady state a round takes as long as the way around the ring does on average, or the slowest message."""
+    ranks = 8192
+    levels = Hierarchy.written({"leaf": 16}, ranks)
+    priced = model(**{"c_out.leaf": C_OUT})
+    values = replace(priced.values, settings={"levels": levels.settings})
+    ring = build.schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).placed(np.arange(ranks))
+    seconds = Model(priced.entry, values).cost(ring)[0]
+    assert "whole" not in ring.__dict__
+    near, far = (one_way(name, 16) for name in ("leaf", "beyond"))
+    assert seconds == pytest.approx(2 * ranks * (15 * near + far) / 16, rel=0.01)
+
+
 def test_a_class_without_values_is_not_priced():
     priced = model()
     lacking = {name: number for name, number in priced.values.numbers.items() if ".beyond" not in name}

@@ -16,6 +16,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.steps import Step
 
 Use = tuple[Busy, Array, np.ndarray]  # of lines of a kind: seconds of every message, and which it uses
+SLOWER = 1.001  # than alone
 MOST_PAIRS = 1 << 20  # of groups that may meet
 
 
@@ -38,6 +39,16 @@ class Lines:
             last = links * self._seconds(name, schedule.bytes)
             uses.append((self.busy.setdefault(name, Busy(count)), last, of))
         return Sharing(alone, asks, uses)
+
+    def meet(self, schedule: Schedule, alone: Array) -> bool:
+        """Whether any two messages share a line, or a line takes longer for one than it would last alone."""
+        for name, of, _, links in self._lines(schedule):
+            used = of[of >= 0]
+            if len(np.unique(used)) < len(used):
+                return True
+            if (((links * self._seconds(name, schedule.bytes)) > alone * SLOWER) & (of >= 0).any(axis=0)).any():
+                return True
+        return False
 
     def passed_by(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, Array]:
         """Messages, the line that each passes, and for how many seconds: (draws, uses)."""

@@ -10,10 +10,10 @@ from commodel.models.pricing.distances import by_distance
 from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
 from commodel.models.pricing.programs import Program
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replayed
 from commodel.models.pricing.stepwise import stepwise
 from commodel.models.pricing.values import Values
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
@@ -25,8 +25,6 @@ def price(schedule: Schedule, values: Values) -> Array:
     levels = Hierarchy.of(values.settings.get("levels", {}))
     if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
         return timed(schedule.whole, values, levels)
-    if schedule.bytes.ndim > 1:
-        return np.stack([price(single, values) for single in singly(schedule)])
     S, lines = values.numbers.get("S", np.inf), Lines(levels, values)
 
     def asks(part: Schedule) -> np.ndarray:
@@ -47,7 +45,38 @@ def price(schedule: Schedule, values: Values) -> Array:
             shared=shared,
         )
 
-    return stepwise(schedule, costs, lambda part: work_of(part, values))
+    def alone(part: Schedule) -> Costs:
+        """Who asks waits until the message is through; of what is sent at once the next waits for the last one."""
+        ask, (sending, receiving) = asks(part), copied(part, values)
+        wire, lasts = (by_distance(part, name, values, levels) for name in "LG")
+        lasts = lasts * part.bytes
+        return Costs(
+            send=values["o_s"] + sending,
+            receive=values["o_r"] + receiving,
+            wire=wire + np.where(ask, 0.0, lasts),
+            gap_out=np.where(ask, 0.0, lasts),
+            request=np.where(ask, 0.0, np.nan) if ask.any() else None,
+            answer=lasts if ask.any() else None,
+        )
+
+    def work(part: Schedule) -> Array:
+        return work_of(part, values)
+
+    if _alone(schedule, lines, values):
+        return replayed(schedule, alone, work, levels=levels)
+    return stepwise(schedule, costs, work)
+
+
+def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
+    """Whether in no round two messages share a line, nor one is held up by it, as around a ring in the order of nodes:
+    then rounds need not be gone through one by one."""
+    for part in schedule.parts:
+        if not isinstance(part, Rounds) or not part.repeats or part.turn != 1:
+            return False
+        turn = part.round(0, schedule.node)
+        if lines.meet(turn, by_distance(turn, "G", values, lines.levels) * turn.bytes):
+            return False
+    return True
 
 
 def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
