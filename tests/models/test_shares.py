@@ -178,7 +178,7 @@ def test_a_ring_of_thousands_whose_messages_meet_nowhere_is_neither_written_out_
     """In the steady state a round takes as long as the way around the ring does on average, or the slowest message."""
     ranks = 8192
     levels = Hierarchy.written({"leaf": 16}, ranks)
-    priced = model(**{"c_out.leaf": C_OUT})
+    priced = model(**{"c_out.leaf.a": C_OUT})
     values = replace(priced.values, settings={"levels": levels.settings})
     ring = build.schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).placed(np.arange(ranks))
     seconds = Model(priced.entry, values).cost(ring)[0]

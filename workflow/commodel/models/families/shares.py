@@ -19,8 +19,8 @@ overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copie
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -37,6 +37,7 @@ from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import TABLE
 from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, price
+from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
 
@@ -46,66 +47,86 @@ SHORTEST = 0.01  # of half a round trip, at least, is no copy
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known so far: with it further cases are priced, to tell what they tell."""
+
+    values: dict[str, Array]
+    forms: dict[str, str]
+    settings: dict[str, object]
+
+    def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
+        """Values of functions in the place of any that these had; where no form is said, samples are of a table."""
+        tables = {parse(name).function: TABLE for name in values if parse(name).sample}
+        formed = tables if forms is None else forms
+        for name in [name for name in self.values if parse(name).function in formed]:
+            del self.values[name]
+        self.values.update(values)
+        self.forms.update(formed)
+
+    def estimate(self, **numbers: float) -> Values:
+        own = {name: draws[:1, None] for name, draws in self.values.items()}
+        return Values(own | {name: np.array([[number]]) for name, number in numbers.items()}, self.forms, self.settings)
+
+    @property
+    def draws(self) -> Values:
+        return Values({name: draws[:, None] for name, draws in self.values.items()}, self.forms)
+
+
 def fit(observed: Observed) -> Fitted:
     """Half round trips give L and G of every class; what they take more, together, the capacities."""
-    trips, far = round_trips(observed), observed.cases("distance")
+    trips = round_trips(observed)
     o_s, o_r = trips.short_overheads
-    values, forms, notes, curves = {"o_s": o_s, "o_r": o_r}, {}, {}, []
-    halves = {name: _half(observed, name) for name in dict.fromkeys(far["apart"].tolist())}
+    halves = {name: _half(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
     apart = {name: HalfTrip.of(size, half, PIECES) for name, (size, half) in halves.items()}
-    for name, (size, half) in halves.items():
-        named, formed = apart[name].named(name, o_s + o_r)
-        values |= named
-        forms |= formed
-        title = f"half a round trip, {'one node' if name == NODE else name}"
-        line, terms = apart[name].at(size)[0], apart[name].terms
-        curves.append(curve(title, size, half[0], line, "o_s + L + m·G + o_r", terms))
     shared, half_duplex = capacities(observed, apart, o_s)
-    values |= shared
-    forms |= {function: TABLE for name in shared if parse(name).sample for function in [parse(name).function]}
-    alone, tables = local_times(observed)
-    values |= alone
-    forms |= tables
-    missing = {}
+    known = Known({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half": sorted(half_duplex)})
+    for name, trip in apart.items():
+        known.add(*trip.named(name, o_s + o_r))
+    known.add(shared)
+    known.add(*local_times(observed))
+    notes, missing = {}, {}
     S = largest_eager(observed, apart)
     S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
-    if S < NEVER:
-        values["S"] = np.full(len(o_s), S)
-        notes["S"] = "found in the data; the change lies between this size and the next one probed"
-    else:
+    if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
-    for kind in ("out", "in", "pair", "all", "inside"):
-        if not any(parse(name).parameter == f"c_{kind}" for name in values):
-            missing[f"c_{kind}"] = "as c_out" if kind == "in" else "no probe was slowed down by it"
-    settings: dict[str, object] = {**observed.placement, "half": sorted(half_duplex)}
-    known = Values({name: draws[:1, None] for name, draws in values.items()}, forms, settings)
-    starts = {way: replace(known, numbers={**known.numbers, "E": np.array([[way]])}) for way in (NEVER, 0.0)}
+    starts = {limit: known.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
     E = min(longest_sent(told(observed, "start", starts, price)), S)
-    if E < S:
-        values["E"] = np.full(len(o_s), E)
-        notes["E"] = "found in the data; the change lies between this size and the next one probed"
-    orders = {way: replace(known, settings={**settings, "order": way}) for way in SETTINGS["order"]}
-    if seen := told(observed, "order", orders, price):
-        settings["order"] = seen[0][1]
-    if several := by_destination(observed, known, _links(apart, shared), price):
-        settings["links"] = several
-        known = replace(known, settings=settings)
-    if dearer(observed, "in", known, price):
-        into = entering(observed, apart)
-        values |= into
-        forms |= {function: TABLE for name in into if parse(name).sample for function in [parse(name).function]}
-    if more := growing(trips, E):
-        values |= more
-        forms |= {"O_s": TABLE, "O_r": TABLE}
-        copied = Values({name: draws[:, None] for name, draws in values.items()}, forms)
+    for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
+        if limit < NEVER:
+            known.values[name] = np.full(len(o_s), limit)
+            notes[name] = "found in the data; the change lies between this size and the next one probed"
+    sent = known.estimate()
+    orders = {way: replace(sent, settings={**known.settings, "order": way}) for way in SETTINGS["order"]}
+    if ways := told(observed, "order", orders, price):
+        known.settings["order"] = ways[0][1]
+    if links := by_destination(observed, sent, _links(apart, shared), price):
+        known.settings["links"] = links
+    if dearer(observed, "in", known.estimate(), price):
+        known.add(entering(observed, apart))
+    if copying := growing(trips, E):
+        known.add(copying)
         for name, (size, half) in halves.items():
-            if name != NODE:
-                rest = np.maximum(half - sum(copies(size, copied)), SHORTEST * half)
-                named, formed = HalfTrip.of(size, rest, PIECES, half[0]).named(name, o_s + o_r)
-                values = {text: draws for text, draws in values.items() if parse(text).function not in formed} | named
-                forms |= formed
-    ends = far["bytes"].min(), far["bytes"].max()
-    return Fitted(values, ends, forms, notes, {}, tuple(curves), settings, missing)
+            if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
+                rest = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
+                known.add(*HalfTrip.of(size, rest, PIECES, half[0]).named(name, o_s + o_r))
+    missing |= _no_capacity(known.values)
+    ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
+    return Fitted(known.values, ends, known.forms, notes, {}, tuple(_curves(halves, apart)), known.settings, missing)
+
+
+def _no_capacity(values: Collection[str]) -> dict[str, str]:
+    """Of the parameters that nothing showed, why."""
+    seen = {parse(name).parameter for name in values}
+    kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
+    unseen = {name: "no probe was slowed down by it" for name in kinds if name not in seen}
+    return unseen | ({} if "c_in" in seen else {"c_in": "as c_out"})
+
+
+def _curves(halves: Mapping[str, tuple[Array, Array]], apart: Mapping[str, HalfTrip]) -> Iterator[Curve]:
+    for name, (size, half) in halves.items():
+        title = f"half a round trip, {'one node' if name == NODE else name}"
+        yield curve(title, size, half[0], apart[name].at(size)[0], "o_s + L + m·G + o_r", apart[name].terms)
 
 
 def _links(apart: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
@@ -141,7 +162,9 @@ def protocol_change(size: Array, overheads: Array) -> float:
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    """Where a class of messages has no values of its own."""
+    """Where a class of messages has no values of its own, or a set says what E says now."""
+    if values.settings.get("short") == "taken":
+        return "fitted before E was: fit anew"
     levels = Hierarchy.of(values.settings.get("levels", {}))
     if "L" in values.functions or (isinstance(schedule, Long) and schedule.messages > WRITTEN):
         return ""
