@@ -28,6 +28,8 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
                 price = float(model.cost(played(NAME, case.settings, evidence.types))[0])
             except UserError:  # of some distance nothing was measured
                 continue
+            if not price:  # of a family for which messages take no time
+                continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
             times[kind][int(case.settings["bytes"])].append(float(np.median(case.seconds)) / price)
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}

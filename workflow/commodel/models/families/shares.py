@@ -142,8 +142,8 @@ def _links(apart: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[s
         if samples and level != NODE:
             size = max(samples)
             alone = apart[beyond].parts(np.array([float(size)]))[1][0, 0] / size
-            if (several := round(alone / samples[size])) > 1:
-                links[level] = several
+            if 2 * alone > 3 * samples[size] > 0:
+                links[level] = round(alone / samples[size])
     return links
 
 
