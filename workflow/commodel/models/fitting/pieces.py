@@ -9,19 +9,22 @@ from commodel.models.fitting.regression import BETTER, aicc, line
 from commodel.models.keys import key
 
 FEWEST = 3  # sizes of a piece
+FEW = 8  # sizes: of so many a cut costs what its values do
 ROUNDING = 1e-24  # of the squares of all that was measured: smaller misfits mean nothing
 TIED = 1e-7  # of a misfit: by how much a later cut must be better
 
 
 def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
-    piece has at least three sizes; the change points count as parameters. Of equally good cuts the first is taken."""
+    piece has at least three sizes; the change points count as parameters, and as more where there are many places for
+    them. Of equally good cuts the first is taken."""
     places, squares = np.unique(x), weights * y[0] ** 2
     misses = _misses(places, x, y[0], weights)
     misses[misses < ROUNDING * squares.sum()] = 0.0
+    chosen_among = 2 * np.log(max(len(places) / FEW, 1))  # of more places to cut at, one is good by chance more often
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
     for cuts, misfit in _cuts(misses, most):
-        score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares))
+        score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + chosen_among * len(cuts)
         if score < best - BETTER:
             edges = [places[0], *places[cuts], np.inf]
             best, chosen = score, [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
