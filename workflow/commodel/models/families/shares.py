@@ -29,7 +29,7 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, entering, largest_eager
 from commodel.models.fitting.curves import curve
-from commodel.models.fitting.habits import by_destination, dearer, longest_sent, told
+from commodel.models.fitting.habits import by_destination, dearer, longest_sent, ways_seen
 from commodel.models.fitting.halftrips import HalfTrip
 from commodel.models.fitting.memory import local_times
 from commodel.models.fitting.overheads import growing
@@ -91,14 +91,14 @@ def fit(observed: Observed) -> Fitted:
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
     starts = {limit: known.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
-    E = min(longest_sent(told(observed, "start", starts, price)), S)
+    E = min(longest_sent(ways_seen(observed, "start", starts, price)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             known.values[name] = np.full(len(o_s), limit)
             notes[name] = "found in the data; the change lies between this size and the next one probed"
     sent = known.estimate()
     orders = {way: replace(sent, settings={**known.settings, "order": way}) for way in SETTINGS["order"]}
-    if ways := told(observed, "order", orders, price):
+    if ways := ways_seen(observed, "order", orders, price):
         known.settings["order"] = ways[0][1]
     if links := by_destination(observed, sent, _links(apart, shared), price):
         known.settings["links"] = links

@@ -107,17 +107,18 @@ def _pick(cases: Cases, **where: object) -> Cases:
 def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str, busy: float) -> dict[int, Array]:
     """By size the seconds per byte of all messages that cross at the same time; none where they are as fast as alone,
     or below the first size where it may be one end that takes as long."""
-    shares, told = {}, []
+    shares, beyond_doubt = {}, []
     cases = _beyond_tiny(_pick(cases, level=level, how=how, ways=1), trips, apart, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         alike = _pick(cases, bytes=size)
         taken, most = _slowed(alike, trips, apart)
         if most.any():
             shares[size] = mean((taken / (alike["flows"] * size))[:, most])
-            told += [size] if not told or taken[0, most].max() > HIDES * busy * alike["flows"].max() else []
+            if not beyond_doubt or taken[0, most].max() > HIDES * busy * alike["flows"].max():
+                beyond_doubt.append(size)
         elif not shares:
             return {}
-    return {size: own for size, own in shares.items() if size >= told[-1]}
+    return {size: share for size, share in shares.items() if size >= beyond_doubt[-1]}
 
 
 def _beyond_tiny(cases: Cases, trips: Trips, apart: str, busy: float = 0.0) -> Cases:

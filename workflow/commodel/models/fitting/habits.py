@@ -21,12 +21,12 @@ CLEARLY = 1.15  # times as long as all that is known explains
 Price = Callable[[Schedule, Values], Array]
 
 
-def told(
+def ways_seen(
     observed: Observed, how: str, ways: Mapping[Any, Values], price: Price, level: str = NODE
 ) -> list[tuple[int, Any]]:
     """Of the cases that are made to tell several ways, and do, the size and which it is, the shortest first; none where
     nothing else was measured of their distance."""
-    several = []
+    nearest = []
     for size, measured, played in _played(observed, how, level):
         computes = played.work.seconds.sum()
         try:
@@ -34,8 +34,8 @@ def told(
         except UserError:
             return []
         if max(prices.values()) > DIFFERS * min(prices.values()):
-            several.append((size, min(prices, key=lambda way: abs(prices[way] - measured + computes))))
-    return sorted(several)
+            nearest.append((size, min(prices, key=lambda way: abs(prices[way] - measured + computes))))
+    return sorted(nearest)
 
 
 def longest_sent(ways: list[tuple[int, float]]) -> float:
@@ -64,10 +64,10 @@ def _played(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[i
 
 def by_destination(observed: Observed, known: Values, links: Mapping[str, int], price: Price) -> dict[str, int]:
     """The levels of which the destination of a message tells which of so many links out of a group it takes."""
-    found = {}
-    for level, several in links.items():
-        ways = {count: replace(known, settings={**known.settings, "links": {level: count}}) for count in (1, several)}
-        seen = [count for _, count in told(observed, "stride", ways, price, level)]
-        if seen and seen.count(several) > len(seen) / 2:
-            found[level] = several
-    return found
+    told_apart = {}
+    for level, most in links.items():
+        ways = {count: replace(known, settings={**known.settings, "links": {level: count}}) for count in (1, most)}
+        seen = [count for _, count in ways_seen(observed, "stride", ways, price, level)]
+        if seen and seen.count(most) > len(seen) / 2:
+            told_apart[level] = most
+    return told_apart
