@@ -187,7 +187,8 @@ ROWS = (
     ("allgather", "8–32"),
     ("allreduce", "8–32"),
     ("barrier", "8–32"),
-    *(("bcast", f"{n} leaves") for n in range(8)),
+    *(("bcast", f"{n} leaves") for n in range(7)),
+    ("reduce", "96, any layout, 48 nodes"),
 )
 NAMES = ["≈ library", "recursive-doubling", "dissemination", "chain:4KiB", "balanced:4x4", "groups:4,2,2", "binomial:4"]
 
@@ -212,6 +213,9 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
         for line in value["t"] if isinstance(value["t"], list) else [value["t"]]:
             assert width(line, 10) <= value["x2"] - value["x"]
     assert max(value["x2"] for value in boxes) <= spec["width"]
+    beside = [value for value in shown(spec) if "x2" not in value and value["t"] in {label for _, label in ROWS}]
+    assert beside
+    assert max(value["x"] + width(value["t"], 11) for value in beside) < min(value["x"] for value in boxes)
     tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
     assert all(len(top) == 1 for top in tops.values())
     assert all(

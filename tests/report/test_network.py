@@ -1,6 +1,7 @@
 """The picture of the network on the page and in the workbook."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,7 +14,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.report.html.page import page_html
 from commodel.report.matrix import Matrix, digits
 from commodel.report.sections.network import sections, sentences
-from commodel.report.shape import Report
+from commodel.report.shape import Report, Section
 from commodel.report.xlsx.workbook import write_xlsx
 
 LEAVES = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -65,6 +66,14 @@ def test_the_page_draws_it_with_a_text_instead():
     assert page.count("<title>") >= 2 * 56
     assert "Node 3 is slower than its like" in page
     assert re.search(r'class="odd"[^>]*>3<', page)
+
+
+def test_a_report_of_several_levels_opens_with_it():
+    whole = report(seen())
+    before = [Section(name, "", ()) for name in ("Summary", "Comparison")]
+    page = page_html(replace(whole, sections=(*before, *whole.sections)))
+    nav = re.search(r"<nav.*?</nav>", page, re.DOTALL)[0]
+    assert re.findall(r'href="#([a-z-]*)"', nav)[:3] == ["network", "comparison", "summary"]
 
 
 def test_the_workbook_has_the_same_numbers_and_colours(tmp_path):

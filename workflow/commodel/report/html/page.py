@@ -26,8 +26,9 @@ STYLE, *SCRIPTS = (
     (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "explorer.js")
 )
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-FIRST = ("Summary", "Standings", "What to use", "Comparison")  # sections that are printed unless one asks for all
+FIRST = ("Network", "Summary", "Standings", "What to use", "Comparison")  # are printed unless one asks for all
 EXPLORED = "Comparison"  # the section whose table the first screen filters
+OPENING = ("Network", EXPLORED)  # sections that come before all others: a network of several levels is seen first
 
 
 def write_html(report: Report, path: str | Path) -> None:
@@ -46,7 +47,7 @@ def page_html(report: Report) -> str:
     places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
     places |= {id(tiling): f"tiling-{at}" for at, tiling in enumerate(report.tilings, 1)}
     sections = [chapter(section, places, shown, report.results) for section in report.sections]
-    sections.sort(key=lambda section: section["name"] != EXPLORED)
+    sections.sort(key=lambda section: OPENING.index(section["name"]) if section["name"] in OPENING else len(OPENING))
     pictures = [screen[key] for screen in fronts for key in ("use", "trust", "scatter", "times") if screen[key]]
     pictures += [
         block

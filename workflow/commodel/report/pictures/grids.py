@@ -19,9 +19,7 @@ NUMBER = "quantitative"
 
 def grid(content: Grid) -> dict:
     groups = max((width(group, LARGE) for group, _ in content.rows), default=0) + 10
-    labels = (
-        max((width(label, SMALL) for label in (*(label for _, label in content.rows), content.side)), default=0) + 8
-    )
+    labels = max([width(content.side, SMALL), *(width(label, LARGE) for _, label in content.rows)]) + 8
     two, wide = columns(content, WIDTH - groups - labels)
     edges = list(accumulate(wide, initial=groups + labels))
     shown = [fitting(cell.text, wide[cell.column] - ROOM, SMALL, 1 + (cell.text in two)) for cell in content.cells]
