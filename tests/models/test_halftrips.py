@@ -35,6 +35,13 @@ def test_samples_where_no_line_holds():
     np.testing.assert_allclose(trip.at(SIZES[:4])[0], CACHES[:4], rtol=0.03)  # where bytes do not count yet
 
 
+def test_times_that_fall_where_the_protocol_changes_stay_as_they_were_measured():
+    times = np.where(SIZES > 1 << 18, CACHES / 8, CACHES)
+    trip = HalfTrip.of(SIZES, exact(times))
+    assert trip.forms["G"] == "table"
+    np.testing.assert_allclose(trip.at(SIZES[5:])[0], times[5:], rtol=1e-12)
+
+
 def test_a_price_between_two_ranks_is_what_was_measured_and_grows_in_proportion_beyond():
     named, forms = HalfTrip.of(SIZES, exact(CACHES)).named("node", np.full(3, 4e-7))
     values = {name: draws[:1, None] for name, draws in named.items()} | {

@@ -8,7 +8,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.fitting.pieces import piecewise
-from commodel.models.fitting.regression import mean, rising
+from commodel.models.fitting.regression import mean
 from commodel.models.keys import key, parse, sample
 from commodel.models.pricing.functions import PIECEWISE, TABLE, evaluate
 
@@ -54,7 +54,6 @@ class HalfTrip:
     @classmethod
     def by_samples(cls, sizes: Array, times: Array) -> "HalfTrip":
         """L is that of messages which are too short for their bytes to count."""
-        times = rising(times)
         first = max(int(np.argmax(times[0] > BYTES * times[0, 0])), 1)
         L = mean(times[:, :first], 1 / times[0, :first] ** 2)
         values = {"L.a": L}
