@@ -37,8 +37,8 @@ def weights(held_out, *layouts):
         given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
     advice = advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
-    told = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.trust.items()}
-    return told, advice.notes
+    weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.trust.items()}
+    return weights, advice.notes
 
 
 def advised(carried, *layouts):

@@ -22,9 +22,9 @@ def test_lines_are_pieces_where_the_protocol_changes():
     trip = HalfTrip.of(SIZES, exact(times))
     values, forms = trip.named("node", np.full(3, 4e-7))
     assert forms == {"L.node": "piecewise", "G.node": "piecewise"}
-    found = {name: draws[0] for name, draws in values.items()}
+    fitted = {name: draws[0] for name, draws in values.items()}
     wanted = {"L.node.a": 6e-7, "L.node.a1": 4.6e-6, "L.node.x1": 4096, "G.node.a": 2e-10, "G.node.a1": 1e-10}
-    assert found == pytest.approx(wanted | {"G.node.x1": 4096})
+    assert fitted == pytest.approx(wanted | {"G.node.x1": 4096})
     assert trip.terms == 5
 
 

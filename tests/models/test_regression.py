@@ -80,5 +80,5 @@ def test_many_pieces_of_a_line_are_found(noise):
         here = (places > low) & (places <= high)
         time[here] = 1e-6 * 2**number + places[here] * 1e-9 / (1 + number % 2)
     time = time * (1 + noise * rng.standard_normal(len(time)))
-    found = [places[piece].max() for piece in segments(places, time[None], 1 / time**2, 8)]
-    assert found[:-1] == [places[places <= edge].max() for edge in edges[1:-1]]
+    ends = [places[piece].max() for piece in segments(places, time[None], 1 / time**2, 8)]
+    assert ends[:-1] == [places[places <= edge].max() for edge in edges[1:-1]]

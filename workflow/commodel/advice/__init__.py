@@ -88,11 +88,11 @@ def advise(
     sides = [side_of(point) for point in points]
     ground = deciding(telling(held_out, sides), job.operation)
     trust = {side: trusts(voters, telling(held_out, [side]), job.operation) for side in dict.fromkeys(sides)}
-    beyond, each = doublings(points, ground), by_candidate(trust, sides)
-    outcome = ballot(panel.prices, each, beyond, panel.widening)
+    beyond, trusted = doublings(points, ground), by_candidate(trust, sides)
+    outcome = ballot(panel.prices, trusted, beyond, panel.widening)
     low, high, interval = _intervals(points, outcome, trust, sets, held_out)
     streamed = telling(on_platform(evidence, streams=True), sides)
-    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else each
+    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trusted
     between = panel.period({name: pace[name].weight for name in voters})
     rows = pd.DataFrame(
         {

@@ -26,8 +26,8 @@ def history(several: tuple[Path, ...], style: str, out: Path | None) -> None:
     commodel history results/september results/october results/november
     """
     if len(several) < 2:
-        found = f"one result, {several[0]}" if several else "no results"
-        raise UserError(f"found {found}; wanted two or more to compare, the oldest first")
+        given = f"one result, {several[0]}" if several else "no results"
+        raise UserError(f"found {given}; wanted two or more to compare, the oldest first")
     if out is not None and out.suffix != ".xlsx":
         raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
     from commodel.compare.history import history as beside_the_first

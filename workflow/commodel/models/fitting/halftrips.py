@@ -35,7 +35,8 @@ class HalfTrip:
         if len(sizes) < FEWEST:
             return lines
         times, scale = (
-            np.stack([column[..., size == each].mean(axis=-1) for each in sizes], axis=-1) for column in (half, scale)
+            np.stack([column[..., size == one_size].mean(axis=-1) for one_size in sizes], axis=-1)
+            for column in (half, scale)
         )
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
         missed = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise

@@ -64,7 +64,7 @@ def _cuts(misses: Array, most: int) -> list[tuple[list[int], float]]:
     count = len(misses)
     left = misses[:, count]  # from each place on, in so many pieces
     following: list[np.ndarray] = []  # where the piece that begins at each place ends then
-    found = [([], float(left[0]))]
+    best = [([], float(left[0]))]
     for _ in range(1, most):
         several = misses[:, :count] + left
         left = several.min(axis=1)
@@ -75,8 +75,8 @@ def _cuts(misses: Array, most: int) -> list[tuple[list[int], float]]:
         cuts = [0]
         for ends in following:
             cuts.append(int(ends[cuts[-1]]))
-        found.append((cuts[1:], float(left[0])))
-    return found
+        best.append((cuts[1:], float(left[0])))
+    return best
 
 
 def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:

@@ -19,13 +19,13 @@ TURNS = 3  # of them all but one shuffled
 def plan(site: Site, sizes: list[int]) -> Plan:
     if site.nodes < FEWEST:
         return
-    for each in sorted({1, site.cores}):
-        several = min(site.nodes, max(MOST // each, 2))
+    for per_node in sorted({1, site.cores}):
+        several = min(site.nodes, max(MOST // per_node, 2))
         nodes = np.unique(np.linspace(0, site.nodes - 1, several).round().astype(int)).tolist()
-        nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= each]
-        place = Place(each * len(nodes), f"block:{each}", tuple(nodes))
+        nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
+        place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
         for turn in range(TURNS if len(nodes) > 1 else 0):
-            about = {"turn": turn, "each": each, "procs": place.ranks}
+            about = {"turn": turn, "each": per_node, "procs": place.ranks}
             yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
 
 

@@ -1,0 +1,128 @@
+"""Shares: what a fit finds in probes of machines that are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.models.families import shares
+from commodel.models.pricing.values import Values
+from commodel.models.probes.capacity import COMPUTES, LONG
+from commodel.patterns import build
+from commodel.patterns.schedule import Schedule
+from tests.models.sharedlines import fluid, model
+from tests.models.synthetic import observed, truth
+from tests.models.truths.shares import C_OUT, O_R, O_S, G, L, one_way
+from tests.patterns.catalogue import point
+
+
+@pytest.mark.parametrize("destination", [True, False])
+def test_a_fit_finds_that_destinations_tell_links_apart(destination):
+    """A leaf with two links up, each as fast as a message alone is."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if case["level"] != "leaf":
+            return plain(case)
+        same = 2 if destination and case["how"] == "stride" and case["step"] % 2 == 0 else 1
+        return one_way("beyond", case["bytes"], case["flows"] / case["step"] ** (case["how"] == "all") * same * 6e-10)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert fitted.settings.get("links") == ({"leaf": 2} if destination else None)
+
+
+def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
+    """Below 2 KiB three times as long a byte, as where each needs a packet of its own."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if case["level"] != "leaf" or case["bytes"] == 1:
+            return plain(case)
+        c = C_OUT * (3 if case["bytes"] < 2048 else 1)
+        return one_way("beyond", case["bytes"], case["flows"] * c)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    known = {name: draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")}
+    assert known["c_out.leaf.1920"] == pytest.approx(3 * C_OUT, rel=0.02)
+    assert known["c_out.leaf.2048"] == pytest.approx(C_OUT, rel=0.02)
+    assert len(known) < 6
+
+
+def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
+    """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
+    late = LONG * G["leaf"]
+
+    def capacity(case):
+        waits = case["how"] == "eager" and case["bytes"] > 16284
+        return late + case["bytes"] * G["leaf"] if waits else truth("shares").times["capacity"](case)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert fitted.values["S"][0] == 16384 - 128
+    assert fitted.settings["order"] == "turn"
+
+
+def test_a_fit_finds_that_messages_to_one_rank_share_their_line():
+    def capacity(case):
+        if case["how"] != "order":
+            return truth("shares").times["capacity"](case)
+        begin = O_S * (1 + np.arange(case["flows"]))
+        first = fluid(begin, np.full(case["flows"], case["bytes"] * G["leaf"]))[0]
+        return first + L["leaf"] + O_R + one_way("leaf", 0)
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    assert "S" in fitted.missing
+    assert fitted.settings["order"] == "shared"
+
+
+@pytest.mark.parametrize("limit", [0, 1500, None])
+def test_a_fit_finds_which_messages_leave_before_their_receivers_take_them(limit):
+    """On a ring a message of a slow link otherwise waits for the one before it: each round takes as long as that link.
+    Messages of up to `limit` bytes leave when they are sent; None: all."""
+
+    def capacity(case):
+        waits = limit is not None and case["how"] == "start" and case["bytes"] > limit
+        later = one_way("leaf", case["bytes"]) - O_S - O_R if waits else 0.0
+        return truth("shares").times["capacity"](case) + later
+
+    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
+    fitted = shares.fit(observed(machine, "shares"))
+    early = fitted.values["E"][0] if "E" in fitted.values else None
+    assert early == {0: 0, 1500: 1024, None: None}[limit]  # the next size probed is 1536
+    priced = model(**({} if early is None else {"E": early}))
+    for size in (8, 1200):
+        ring = build.schedule(point("allgather", "ring", ranks=24, bytes=size))
+        rounds = priced.cost(ring) / one_way("beyond", size)
+        assert rounds == pytest.approx(23, rel=0.15) if early is not None and size > early else rounds < 13
+
+
+def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
+    """Of what leaves at once, up to 1024 B: a copy at either end, hidden neither from the sender nor on the wire."""
+    plain, most = truth("shares").times, 1024
+
+    def more(case):
+        return 2e-9 * case["bytes"] if case["bytes"] <= most and case.get("apart") != "node" else 0.0
+
+    def prtt(case):
+        ends = 2 if case["late"] else 4 + (case["n"] - 1) * (case["delay"] > 0)
+        return plain["prtt"](case) + ends * more(case)
+
+    def capacity(case):
+        if case["how"] != "start":
+            return plain["capacity"](case)
+        return COMPUTES + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
+
+    times = {"prtt": prtt, "distance": lambda case: plain["distance"](case) + 4 * more(case), "capacity": capacity}
+    fitted = shares.fit(observed(replace(truth("shares"), times=plain | times), "shares"))
+    values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
+    for size in (700, 1024, 3000):
+        copying, pattern = more({"bytes": size}), Schedule.of(24, 0, 0, 1, size)
+        assert values.at("L.leaf", np.array(size))[0] == pytest.approx(L["leaf"], rel=0.1)
+        assert values.at("G.leaf", np.array(size))[0] == pytest.approx(G["leaf"], rel=0.01)
+        assert shares.price(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
+        assert size > most or shares.price(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
+        near = Schedule.of(2, 0, 0, 1, size).placed(np.zeros(2, dtype=int))
+        assert shares.price(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
