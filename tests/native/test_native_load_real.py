@@ -68,11 +68,11 @@ def flooded(result):
     return ([float(row["count"]) for row in result.rows(case)] for case in ("many", "few", "room"))
 
 
-def test_what_a_socket_throws_away_has_come_through(real):
+def test_what_a_socket_throws_away_has_come_through(start, relinked):
     """On one host nothing is lost on the way: what does not arrive is what the receiver's socket had no room for."""
-    through, arrived, room = flooded(real(2, "flood", FLOOD, "--max-seconds", 1))
+    through, arrived, room = flooded(start(2, relinked("slow_reader.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
     assert set(room) == {float(Path("/proc/sys/net/core/rmem_default").read_text())}
-    assert min(arrived) < 2000
+    assert max(arrived) < 2000
     assert set(through) == {2000}
 
 
