@@ -28,9 +28,10 @@ typedef struct {
 } Costs;
 
 typedef struct {
-    double through, half, begun;
-    int32_t still; /* lines that it is on */
-    uint8_t met, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
+    double through, ready, begun; /* ready: one of its ends, of one that asks; of another: it begins */
+    int64_t turn;                 /* of those that begin at one time, which is first */
+    int32_t still;                /* lines that it is on */
+    uint8_t met, queued, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
 } Message;
 
 typedef struct {
@@ -44,10 +45,11 @@ typedef struct {
     Arrival *arrivals;
     Message *messages;
     int64_t *place, *lacking, *leaving;
+    int64_t *queue, *posted; /* of a rank's messages, as posted: the next one to begin, and how many are posted */
     int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
     uint8_t *entered;
     Network network;
-    Heap coming; /* messages that begin */
+    Heap coming; /* messages that begin; of those that a rank sends at once, the next one */
     int64_t turn;
 } Play;
 
@@ -56,15 +58,35 @@ static int expect(Play *play, double time, int64_t message)
     return push(&play->coming, (Event){time, ++play->turn, message});
 }
 
+/* A message that leaves when it is posted: ranks post in the order of time, so it begins no sooner than those before it,
+ * and waits in line where it is not the first. */
+static int enqueue(Play *play, int64_t rank, double time, int64_t at)
+{
+    const int64_t *rows = play->program->posted.rows;
+    Message *message = &play->messages[rows[at]], *last = NULL;
+    int waiting = play->queue[rank] < play->posted[rank];
+    if (waiting)
+        last = &play->messages[rows[play->posted[rank] - 1]];
+    if (waiting && time < last->ready)
+        return expect(play, time, rows[at]);
+    message->queued = 1;
+    message->ready = time;
+    message->turn = ++play->turn;
+    if (!waiting)
+        play->queue[rank] = at;
+    play->posted[rank] = at + 1;
+    return waiting ? 0 : push(&play->coming, (Event){time, message->turn, rows[at]});
+}
+
 static int meet(Play *play, int64_t number, double time)
 {
     Message *message = &play->messages[number];
     if (!message->met) {
         message->met = 1;
-        message->half = time;
+        message->ready = time;
         return 0;
     }
-    return expect(play, time > message->half ? time : message->half, number);
+    return expect(play, time > message->ready ? time : message->ready, number);
 }
 
 static int post(Play *play, int64_t rank, int64_t place)
@@ -77,7 +99,7 @@ static int post(Play *play, int64_t rank, int64_t place)
     for (int64_t at = program->posted.first[place]; at < program->posted.first[place + 1]; at++) {
         int64_t message = program->posted.rows[at];
         time += play->costs->send[message];
-        if (program->asks[message] ? meet(play, message, time) : expect(play, time, message))
+        if (program->asks[message] ? meet(play, message, time) : enqueue(play, rank, time, at))
             return -1;
     }
     play->done[rank] = time;
@@ -155,6 +177,28 @@ static int arrive(Play *play, int64_t number, double time)
     return (message->wanted & 2) && --play->lacking[src] == 0 ? go_on(play, src) : 0;
 }
 
+/* Takes the message that begins first from those that are to come, and puts the next one of its rank in its place. */
+static Event next_to_begin(Play *play)
+{
+    Event first = play->coming.events[0];
+    Message *messages = play->messages;
+    if (!messages[first.number].queued) {
+        drop_first(&play->coming);
+        return first;
+    }
+    const int64_t *rows = play->program->posted.rows;
+    int64_t rank = play->program->src[first.number], at = play->queue[rank] + 1;
+    while (at < play->posted[rank] && !messages[rows[at]].queued)
+        at++;
+    play->queue[rank] = at;
+    messages[first.number].queued = 0;
+    if (at < play->posted[rank])
+        replace_first(&play->coming, (Event){messages[rows[at]].ready, messages[rows[at]].turn, rows[at]});
+    else
+        drop_first(&play->coming);
+    return first;
+}
+
 static int begin(Play *play, int64_t number, double time)
 {
     const Program *program = play->program;
@@ -201,14 +245,13 @@ static int run(Play *play)
     for (int64_t rank = 0; rank < play->program->ranks; rank++)
         if (go_on(play, rank))
             return -1;
-    while (play->coming.count > 0 || play->network.due.count > 0) {
-        int begins = play->coming.count > 0 &&
-                     (play->network.due.count == 0 || before(&play->coming.events[0], &play->network.due.events[0]));
-        if (begins) {
-            Event event = pop(&play->coming);
+    Heap *coming = &play->coming, *due = &play->network.due;
+    while (coming->count > 0 || due->count > 0) {
+        if (coming->count > 0 && (due->count == 0 || before(&coming->events[0], &due->events[0]))) {
+            Event event = next_to_begin(play);
             if (begin(play, event.number, event.time))
                 return -1;
-        } else if (pass_on(play)) {
+        } else if (in_order(&play->network) && pass_on(play)) {
             return -1;
         }
     }
@@ -233,9 +276,10 @@ static void prepare(Play *play)
     }
     int64_t room = 0;
     for (int64_t line = 0; line < program->lines; line++) {
-        int64_t most = play->network.lines[line].room;
-        play->network.lines[line].room = room;
-        room += most;
+        Line *own = &play->network.lines[line];
+        own->first = own->last = room;
+        room += own->room;
+        own->room = room - 1;
     }
 }
 
@@ -246,7 +290,7 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     size_t passed = (size_t)program->passed.first[program->messages] + 1, lines = (size_t)program->lines + 1;
     size_t waiting = program->in_turn ? messages : 0;
     Play play = {.program = program, .costs = costs, .done = done};
-    int64_t *counts = calloc(2 * ranks + messages + 3 * waiting, sizeof *counts);
+    int64_t *counts = calloc(4 * ranks + messages + 3 * waiting, sizeof *counts);
     play.messages = calloc(messages, sizeof *play.messages);
     play.arrivals = malloc(messages * sizeof *play.arrivals);
     play.entered = calloc(ranks, 1);
@@ -257,7 +301,8 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     int failed = -1;
     if (counts && play.messages && play.arrivals && play.entered && network->lines && network->users &&
         network->due.events) {
-        play.place = counts, play.lacking = counts + ranks, play.leaving = counts + 2 * ranks;
+        play.place = counts, play.lacking = counts + ranks;
+        play.queue = counts + 2 * ranks, play.posted = counts + 3 * ranks, play.leaving = counts + 4 * ranks;
         play.next = play.leaving + messages, play.head = play.next + waiting, play.tail = play.head + waiting;
         memset(done, 0, (size_t)program->ranks * sizeof *done);
         prepare(&play);
