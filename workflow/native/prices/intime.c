@@ -27,12 +27,21 @@ typedef struct {
     const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
 } Costs;
 
+/* All that is asked of a message at a time, side by side: a line of a cache. */
 typedef struct {
-    double through, ready, begun; /* ready: one of its ends, of one that asks; of another: it begins */
-    int64_t turn;                 /* of those that begin at one time, which is first */
-    int32_t still;                /* lines that it is on */
+    double time;  /* when one of its ends was ready, of one that asks; then when it begins, then when it is through */
+    int64_t turn; /* of those that begin at one time, which is first */
+    double wire, receive, alone;
+    int64_t uses; /* its first one */
+    int32_t src, dst;
+    int32_t still; /* lines that it is on */
     uint8_t met, queued, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
 } Message;
+
+typedef struct {
+    int64_t line;
+    double seconds;
+} Use;
 
 typedef struct {
     double time, receive;
@@ -44,6 +53,7 @@ typedef struct {
     double *done;
     Arrival *arrivals;
     Message *messages;
+    Use *uses;
     int64_t *place, *lacking, *leaving;
     int64_t *queue, *posted; /* of a rank's messages, as posted: the next one to begin, and how many are posted */
     int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
@@ -67,10 +77,10 @@ static int enqueue(Play *play, int64_t rank, double time, int64_t at)
     int waiting = play->queue[rank] < play->posted[rank];
     if (waiting)
         last = &play->messages[rows[play->posted[rank] - 1]];
-    if (waiting && time < last->ready)
+    if (waiting && time < last->time)
         return expect(play, time, rows[at]);
     message->queued = 1;
-    message->ready = time;
+    message->time = time;
     message->turn = ++play->turn;
     if (!waiting)
         play->queue[rank] = at;
@@ -83,10 +93,10 @@ static int meet(Play *play, int64_t number, double time)
     Message *message = &play->messages[number];
     if (!message->met) {
         message->met = 1;
-        message->ready = time;
+        message->time = time;
         return 0;
     }
-    return expect(play, time > message->ready ? time : message->ready, number);
+    return expect(play, time > message->time ? time : message->time, number);
 }
 
 static int post(Play *play, int64_t rank, int64_t place)
@@ -141,17 +151,16 @@ static int go_on(Play *play, int64_t rank)
         double time = play->done[rank];
         int64_t first = program->taken.first[place], count = program->taken.first[place + 1] - first;
         for (int64_t at = 0; at < count; at++) {
-            int64_t message = program->taken.rows[first + at];
-            play->arrivals[at].time = play->messages[message].through + play->costs->wire[message];
-            play->arrivals[at].receive = play->costs->receive[message];
+            const Message *message = &play->messages[program->taken.rows[first + at]];
+            play->arrivals[at] = (Arrival){message->time + message->wire, message->receive};
         }
         if (count > 1)
             qsort(play->arrivals, (size_t)count, sizeof *play->arrivals, ascending);
         for (int64_t at = 0; at < count; at++)
             time = (play->arrivals[at].time > time ? play->arrivals[at].time : time) + play->arrivals[at].receive;
         for (int64_t at = program->finished.first[place]; at < program->finished.first[place + 1]; at++)
-            if (play->messages[program->finished.rows[at]].through > time)
-                time = play->messages[program->finished.rows[at]].through;
+            if (play->messages[program->finished.rows[at]].time > time)
+                time = play->messages[program->finished.rows[at]].time;
         play->done[rank] = time + play->costs->work[place];
         play->place[rank] = place + 1;
         play->entered[rank] = 0;
@@ -163,7 +172,7 @@ static int arrive(Play *play, int64_t number, double time)
 {
     const Program *program = play->program;
     Message *message = &play->messages[number];
-    message->through = time;
+    message->time = time;
     message->arrived = 1;
     if (program->in_turn) {
         int64_t *head = &play->head[program->pair[number]];
@@ -171,7 +180,7 @@ static int arrive(Play *play, int64_t number, double time)
         if (*head >= 0 && expect(play, time, *head))
             return -1;
     }
-    int64_t dst = program->dst[number], src = program->src[number];
+    int64_t dst = message->dst, src = message->src;
     if ((message->wanted & 1) && --play->lacking[dst] == 0 && go_on(play, dst))
         return -1;
     return (message->wanted & 2) && --play->lacking[src] == 0 ? go_on(play, src) : 0;
@@ -187,13 +196,13 @@ static Event next_to_begin(Play *play)
         return first;
     }
     const int64_t *rows = play->program->posted.rows;
-    int64_t rank = play->program->src[first.number], at = play->queue[rank] + 1;
+    int64_t rank = play->messages[first.number].src, at = play->queue[rank] + 1;
     while (at < play->posted[rank] && !messages[rows[at]].queued)
         at++;
     play->queue[rank] = at;
     messages[first.number].queued = 0;
     if (at < play->posted[rank])
-        replace_first(&play->coming, (Event){messages[rows[at]].ready, messages[rows[at]].turn, rows[at]});
+        replace_first(&play->coming, (Event){messages[rows[at]].time, messages[rows[at]].turn, rows[at]});
     else
         drop_first(&play->coming);
     return first;
@@ -212,12 +221,13 @@ static int begin(Play *play, int64_t number, double time)
             return 0;
         }
     }
-    play->messages[number].begun = time;
-    if (play->messages[number].still == 0)
-        return arrive(play, number, time + play->costs->alone[number]);
-    for (int64_t at = program->passed.first[number]; at < program->passed.first[number + 1]; at++)
-        if (play->costs->seconds[at] != 0.0)
-            join(&play->network, program->passed.rows[at], number, play->costs->seconds[at], time, ++play->turn);
+    Message *message = &play->messages[number];
+    message->time = time;
+    if (message->still == 0)
+        return arrive(play, number, time + message->alone);
+    const Use *use = &play->uses[message->uses], *end = use + message->still;
+    for (; use < end; use++)
+        join(&play->network, use->line, number, use->seconds, time, ++play->turn);
     return 0;
 }
 
@@ -226,7 +236,7 @@ static int on_line(Play *play, int64_t number, double time)
     Message *message = &play->messages[number];
     if (--message->still)
         return 0;
-    double alone = message->begun + play->costs->alone[number];
+    double alone = message->time + message->alone;
     return arrive(play, number, time < alone ? alone : time);
 }
 
@@ -265,14 +275,24 @@ static void prepare(Play *play)
 {
     const Program *program = play->program;
     memcpy(play->place, program->places, (size_t)program->ranks * sizeof *play->place);
-    for (int64_t message = 0; message < program->messages; message++) {
+    const Costs *costs = play->costs;
+    int64_t used = 0;
+    for (int64_t number = 0; number < program->messages; number++) {
+        Message *message = &play->messages[number];
+        message->wire = costs->wire[number];
+        message->receive = costs->receive[number];
+        message->alone = costs->alone[number];
+        message->src = (int32_t)program->src[number];
+        message->dst = (int32_t)program->dst[number];
+        message->uses = used;
         if (program->in_turn)
-            play->next[message] = play->head[message] = -1;
-        for (int64_t at = program->passed.first[message]; at < program->passed.first[message + 1]; at++)
-            if (play->costs->seconds[at] != 0.0) {
-                play->messages[message].still++;
+            play->next[number] = play->head[number] = -1;
+        for (int64_t at = program->passed.first[number]; at < program->passed.first[number + 1]; at++)
+            if (costs->seconds[at] != 0.0) {
+                play->uses[used++] = (Use){program->passed.rows[at], costs->seconds[at]};
                 play->network.lines[program->passed.rows[at]].room++;
             }
+        message->still = (int32_t)(used - message->uses);
     }
     int64_t room = 0;
     for (int64_t line = 0; line < program->lines; line++) {
@@ -292,6 +312,7 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     Play play = {.program = program, .costs = costs, .done = done};
     int64_t *counts = calloc(4 * ranks + messages + 3 * waiting, sizeof *counts);
     play.messages = calloc(messages, sizeof *play.messages);
+    play.uses = malloc(passed * sizeof *play.uses);
     play.arrivals = malloc(messages * sizeof *play.arrivals);
     play.entered = calloc(ranks, 1);
     Network *network = &play.network;
@@ -299,7 +320,7 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     network->users = malloc(passed * sizeof *network->users);
     network->due.events = malloc(lines * sizeof *network->due.events);
     int failed = -1;
-    if (counts && play.messages && play.arrivals && play.entered && network->lines && network->users &&
+    if (counts && play.messages && play.uses && play.arrivals && play.entered && network->lines && network->users &&
         network->due.events) {
         play.place = counts, play.lacking = counts + ranks;
         play.queue = counts + 2 * ranks, play.posted = counts + 3 * ranks, play.leaving = counts + 4 * ranks;
@@ -308,7 +329,7 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
         prepare(&play);
         failed = run(&play);
     }
-    free(counts), free(play.messages), free(play.arrivals), free(play.entered);
+    free(counts), free(play.messages), free(play.uses), free(play.arrivals), free(play.entered);
     free(network->lines), free(network->users), free(network->due.events), free(play.coming.events);
     return failed;
 }
