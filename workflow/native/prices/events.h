@@ -19,7 +19,7 @@ typedef struct {
 
 static inline int before(const Event *one, const Event *two)
 {
-    return one->time < two->time || (one->time == two->time && one->turn < two->turn);
+    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* nobody can guess which */
 }
 
 /* 0, or -1: no memory. */
@@ -47,8 +47,7 @@ static inline void replace_first(Heap *heap, Event event)
     Event *events = heap->events;
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < heap->count; at = child) {
-        if (child + 1 < heap->count && before(&events[child + 1], &events[child]))
-            child++;
+        child += child + 1 < heap->count ? before(&events[child + 1], &events[child]) : 0;
         if (!before(&events[child], &event))
             break;
         events[at] = events[child];

@@ -43,8 +43,7 @@ static inline void settle(Network *network, int64_t at, Event event)
     for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
         put(network, at, events[(at - 1) / 2]);
     for (int64_t child; (child = 2 * at + 1) < network->due.count; at = child) {
-        if (child + 1 < network->due.count && before(&events[child + 1], &events[child]))
-            child++;
+        child += child + 1 < network->due.count ? before(&events[child + 1], &events[child]) : 0;
         if (!before(&events[child], &event))
             break;
         put(network, at, events[child]);
