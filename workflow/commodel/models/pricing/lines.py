@@ -3,7 +3,6 @@ them, what joins two groups, and what joins all of them. Capacities are those of
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,9 @@ from commodel.models.keys import key
 from commodel.models.pricing.distances import Classes
 from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
+from commodel.models.pricing.turning import Turned
 from commodel.models.pricing.values import Values
+from commodel.models.pricing.ways import SOURCE, TARGET, Groups, Way
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.steps import Step
 
@@ -34,86 +35,66 @@ class Lines:
     def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
         """Of a schedule whose messages would each last so long alone; some ask before they begin."""
         uses, rows = [], len(schedule.src)
-        for line in self._lines(schedule, Classes.of(schedule, self.levels)):
-            name, count, of = line.name, line.count, np.full((len(line.of), rows), -1)
-            of[:, line.rows] = line.of
+        for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
+            name, count, of = kind.name, kind.count, np.full((len(kind.line), rows), -1)
+            of[:, kind.rows] = kind.line
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
-            last = line.links * self.seconds(name, schedule.bytes)
+            last = kind.links * self.seconds(name, schedule.bytes)
             uses.append((self.busy.setdefault(name, Busy(count)), last, of))
         return Sharing(alone, asks, uses)
 
     def meet(self, schedule: Schedule, alone: Array) -> bool:
         """Whether any two messages share a line, or a line takes longer for one than it would last alone."""
-        for line in self._lines(schedule, Classes.of(schedule, self.levels)):
-            if len(np.unique(line.of)) < line.of.size:
+        for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
+            if len(np.unique(kind.line)) < kind.line.size:
                 return True
-            last = line.links * self.seconds(line.name, schedule.bytes[line.rows])
-            if (last > alone[..., line.rows] * SLOWER).any():
+            last = kind.links * self.seconds(kind.name, schedule.bytes[kind.rows])
+            if (last > alone[..., kind.rows] * SLOWER).any():
                 return True
         return False
 
-    def passed_by(self, schedule: Schedule, classes: Classes) -> "Passed":
-        lines = list(self._lines(schedule, classes))
-        firsts = np.cumsum([0, *(line.count for line in lines)])
-        rows = np.concatenate([np.zeros(0, dtype=int), *(own for line in lines for own in [line.rows] * len(line.of))])
-        numbers = [first + own for line, first in zip(lines, firsts, strict=False) for own in line.of]
+    def passed_by(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> "Passed":
+        """`turned`: lines that are turned into each other are one."""
+        kinds = list(self._lines(schedule, classes, turned))
+        firsts = np.cumsum([0, *(kind.count for kind in kinds)])
+        rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
+        numbers = [first + own for kind, first in zip(kinds, firsts, strict=False) for own in kind.line]
         if not numbers:
-            return Passed(self, lines, rows, rows, rows)
+            return Passed(self, kinds, rows, rows, rows)
         _, numbers = distinct(numbers, int(firsts[-1]))
         order = np.argsort(rows, kind="stable")
-        return Passed(self, lines, rows[order], np.concatenate(numbers)[order], order)
+        return Passed(self, kinds, rows[order], np.concatenate(numbers)[order], order)
 
     def seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
         return self.values.up_to_last(name, bytes) * bytes
 
-    def _lines(self, schedule: Schedule, classes: Classes) -> Iterator["Kind"]:
+    def _lines(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> Iterator["Kind"]:
         """Of each kind that has a capacity those that messages pass."""
         src, dst, apart = schedule.node[schedule.src], schedule.node[schedule.dst], classes.apart
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            outer, half, count = around[number], level in self.half, int(group.max(initial=0)) + 1
-            links = int(self.links.get(level, 1))
-            out, into = partial(_out, group, links), partial(_into, group, links, 0 if half else count)
-            pair = partial(_either if half else _from_to, group, count)
+            half, links = level in self.half, int(self.links.get(level, 1))
             split = not half and key("c_in", level) in self.values.functions
-            for kind, using, ways, most, several in (
-                ("out", range(number + 1, len(groups) + 1), (out,) if split else (out, into), 2 * count * links, links),
-                ("in", range(number + 1, len(groups) + 1), (into,) if split else (), 2 * count * links, links),
-                ("pair", range(number + 1, number + 2), (pair,), count**2, 1),
-                ("all", range(number + 1, number + 2), (partial(_from, outer),), int(outer.max(initial=0)) + 1, 1),
-                ("inside", range(number, number + 1), (partial(_from, group),), count, 1),
+            source, target = Groups(group, SOURCE), Groups(group, TARGET)
+            link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
+            out, into = Way(source, link), Way(target, link, back=not half)
+            leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
+            for kind, using, ways, several in (
+                ("out", leaving, (out,) if split else (out, into), links),
+                ("in", leaving, (into,) if split else (), links),
+                ("pair", crossing, (Way(source, target, either=half),), 1),
+                ("all", crossing, (Way(Groups(around[number], SOURCE)),), 1),
+                ("inside", range(number, number + 1), (Way(source),), 1),
             ):
                 name = key(f"c_{kind}", level)
                 if ways and name in self.values.functions:
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
-                    source, target = src[rows], dst[rows]
-                    yield Kind(name, rows, np.stack([way(source, target) for way in ways]), most, several)
-
-
-def _out(group: np.ndarray, links: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return group[source] * links + (target % links if links > 1 else 0)
-
-
-def _into(group: np.ndarray, links: int, first: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return (group[target] + first) * links + (target % links if links > 1 else 0)
-
-
-def _from_to(group: np.ndarray, count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return group[source] * count + group[target]
-
-
-def _either(group: np.ndarray, count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    one, two = group[source], group[target]
-    return np.minimum(one, two) * count + np.maximum(one, two)
-
-
-def _from(group: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return group[source]
+                    yield Kind.of(name, rows, ways, (src[rows], dst[rows]), several, turned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +103,26 @@ class Kind:
 
     name: str  # of their capacity
     rows: np.ndarray  # messages that pass them
-    of: np.ndarray  # which of them each of these messages passes: a row for each that it does
-    count: int  # of lines
+    line: np.ndarray  # which of them each of these messages passes: a row for each that it does
+    count: int  # of lines, at most
     links: int  # of how many each is one: the destination tells which
+    times: np.ndarray  # as many messages pass it as one
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        rows: np.ndarray,
+        ways: Sequence[Way],
+        nodes: tuple[np.ndarray, np.ndarray],
+        links: int,
+        turned: Turned | None,
+    ) -> "Kind":
+        if turned is None:
+            lines = np.stack([way.lines(nodes) for way in ways])
+            return cls(name, rows, lines, 2 * ways[0].count, links, np.ones(len(ways), dtype=int))
+        lines, times, counts = zip(*(way.turned(nodes, turned) for way in ways), strict=True)
+        return cls(name, rows, np.stack(lines), max(counts), links, np.stack(times))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +141,7 @@ class Passed:
         columns = [np.zeros((*lead, 0))]
         for kind in self.kinds:
             last = kind.links * self.lines.seconds(kind.name, bytes[kind.rows])
-            columns += [np.broadcast_to(last, (*lead, len(kind.rows)))] * len(kind.of)
+            columns += [np.broadcast_to(times * last, (*lead, len(kind.rows))) for times in kind.times]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 
