@@ -8,7 +8,7 @@
 
 #include "lines.h"
 
-const int commodel_prices_form = 3; /* of the structures below: Python loads no library of another one */
+const int commodel_prices_form = 2; /* of the structures below: Python loads no library of another one */
 
 typedef struct {
     const int64_t *rows, *first;
@@ -21,12 +21,10 @@ typedef struct {
     const int64_t *src, *dst, *pair;
     const uint8_t *asks;
     Runs passed; /* lines that a message passes */
-    const uint8_t *light; /* of the passed: it takes a small share only */
 } Program;
 
 typedef struct {
     const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
-    double back; /* of a share, of those that are light */
 } Costs;
 
 typedef struct {
@@ -175,8 +173,7 @@ static int begin(Play *play, int64_t number, double time)
         return arrive(play, number, time + play->costs->alone[number]);
     for (int64_t at = program->passed.first[number]; at < program->passed.first[number + 1]; at++)
         if (play->costs->seconds[at] != 0.0)
-            join(&play->network, program->passed.rows[at], (User){play->costs->seconds[at], number, program->light[at]},
-                 time, ++play->turn);
+            join(&play->network, program->passed.rows[at], number, play->costs->seconds[at], time, ++play->turn);
     return 0;
 }
 
@@ -254,7 +251,6 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     play.arrivals = malloc(messages * sizeof *play.arrivals);
     play.entered = calloc(ranks, 1);
     Network *network = &play.network;
-    network->back = costs->back;
     network->lines = calloc(lines, sizeof *network->lines);
     network->users = malloc(passed * sizeof *network->users);
     network->due.events = malloc(lines * sizeof *network->due.events);

@@ -13,20 +13,18 @@
 
 typedef struct {
     double until;
-    int64_t message : 63;
-    uint64_t light : 1; /* as fast as the others, with a small share of the line */
+    int64_t message;
 } User;
 
 typedef struct {
     double served, since;
-    int64_t count, light, room, place; /* its users are from `room` on; where it is among those due */
+    int64_t count, room, place; /* its users are from `room` on; where it is among those due */
 } Line;
 
 typedef struct {
     Line *lines;
     User *users;
     Heap due; /* lines with somebody on them, each once, by when their next message is through */
-    double back; /* of a share, of those that are light */
 } Network;
 
 static inline void put(Network *network, int64_t at, Event event)
@@ -56,29 +54,23 @@ static inline int sooner(const User *one, const User *two)
     return one->until < two->until || (one->until == two->until && one->message < two->message);
 }
 
-static inline double load(const Network *network, const Line *line)
-{
-    return (double)(line->count - line->light) + network->back * (double)line->light;
-}
-
 static inline void await_next(Network *network, int64_t number, double time, int64_t turn)
 {
     Line *line = &network->lines[number];
     line->since = time;
-    double due = time + (network->users[line->room].until - line->served) * load(network, line);
+    double due = time + (network->users[line->room].until - line->served) * (double)line->count;
     settle(network, line->place, (Event){due, turn, number});
 }
 
-/* A message; `until`: for how long it would be on the line alone. */
-static inline void join(Network *network, int64_t number, User user, double time, int64_t turn)
+/* A message that alone would be on the line for `seconds`. */
+static inline void join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t turn)
 {
     Line *line = &network->lines[number];
     User *users = network->users + line->room;
     if (line->count == 0)
         line->place = network->due.count++;
-    line->served = line->count ? line->served + (time - line->since) / load(network, line) : 0.0;
-    user.until += line->served;
-    line->light += user.light;
+    line->served = line->count ? line->served + (time - line->since) / (double)line->count : 0.0;
+    User user = {line->served + seconds, message};
     int64_t at = line->count++;
     for (; at > 0 && sooner(&user, &users[(at - 1) / 2]); at = (at - 1) / 2)
         users[at] = users[(at - 1) / 2];
@@ -90,7 +82,6 @@ static inline User leave(Network *network, Line *line)
 {
     User *users = network->users + line->room;
     User first = users[0], last = users[--line->count];
-    line->light -= first.light;
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < line->count; at = child) {
         if (child + 1 < line->count && sooner(&users[child + 1], &users[child]))

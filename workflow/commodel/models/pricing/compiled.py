@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 3  # of the structures; counted up with that of intime.c
+FORM = 2  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
@@ -35,15 +35,11 @@ class _Program(Structure):
         *((name, POINTER(c_int64)) for name in ("src", "dst", "pair")),
         ("asks", POINTER(c_uint8)),
         ("passed", _Runs),
-        ("light", POINTER(c_uint8)),
     ]
 
 
 class _Costs(Structure):
-    _fields_ = [
-        *((name, POINTER(c_double)) for name in ("send", "receive", "wire", "alone", "seconds", "work")),
-        ("back", c_double),
-    ]
+    _fields_ = [(name, POINTER(c_double)) for name in ("send", "receive", "wire", "alone", "seconds", "work")]
 
 
 @cache
@@ -83,12 +79,11 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
         dst=pointer(schedule.dst),
         pair=pointer(program.pair) if program.in_turn else None,
         asks=pointer(program.asks, c_uint8),
-        light=pointer(program.light, c_uint8),
         **runs,
     )
     columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
     columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
-    seconds = _Costs(back=costs.back, **{name: pointer(column, c_double) for name, column in columns.items()})
+    seconds = _Costs(**{name: pointer(column, c_double) for name, column in columns.items()})
     done = np.zeros(schedule.ranks)
     failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, c_double))
     if failed < 0:

@@ -3,9 +3,6 @@ while it is on its way. All on a line at a time get equal shares of it, also tho
 message is through when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps,
 posts and waits are those of `replay`. What `commodel build prices` compiles does the same, to the bit, much sooner.
 
-A message may use a line lightly: it goes along it no faster than the others, but takes only `back` of a share from them.
-That is what acknowledgements are for the line that leads the other way.
-
 Two messages of 3 s, the second 1 s later. They share the line from 2 s on; the first is through at 6 s, the other has
 the line for itself again and is through at 7 s:
 
@@ -40,7 +37,6 @@ class Traffic:
     alone: Array  # that a message lasts with all lines to itself
     uses: Array  # of a line by a message
     work: Array
-    back: float = 0.0  # of a share, where a line is used lightly
 
     def sending(self, schedule: Schedule) -> Array:
         return np.broadcast_to(np.asarray(self.send, dtype=float), schedule.src.shape)
@@ -71,39 +67,31 @@ def in_python(program: Program, costs: Traffic, uses: Array, work: Array) -> Arr
 class Line:
     """A line shared alike by all on it. `served` is what each has had of it since it was idle last."""
 
-    __slots__ = ("back", "changes", "light", "served", "since", "users")
+    __slots__ = ("changes", "served", "since", "users")
 
-    def __init__(self, back: float) -> None:
+    def __init__(self) -> None:
         self.served = self.since = 0.0
-        self.users: list[tuple[float, int, bool]] = []  # by how much will have been served when they are through
-        self.changes = self.light = 0
-        self.back = back
+        self.users: list[tuple[float, int]] = []  # by how much will have been served when they are through
+        self.changes = 0
 
-    @property
-    def load(self) -> float:
-        return (len(self.users) - self.light) + self.back * self.light
-
-    def join(self, time: float, message: int, seconds: float, light: bool) -> float:
+    def join(self, time: float, message: int, seconds: float) -> float:
         """When the next one is through."""
-        self.served = self.served + (time - self.since) / self.load if self.users else 0.0
-        heappush(self.users, (self.served + seconds, message, light))
-        self.light += light
+        self.served = self.served + (time - self.since) / len(self.users) if self.users else 0.0
+        heappush(self.users, (self.served + seconds, message))
         return self._next(time)
 
     def leave(self, time: float) -> tuple[list[int], float | None]:
         """Who is through, and when the next one is."""
-        self.served, through = self.users[0][0], []
-        until = self.served * (1 + ROUNDING)
+        self.served, first = heappop(self.users)
+        through, until = [first], self.served * (1 + ROUNDING)
         while self.users and self.users[0][0] <= until:
-            _, message, light = heappop(self.users)
-            self.light -= light
-            through.append(message)
+            through.append(heappop(self.users)[1])
         return through, self._next(time) if self.users else None
 
     def _next(self, time: float) -> float:
         self.since = time
         self.changes += 1
-        return time + (self.users[0][0] - self.served) * self.load
+        return time + (self.users[0][0] - self.served) * len(self.users)
 
 
 class _Play:
@@ -121,12 +109,10 @@ class _Play:
         self.send, self.receive = (ends(program.schedule).tolist() for ends in (costs.sending, costs.receiving))
         self.work = work.tolist()
         self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
-        self.passed: list[list[tuple[Line, float, bool]]] = [[] for _ in range(count)]
-        lines = [Line(costs.back) for _ in range(program.lines)]
-        uses_of = zip(uses.tolist(), program.light.tolist(), strict=True)
+        self.passed: list[list[tuple[Line, float]]] = [[] for _ in range(count)]
+        lines, seconds = [Line() for _ in range(program.lines)], iter(uses.tolist())
         for passed, numbers in zip(self.passed, program.passed.lists, strict=True):
-            own = [(lines[line], *next(uses_of)) for line in numbers]
-            passed += [use for use in own if use[1]]
+            passed += [(lines[line], lasting) for line in numbers if (lasting := next(seconds))]
 
         self.done = [0.0] * ranks
         self.lacking = [0] * ranks  # messages that each waits for
@@ -208,8 +194,8 @@ class _Play:
         self.begun[message] = time
         if not self.passed[message]:
             self._arrive(message, time + self.alone[message])
-        for line, seconds, light in self.passed[message]:
-            coming = line.join(time, message, seconds, light)
+        for line, seconds in self.passed[message]:
+            coming = line.join(time, message, seconds)
             self._expect(coming, line.changes, line)
 
     def _arrive(self, message: int, time: float) -> None:

@@ -1,7 +1,6 @@
 """What the messages of a schedule share on a network of several levels: ports of nodes, ways out of groups and into
 them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
-from commodel.models.keys import key, parse
+from commodel.models.keys import key
 from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
@@ -18,7 +17,6 @@ from commodel.patterns.steps import Step
 
 Use = tuple[Busy, Array, np.ndarray]  # of lines of a kind: seconds of every message, and which it uses
 SLOWER = 1.001  # than alone
-ONE_WAY = "c_out", "c_in", "c_pair"  # of those that may lead one way only
 MOST_PAIRS = 1 << 20  # of groups that may meet
 
 
@@ -34,7 +32,7 @@ class Lines:
     def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
         """Of a schedule whose messages would each last so long alone; some ask before they begin."""
         uses = []
-        for name, of, count, links in self._lines(*self._ends(schedule)):
+        for name, of, count, links in self._lines(schedule):
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
@@ -44,7 +42,7 @@ class Lines:
 
     def meet(self, schedule: Schedule, alone: Array) -> bool:
         """Whether any two messages share a line, or a line takes longer for one than it would last alone."""
-        for name, of, _, links in self._lines(*self._ends(schedule)):
+        for name, of, _, links in self._lines(schedule):
             used = of[of >= 0]
             if len(np.unique(used)) < len(used):
                 return True
@@ -52,40 +50,30 @@ class Lines:
                 return True
         return False
 
-    def passed_by(self, schedule: Schedule) -> "Passed":
-        """Where something comes back for each message (`back`), it passes the lines that lead there, too, lightly."""
-        none, known = np.zeros(0, dtype=int), 0
-        messages, lines, light, seconds = [none], [none], [none > 0], [np.zeros((*self.values.lead, 0))]
-        src, dst = self._ends(schedule)
-        back = self._lines(dst, src) if "back" in self.values else itertools.repeat(None)
-        for (name, of, count, links), returning in zip(self._lines(src, dst), back, strict=False):
-            for way in (of, *([returning[1]] if returning and self._leads_one_way(name) else ())):
-                use, message = np.nonzero(way >= 0)
-                messages.append(message)
-                lines.append(known + way[use, message])
-                light.append(np.full(len(message), way is not of))
-                last = links * self._seconds(name, schedule.bytes[message])
-                seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
+    def passed_by(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, Array]:
+        """Messages, the line that each passes, and for how many seconds: (draws, uses)."""
+        messages, lines, seconds, known = [], [], [np.zeros((*self.values.lead, 0))], 0
+        for name, of, count, links in self._lines(schedule):
+            use, message = np.nonzero(of >= 0)
+            messages.append(message)
+            lines.append(known + of[use, message])
+            last = links * self._seconds(name, schedule.bytes[message])
+            seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
             known += count
-        _, (numbers,) = distinct([np.concatenate(lines)], known)
-        return Passed(*map(np.concatenate, (messages, [numbers], light)), np.concatenate(seconds, axis=-1))
-
-    def _leads_one_way(self, name: str) -> bool:
-        return parse(name).parameter in ONE_WAY and parse(name).part not in self.half
+        none = np.zeros(0, dtype=int)
+        _, (numbers,) = distinct([np.concatenate([none, *lines])], known)
+        return np.concatenate([none, *messages]), numbers, np.concatenate(seconds, axis=-1)
 
     def _seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
         return self.values.up_to_last(name, bytes) * bytes
 
-    def _ends(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
-        return schedule.node[schedule.src], schedule.node[schedule.dst]
-
-    def _lines(self, src: np.ndarray, dst: np.ndarray) -> Iterator[tuple[str, np.ndarray, int, int]]:
-        """Of messages from nodes to others, those of each kind that have a capacity: which of them every message uses,
-        a row for each that it may use, how many there are, and of how many links each is one: the destination tells
-        which."""
+    def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int, int]]:
+        """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,
+        how many there are, and of how many links each is one: the destination tells which."""
+        src, dst = schedule.node[schedule.src], schedule.node[schedule.dst]
         apart = self.levels.distance(src, dst)
-        nodes = self.levels.nodes or int(max(src.max(initial=0), dst.max(initial=0))) + 1
+        nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
@@ -105,16 +93,6 @@ class Lines:
                 name = key(f"c_{kind}", level)
                 if name in self.values.functions:
                     yield name, np.where(using, np.stack(lines), -1), most, links if kind in ("out", "in") else 1
-
-
-@dataclass(frozen=True, eq=False)
-class Passed:
-    """What messages pass: a row for each line of each."""
-
-    message: np.ndarray
-    line: np.ndarray
-    light: np.ndarray  # by what comes back only
-    seconds: Array  # (draws, rows): for how long, if it were alone there
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,6 @@ class Program:
     asks: np.ndarray
     passed: Runs  # the lines of each message
     passing: np.ndarray  # which of the given uses each of them is
-    light: np.ndarray  # which of them takes a small share only
     lines: int
     in_turn: bool  # a rank's messages to another go one after the other, and some have several
     pair: np.ndarray  # where they do: of each message the number of its pair of ranks
@@ -70,11 +69,9 @@ class Program:
         uses: tuple[np.ndarray, ArrayLike],
         in_turn: bool = False,
         waits: np.ndarray | None = None,
-        light: np.ndarray | None = None,
     ) -> "Program":
         """`asks`: which messages wait for their receivers; `waits`: for which of these their senders wait until they
-        are through (None: for all); `uses`: messages, and the number of a line that each passes; `light`: which of
-        these uses are (None: none)."""
+        are through (None: for all); `uses`: messages, and the number of a line that each passes."""
         span, work = schedule.last_step + 1, schedule.work
         every = np.arange(len(schedule.src))
         some, held = np.flatnonzero(asks), np.flatnonzero(asks if waits is None else asks & waits)
@@ -85,7 +82,6 @@ class Program:
         runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
         passing = np.argsort(message, kind="stable")
-        lightly = np.zeros(len(message), dtype=bool) if light is None else light[passing]
         passed = Runs.of(line, message, len(every))
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
         most = int(line.max(initial=-1)) + 1
@@ -93,7 +89,7 @@ class Program:
         if in_turn:
             pairs, (pair,) = distinct([schedule.src * schedule.ranks + schedule.dst], schedule.ranks**2)
             in_turn = len(pairs) < len(every)
-        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, lightly, most, in_turn, pair)
+        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, most, in_turn, pair)
 
     def work(self, seconds: Array) -> Array:
         """How long the work of each place takes, from that of each row."""

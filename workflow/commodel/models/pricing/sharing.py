@@ -90,8 +90,7 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
     wire = by_distance(schedule, "L", values, levels)
     alone = by_distance(schedule, "G", values, levels) * schedule.bytes
-    passed = Lines(levels, values).passed_by(schedule)
-    back = np.broadcast_to(values.numbers.get("back", 0.0), (*values.lead, 1))[:, 0].tolist()
+    messages, lines, uses = Lines(levels, values).passed_by(schedule)
     work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
     finish, programs = np.empty((*values.lead, schedule.ranks)), {}
     for draw in range(values.lead[0]):
@@ -99,9 +98,9 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
         asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
         if (known := waits.tobytes() + asks.tobytes()) not in programs:
             in_turn = values.settings.get("order") == IN_TURN
-            programs[known] = Program.of(schedule, asks, (passed.message, passed.line), in_turn, waits, passed.light)
-        columns = (column[draw] for column in (send, receive, wire, alone, passed.seconds, work))
-        finish[draw] = in_time(programs[known], Traffic(*columns, back[draw]))
+            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
+        columns = (column[draw] for column in (send, receive, wire, alone, uses, work))
+        finish[draw] = in_time(programs[known], Traffic(*columns))
     return finish
 
 
