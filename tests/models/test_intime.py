@@ -92,6 +92,25 @@ def test_what_is_compiled_is_pythons_to_the_bit(library, traffic, in_turn):
         np.testing.assert_array_equal(plain, native)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_many_on_few_lines_are_pythons_to_the_bit(library, seed):
+    """Of one size, of few and of many, so that they leave lines in the order in which they joined, or in another."""
+    rng = np.random.default_rng(seed)
+    ranks, several = int(rng.integers(2, 9)), int(rng.integers(100, 400))
+    src = rng.integers(0, ranks, several)
+    dst = (src + rng.integers(1, ranks, several)) % ranks
+    pattern = Schedule.of(ranks, np.sort(rng.integers(0, 4, several)), src, dst, 8)
+    number, line = np.divmod(np.flatnonzero(rng.random(5 * several) < 0.4), 5)
+    sizes = rng.random(several) if seed % 2 else rng.integers(1, 4, several)
+    asks = rng.random(several) < rng.choice([0.0, 0.3])
+    traffic = Traffic(sizes / 4, sizes / 4, sizes, sizes, sizes[number] * (1 + line % 2), np.zeros(0))
+    plain, native = (
+        played(pattern, asks, asks, (number, line), traffic, play, seed % 3 == 0)
+        for play in (in_python, compiled.in_time)
+    )
+    np.testing.assert_array_equal(plain, native)
+
+
 def chain(ranks, parts):
     part, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
     pattern = Schedule.of(ranks, part + src, src, src + 1, 8)

@@ -17,14 +17,17 @@ typedef struct {
 } User;
 
 typedef struct {
-    double served, since;
-    int64_t count, room, place; /* its users are from `room` on; where it is among those due */
+    double served, since, due; /* due: when its next message is through */
+    int64_t turn;              /* of those due at one time, which is first */
+    int64_t count, place;      /* its users; where it is among those due */
+    int64_t first, last, room; /* users that joined in the order in which they leave are from `first` to `last` … */
+    int64_t others;            /* … and so many that did not are a heap, from `room` downwards */
 } Line;
 
 typedef struct {
     Line *lines;
     User *users;
-    Heap due; /* lines with somebody on them, each once, by when their next message is through */
+    Heap due; /* lines with somebody on them, each once, by when their next message is through: at that time or later */
 } Network;
 
 static inline void put(Network *network, int64_t at, Event event)
@@ -40,8 +43,7 @@ static inline void settle(Network *network, int64_t at, Event event)
     for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
         put(network, at, events[(at - 1) / 2]);
     for (int64_t child; (child = 2 * at + 1) < network->due.count; at = child) {
-        if (child + 1 < network->due.count && before(&events[child + 1], &events[child]))
-            child++;
+        child += child + 1 < network->due.count ? before(&events[child + 1], &events[child]) : 0;
         if (!before(&events[child], &event))
             break;
         put(network, at, events[child]);
@@ -54,60 +56,101 @@ static inline int sooner(const User *one, const User *two)
     return one->until < two->until || (one->until == two->until && one->message < two->message);
 }
 
-static inline void await_next(Network *network, int64_t number, double time, int64_t turn)
+/* Messages of one size leave in the order in which they have joined, however many there are. */
+static inline void enter(User *users, Line *line, User user)
 {
-    Line *line = &network->lines[number];
+    line->count++;
+    if (line->first == line->last || !sooner(&user, &users[line->last - 1])) {
+        users[line->last++] = user;
+        return;
+    }
+    users += line->room;
+    int64_t at = line->others++;
+    for (; at > 0 && sooner(&user, &users[-((at - 1) / 2)]); at = (at - 1) / 2)
+        users[-at] = users[-((at - 1) / 2)];
+    users[-at] = user;
+}
+
+/* The one that leaves next. */
+static inline const User *foremost(const User *users, const Line *line)
+{
+    const User *one = &users[line->first], *two = &users[line->room];
+    if (line->others == 0)
+        return one;
+    return line->first == line->last || sooner(two, one) ? two : one;
+}
+
+static inline User leave(User *users, Line *line)
+{
+    const User *next = foremost(users, line);
+    User first = *next;
+    line->count--;
+    if (line->first < line->last && next == &users[line->first]) {
+        line->first++;
+        return first;
+    }
+    users += line->room;
+    User last = users[-(--line->others)];
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < line->others; at = child) {
+        if (child + 1 < line->others && sooner(&users[-(child + 1)], &users[-child]))
+            child++;
+        if (!sooner(&users[-child], &last))
+            break;
+        users[-at] = users[-child];
+    }
+    users[-at] = last;
+    return first;
+}
+
+static inline void await_next(Network *network, Line *line, double time, int64_t turn)
+{
     line->since = time;
-    double due = time + (network->users[line->room].until - line->served) * (double)line->count;
-    settle(network, line->place, (Event){due, turn, number});
+    line->due = time + (foremost(network->users, line)->until - line->served) * (double)line->count;
+    line->turn = turn;
+}
+
+/* Whether the first of those due is so at the time by which it is first. If not it is put where it belongs: mostly one
+ * that joins puts off who is next, and lines are not put in order before it matters. */
+static inline int in_order(Network *network)
+{
+    Event *first = &network->due.events[0];
+    const Line *line = &network->lines[first->number];
+    if (first->turn == line->turn)
+        return 1;
+    settle(network, 0, (Event){line->due, line->turn, first->number});
+    return 0;
 }
 
 /* A message that alone would be on the line for `seconds`. */
 static inline void join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t turn)
 {
     Line *line = &network->lines[number];
-    User *users = network->users + line->room;
-    if (line->count == 0)
-        line->place = network->due.count++;
+    int idle = line->count == 0;
     line->served = line->count ? line->served + (time - line->since) / (double)line->count : 0.0;
-    User user = {line->served + seconds, message};
-    int64_t at = line->count++;
-    for (; at > 0 && sooner(&user, &users[(at - 1) / 2]); at = (at - 1) / 2)
-        users[at] = users[(at - 1) / 2];
-    users[at] = user;
-    await_next(network, number, time, turn);
+    enter(network->users, line, (User){line->served + seconds, message});
+    await_next(network, line, time, turn);
+    if (idle)
+        line->place = network->due.count++;
+    if (idle || line->due < network->due.events[line->place].time)
+        settle(network, line->place, (Event){line->due, turn, number});
 }
 
-static inline User leave(Network *network, Line *line)
-{
-    User *users = network->users + line->room;
-    User first = users[0], last = users[--line->count];
-    int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < line->count; at = child) {
-        if (child + 1 < line->count && sooner(&users[child + 1], &users[child]))
-            child++;
-        if (!sooner(&users[child], &last))
-            break;
-        users[at] = users[child];
-    }
-    users[at] = last;
-    return first;
-}
-
-/* The messages that are through on the line that is due next, into `through`; how many. */
+/* The messages that are through on the line that is due next (see `in_order`), into `through`; how many. */
 static inline int64_t serve(Network *network, int64_t *through, int64_t turn)
 {
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number];
     int64_t count = 0;
-    line->served = network->users[line->room].until;
+    line->served = foremost(network->users, line)->until;
     double until = line->served * (1 + ROUNDING);
     do
-        through[count++] = leave(network, line).message;
-    while (line->count > 0 && network->users[line->room].until <= until);
-    if (line->count > 0)
-        await_next(network, event.number, event.time, turn);
-    else if (--network->due.count > 0)
+        through[count++] = leave(network->users, line).message;
+    while (line->count > 0 && foremost(network->users, line)->until <= until);
+    if (line->count > 0) {
+        await_next(network, line, event.time, turn);
+        settle(network, 0, (Event){line->due, turn, event.number});
+    } else if (--network->due.count > 0)
         settle(network, 0, network->due.events[network->due.count]);
     return count;
 }

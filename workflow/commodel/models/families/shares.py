@@ -25,7 +25,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.hierarchy import NODE, Hierarchy
+from commodel.hierarchy import NODE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.capacities import capacities, entering, largest_eager, returning
 from commodel.models.fitting.curves import curve
@@ -36,7 +36,7 @@ from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, price
+from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, levels_of, price
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
@@ -169,7 +169,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
     """Where a class of messages has no values of its own, or a set says what E says now."""
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
-    levels = Hierarchy.of(values.settings.get("levels", {}))
+    levels = levels_of(values)
     if "L" in values.functions or (isinstance(schedule, Long) and schedule.messages > WRITTEN):
         return ""
     lacking = [

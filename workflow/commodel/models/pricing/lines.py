@@ -3,12 +3,14 @@ them, what joins two groups, and what joins all of them. Capacities are those of
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.keys import key
+from commodel.models.pricing.distances import Classes
 from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
@@ -31,68 +33,118 @@ class Lines:
 
     def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
         """Of a schedule whose messages would each last so long alone; some ask before they begin."""
-        uses = []
-        for name, of, count, links in self._lines(schedule):
+        uses, rows = [], len(schedule.src)
+        for line in self._lines(schedule, Classes.of(schedule, self.levels)):
+            name, count, of = line.name, line.count, np.full((len(line.of), rows), -1)
+            of[:, line.rows] = line.of
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
-            last = links * self._seconds(name, schedule.bytes)
+            last = line.links * self.seconds(name, schedule.bytes)
             uses.append((self.busy.setdefault(name, Busy(count)), last, of))
         return Sharing(alone, asks, uses)
 
     def meet(self, schedule: Schedule, alone: Array) -> bool:
         """Whether any two messages share a line, or a line takes longer for one than it would last alone."""
-        for name, of, _, links in self._lines(schedule):
-            used = of[of >= 0]
-            if len(np.unique(used)) < len(used):
+        for line in self._lines(schedule, Classes.of(schedule, self.levels)):
+            if len(np.unique(line.of)) < line.of.size:
                 return True
-            if (((links * self._seconds(name, schedule.bytes)) > alone * SLOWER) & (of >= 0).any(axis=0)).any():
+            last = line.links * self.seconds(line.name, schedule.bytes[line.rows])
+            if (last > alone[..., line.rows] * SLOWER).any():
                 return True
         return False
 
-    def passed_by(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, Array]:
-        """Messages, the line that each passes, and for how many seconds: (draws, uses)."""
-        messages, lines, seconds, known = [], [], [np.zeros((*self.values.lead, 0))], 0
-        for name, of, count, links in self._lines(schedule):
-            use, message = np.nonzero(of >= 0)
-            messages.append(message)
-            lines.append(known + of[use, message])
-            last = links * self._seconds(name, schedule.bytes[message])
-            seconds.append(np.broadcast_to(last, (*self.values.lead, len(message))))
-            known += count
-        none = np.zeros(0, dtype=int)
-        _, (numbers,) = distinct([np.concatenate([none, *lines])], known)
-        return np.concatenate([none, *messages]), numbers, np.concatenate(seconds, axis=-1)
+    def passed_by(self, schedule: Schedule, classes: Classes) -> "Passed":
+        lines = list(self._lines(schedule, classes))
+        firsts = np.cumsum([0, *(line.count for line in lines)])
+        rows = np.concatenate([np.zeros(0, dtype=int), *(own for line in lines for own in [line.rows] * len(line.of))])
+        numbers = [first + own for line, first in zip(lines, firsts, strict=False) for own in line.of]
+        if not numbers:
+            return Passed(self, lines, rows, rows, rows)
+        _, numbers = distinct(numbers, int(firsts[-1]))
+        order = np.argsort(rows, kind="stable")
+        return Passed(self, lines, rows[order], np.concatenate(numbers)[order], order)
 
-    def _seconds(self, name: str, bytes: np.ndarray) -> Array:
+    def seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
         return self.values.up_to_last(name, bytes) * bytes
 
-    def _lines(self, schedule: Schedule) -> Iterator[tuple[str, np.ndarray, int, int]]:
-        """Those of each kind that have a capacity: which of them every message uses, a row for each that it may use,
-        how many there are, and of how many links each is one: the destination tells which."""
-        src, dst = schedule.node[schedule.src], schedule.node[schedule.dst]
-        apart = self.levels.distance(src, dst)
+    def _lines(self, schedule: Schedule, classes: Classes) -> Iterator["Kind"]:
+        """Of each kind that has a capacity those that messages pass."""
+        src, dst, apart = schedule.node[schedule.src], schedule.node[schedule.dst], classes.apart
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            source, target, count = group[src], group[dst], int(group.max(initial=0)) + 1
-            outer, half = around[number], level in self.half
-            pair = np.minimum(source, target) * count + np.maximum(source, target) if half else source * count + target
-            split = not half and key("c_in", level) in self.values.functions
+            outer, half, count = around[number], level in self.half, int(group.max(initial=0)) + 1
             links = int(self.links.get(level, 1))
-            ways = [way * links + dst % links for way in (source, target + (0 if half else count))]
-            for kind, using, lines, most in (
-                ("out", apart > number, ways[:1] if split else ways, 2 * count * links),
-                *((("in", apart > number, ways[1:], 2 * count * links),) if split else ()),
-                ("pair", apart == number + 1, [pair], count**2),
-                ("all", apart == number + 1, [outer[src]], int(outer.max(initial=0)) + 1),
-                ("inside", apart == number, [source], count),
+            out, into = partial(_out, group, links), partial(_into, group, links, 0 if half else count)
+            pair = partial(_either if half else _from_to, group, count)
+            split = not half and key("c_in", level) in self.values.functions
+            for kind, using, ways, most, several in (
+                ("out", range(number + 1, len(groups) + 1), (out,) if split else (out, into), 2 * count * links, links),
+                ("in", range(number + 1, len(groups) + 1), (into,) if split else (), 2 * count * links, links),
+                ("pair", range(number + 1, number + 2), (pair,), count**2, 1),
+                ("all", range(number + 1, number + 2), (partial(_from, outer),), int(outer.max(initial=0)) + 1, 1),
+                ("inside", range(number, number + 1), (partial(_from, group),), count, 1),
             ):
                 name = key(f"c_{kind}", level)
-                if name in self.values.functions:
-                    yield name, np.where(using, np.stack(lines), -1), most, links if kind in ("out", "in") else 1
+                if ways and name in self.values.functions:
+                    rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
+                    source, target = src[rows], dst[rows]
+                    yield Kind(name, rows, np.stack([way(source, target) for way in ways]), most, several)
+
+
+def _out(group: np.ndarray, links: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return group[source] * links + (target % links if links > 1 else 0)
+
+
+def _into(group: np.ndarray, links: int, first: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return (group[target] + first) * links + (target % links if links > 1 else 0)
+
+
+def _from_to(group: np.ndarray, count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return group[source] * count + group[target]
+
+
+def _either(group: np.ndarray, count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    one, two = group[source], group[target]
+    return np.minimum(one, two) * count + np.maximum(one, two)
+
+
+def _from(group: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return group[source]
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Lines of one kind."""
+
+    name: str  # of their capacity
+    rows: np.ndarray  # messages that pass them
+    of: np.ndarray  # which of them each of these messages passes: a row for each that it does
+    count: int  # of lines
+    links: int  # of how many each is one: the destination tells which
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """What messages pass, whatever their sizes: `line[i]` is one that `message[i]` passes, in the order of messages."""
+
+    lines: Lines
+    kinds: Sequence[Kind]
+    message: np.ndarray
+    line: np.ndarray
+    order: np.ndarray
+
+    def seconds(self, bytes: np.ndarray) -> Array:
+        """For how long each line would be passed, were nobody else on it: (draws, uses)."""
+        lead = self.lines.values.lead
+        columns = [np.zeros((*lead, 0))]
+        for kind in self.kinds:
+            last = kind.links * self.lines.seconds(kind.name, bytes[kind.rows])
+            columns += [np.broadcast_to(last, (*lead, len(kind.rows)))] * len(kind.of)
+        return np.concatenate(columns, axis=-1)[..., self.order]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.distances import by_distance
+from commodel.models.pricing.distances import Classes, by_distance
 from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
 from commodel.models.pricing.programs import Program
@@ -22,7 +22,7 @@ SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 def price(schedule: Schedule, values: Values) -> Array:
     """In the order of time; where rounds repeat too often to be written out, round by round."""
-    levels = Hierarchy.of(values.settings.get("levels", {}))
+    levels = levels_of(values)
     if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
         return timed(schedule.whole, values, levels)
     S, lines = values.numbers.get("S", np.inf), Lines(levels, values)
@@ -67,6 +67,13 @@ def price(schedule: Schedule, values: Values) -> Array:
     return stepwise(schedule, costs, work)
 
 
+def levels_of(values: Values) -> Hierarchy:
+    """Those of the set, read once."""
+    if "levels" not in values.worked_out:
+        values.worked_out["levels"] = Hierarchy.of(values.settings.get("levels", {}))
+    return values.worked_out["levels"]
+
+
 def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
     """Whether in no round two messages share a line, nor one is held up by it, as around a ring in the order of nodes:
     then rounds need not be gone through one by one."""
@@ -81,27 +88,41 @@ def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
 
 def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Size by size and draw by draw, each in its own order of time."""
+    plays = _Plays(schedule, values, levels)
     if schedule.bytes.ndim > 1:
-        return np.stack([timed(single, values, levels) for single in singly(schedule)])
+        return np.stack([plays.finish(single) for single in singly(schedule)])
+    return plays.finish(schedule)
 
-    limits = (values.numbers.get(name, np.inf) for name in "SE")
-    S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
-    ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
-    send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
-    wire = by_distance(schedule, "L", values, levels)
-    alone = by_distance(schedule, "G", values, levels) * schedule.bytes
-    messages, lines, uses = Lines(levels, values).passed_by(schedule)
-    work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
-    finish, programs = np.empty((*values.lead, schedule.ranks)), {}
-    for draw in range(values.lead[0]):
-        waits = schedule.bytes > S[draw]
-        asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
-        if (known := waits.tobytes() + asks.tobytes()) not in programs:
-            in_turn = values.settings.get("order") == IN_TURN
-            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
-        columns = (column[draw] for column in (send, receive, wire, alone, uses, work))
-        finish[draw] = in_time(programs[known], Traffic(*columns))
-    return finish
+
+class _Plays:
+    """Of one pattern, at whatever sizes: what does not depend on them is worked out once."""
+
+    def __init__(self, schedule: Schedule, values: Values, levels: Hierarchy) -> None:
+        self.values, self.classes = values, Classes.of(schedule, levels)
+        self.passed = Lines(levels, values).passed_by(schedule, self.classes)
+        self.programs: dict[bytes, Program] = {}
+
+    def finish(self, schedule: Schedule) -> Array:
+        """Draw by draw, at one size."""
+        values = self.values
+        limits = (values.numbers.get(name, np.inf) for name in "SE")
+        S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
+        ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
+        send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
+        wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
+        columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes)
+        work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
+        finish = np.empty((*values.lead, schedule.ranks))
+        for draw in range(values.lead[0]):
+            waits = schedule.bytes > S[draw]
+            asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
+            if (known := waits.tobytes() + asks.tobytes()) not in self.programs:
+                in_turn = values.settings.get("order") == IN_TURN
+                uses = self.passed.message, self.passed.line
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits)
+            traffic = Traffic(*(column[draw] for column in (*columns, work)))
+            finish[draw] = in_time(self.programs[known], traffic)
+        return finish
 
 
 def copied(schedule: Schedule, values: Values) -> tuple[Array, Array]:
