@@ -1,7 +1,7 @@
 """What the messages of a schedule share on a network of several levels: ports of nodes, ways out of groups and into
 them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,15 +55,26 @@ class Lines:
         return False
 
     def passed_by(self, schedule: Schedule, classes: Classes) -> "Passed":
-        lines = list(self._lines(schedule, classes))
-        firsts = np.cumsum([0, *(line.count for line in lines)])
+        lines, firsts, known = list(self._lines(schedule, classes)), {}, 0
+        for line in lines:
+            if line.space not in firsts:
+                firsts[line.space] = known
+                known += line.count
         rows = np.concatenate([np.zeros(0, dtype=int), *(own for line in lines for own in [line.rows] * len(line.of))])
-        numbers = [first + own for line, first in zip(lines, firsts, strict=False) for own in line.of]
+        numbers = [firsts[line.space] + own for line in lines for own in line.of]
         if not numbers:
-            return Passed(self, lines, rows, rows, rows)
-        _, numbers = distinct(numbers, int(firsts[-1]))
+            return Passed(self, lines, rows, rows, rows, rows)
+        passed, numbers = distinct(numbers, known)
+        opposite = np.full(len(passed), -1)
+        for line in lines if "back" in self.values else ():
+            first = firsts[line.space]
+            own = slice(*np.searchsorted(passed, [first, first + line.count]))
+            if line.opposite:
+                other = first + line.opposite(passed[own] - first)
+                place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
+                opposite[own] = np.where(passed[place] == other, place, -1)
         order = np.argsort(rows, kind="stable")
-        return Passed(self, lines, rows[order], np.concatenate(numbers)[order], order)
+        return Passed(self, lines, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
@@ -81,18 +92,21 @@ class Lines:
             out, into = partial(_out, group, links), partial(_into, group, links, 0 if half else count)
             pair = partial(_either if half else _from_to, group, count)
             split = not half and key("c_in", level) in self.values.functions
-            for kind, using, ways, most, several in (
-                ("out", range(number + 1, len(groups) + 1), (out,) if split else (out, into), 2 * count * links, links),
-                ("in", range(number + 1, len(groups) + 1), (into,) if split else (), 2 * count * links, links),
-                ("pair", range(number + 1, number + 2), (pair,), count**2, 1),
-                ("all", range(number + 1, number + 2), (partial(_from, outer),), int(outer.max(initial=0)) + 1, 1),
-                ("inside", range(number, number + 1), (partial(_from, group),), count, 1),
+            ports, turned = 2 * count * links, None if half else partial(_other_way, count * links)
+            back = None if half else partial(_back, count)
+            for kind, using, ways, most, several, opposite in (
+                ("out", range(number + 1, len(groups) + 1), (out,) if split else (out, into), ports, links, turned),
+                ("in", range(number + 1, len(groups) + 1), (into,) if split else (), ports, links, turned),
+                ("pair", range(number + 1, number + 2), (pair,), count**2, 1, back),
+                ("all", range(number + 1, number + 2), (partial(_from, outer),), int(outer.max(initial=0)) + 1, 1, None),
+                ("inside", range(number, number + 1), (partial(_from, group),), count, 1, None),
             ):
-                name = key(f"c_{kind}", level)
+                name, space = key(f"c_{kind}", level), key("c_out" if kind == "in" else f"c_{kind}", level)
                 if ways and name in self.values.functions:
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
                     source, target = src[rows], dst[rows]
-                    yield Kind(name, rows, np.stack([way(source, target) for way in ways]), most, several)
+                    of = np.stack([way(source, target) for way in ways])
+                    yield Kind(name, rows, of, most, several, space, opposite)
 
 
 def _out(group: np.ndarray, links: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -116,6 +130,14 @@ def _from(group: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarr
     return group[source]
 
 
+def _other_way(half: int, line: np.ndarray) -> np.ndarray:
+    return (line + half) % (2 * half)
+
+
+def _back(count: int, pair: np.ndarray) -> np.ndarray:
+    return pair % count * count + pair // count
+
+
 @dataclass(frozen=True, eq=False)
 class Kind:
     """Lines of one kind."""
@@ -125,6 +147,8 @@ class Kind:
     of: np.ndarray  # which of them each of these messages passes: a row for each that it does
     count: int  # of lines
     links: int  # of how many each is one: the destination tells which
+    space: str  # within which they are numbered
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines that lead the other way
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +160,7 @@ class Passed:
     message: np.ndarray
     line: np.ndarray
     order: np.ndarray
+    opposite: np.ndarray  # of each line the one that leads the other way, -1: nothing of it is held up there
 
     def seconds(self, bytes: np.ndarray) -> Array:
         """For how long each line would be passed, were nobody else on it: (draws, uses)."""

@@ -105,8 +105,8 @@ class _Plays:
     def finish(self, schedule: Schedule) -> Array:
         """Draw by draw, at one size."""
         values = self.values
-        limits = (values.numbers.get(name, np.inf) for name in "SE")
-        S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
+        numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
+        S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
         ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
@@ -119,8 +119,8 @@ class _Plays:
             if (known := waits.tobytes() + asks.tobytes()) not in self.programs:
                 in_turn = values.settings.get("order") == IN_TURN
                 uses = self.passed.message, self.passed.line
-                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits)
-            traffic = Traffic(*(column[draw] for column in (*columns, work)))
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, self.passed.opposite)
+            traffic = Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
             finish[draw] = in_time(self.programs[known], traffic)
         return finish
 
