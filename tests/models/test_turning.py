@@ -40,6 +40,7 @@ def crowded(draw):
     levels = Hierarchy.written({"leaf": leaf, "group": leaf * inner}, nodes)
     capacities, costs = st.sets(st.sampled_from(KINDS)), st.sampled_from([3e-10, 1e-9, 2e-9])
     numbers = {f"{name}.a": draw(costs) for name in sorted(draw(capacities))}
+    numbers |= draw(st.sampled_from([{}, {"back": 0.05}]))
     numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
     settings = {"levels": levels.settings, "half": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"]))))}
     settings |= draw(st.sampled_from([{}, {"links": {"leaf": 2}}, {"links": {"leaf": 3}}, {"order": "turn"}]))

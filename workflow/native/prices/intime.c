@@ -8,7 +8,7 @@
 
 #include "lines.h"
 
-const int commodel_prices_form = 2; /* of the structures below: Python loads no library of another one */
+const int commodel_prices_form = 3; /* of the structures below: Python loads no library of another one */
 
 typedef struct {
     const int64_t *rows, *first;
@@ -21,10 +21,12 @@ typedef struct {
     const int64_t *src, *dst, *pair;
     const uint8_t *asks;
     Runs passed; /* lines that a message passes */
+    const int64_t *opposite; /* of each line the one that leads the other way, or -1 */
 } Program;
 
 typedef struct {
     const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
+    double back;
 } Costs;
 
 /* All that is asked of a message at a time, side by side: a line of a cache. */
@@ -227,7 +229,7 @@ static int begin(Play *play, int64_t number, double time)
         return arrive(play, number, time + message->alone);
     const Use *use = &play->uses[message->uses], *end = use + message->still;
     for (; use < end; use++)
-        join(&play->network, use->line, number, use->seconds, time, ++play->turn);
+        join(&play->network, use->line, number, use->seconds, time, &play->turn);
     return 0;
 }
 
@@ -243,7 +245,7 @@ static int on_line(Play *play, int64_t number, double time)
 static int pass_on(Play *play)
 {
     double time = play->network.due.events[0].time;
-    int64_t count = serve(&play->network, play->leaving, ++play->turn);
+    int64_t count = serve(&play->network, play->leaving, &play->turn);
     for (int64_t at = 0; at < count; at++)
         if (on_line(play, play->leaving[at], time))
             return -1;
@@ -297,6 +299,7 @@ static void prepare(Play *play)
     int64_t room = 0;
     for (int64_t line = 0; line < program->lines; line++) {
         Line *own = &play->network.lines[line];
+        own->opposite = program->opposite[line];
         own->first = own->last = room;
         room += own->room;
         own->room = room - 1;
@@ -316,6 +319,7 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     play.arrivals = malloc(messages * sizeof *play.arrivals);
     play.entered = calloc(ranks, 1);
     Network *network = &play.network;
+    network->back = costs->back;
     network->lines = calloc(lines, sizeof *network->lines);
     network->users = malloc(passed * sizeof *network->users);
     network->due.events = malloc(lines * sizeof *network->due.events);

@@ -1,5 +1,6 @@
 /* Lines of a network, each of which serves the messages on it in equal shares. `served` is what a message has had that
  * was on the line from its beginning; one that joins is through when `served` has grown by its seconds (`until`).
+ * Where something comes back for each message (`back` of its share), lines that lead opposite ways hold each other up.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_LINES_H
@@ -22,12 +23,14 @@ typedef struct {
     int64_t count, place;      /* its users; where it is among those due */
     int64_t first, last, room; /* users that joined in the order in which they leave are from `first` to `last` … */
     int64_t others;            /* … and so many that did not are a heap, from `room` downwards */
+    int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
 } Line;
 
 typedef struct {
     Line *lines;
     User *users;
     Heap due; /* lines with somebody on them, each once, by when their next message is through: at that time or later */
+    double back;
 } Network;
 
 static inline void put(Network *network, int64_t at, Event event)
@@ -103,11 +106,43 @@ static inline User leave(User *users, Line *line)
     return first;
 }
 
+/* Among how many each of its users has its share. */
+static inline double load(const Network *network, const Line *line)
+{
+    int64_t own = line->count, other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
+    if (other == 0)
+        return (double)own;
+    return own > other ? (double)own + network->back * (double)other : (double)other + network->back * (double)own;
+}
+
+static inline double served(const Network *network, const Line *line, double time)
+{
+    return line->served + (time - line->since) / load(network, line);
+}
+
 static inline void await_next(Network *network, Line *line, double time, int64_t turn)
 {
     line->since = time;
-    line->due = time + (foremost(network->users, line)->until - line->served) * (double)line->count;
+    line->due = time + (foremost(network->users, line)->until - line->served) * load(network, line);
     line->turn = turn;
+}
+
+/* The one that leads the other way, if anybody is on it, with what it has served until now. A line that stands for two
+ * that do the same is its own. */
+static inline Line *opposite(Network *network, const Line *line, double time)
+{
+    Line *other = line->opposite < 0 ? NULL : &network->lines[line->opposite];
+    if (other == NULL || other == line || other->count == 0)
+        return NULL;
+    other->served = served(network, other, time);
+    return other;
+}
+
+static inline void renew(Network *network, Line *line, double time, int64_t turn)
+{
+    await_next(network, line, time, turn);
+    if (line->due < network->due.events[line->place].time)
+        settle(network, line->place, (Event){line->due, turn, line - network->lines});
 }
 
 /* Whether the first of those due is so at the time by which it is first. If not it is put where it belongs: mostly one
@@ -123,24 +158,28 @@ static inline int in_order(Network *network)
 }
 
 /* A message that alone would be on the line for `seconds`. */
-static inline void join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t turn)
+static inline void join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
 {
-    Line *line = &network->lines[number];
+    Line *line = &network->lines[number], *other = opposite(network, line, time);
     int idle = line->count == 0;
-    line->served = line->count ? line->served + (time - line->since) / (double)line->count : 0.0;
+    line->served = idle ? 0.0 : served(network, line, time);
     enter(network->users, line, (User){line->served + seconds, message});
-    await_next(network, line, time, turn);
-    if (idle)
+    if (idle) {
         line->place = network->due.count++;
-    if (idle || line->due < network->due.events[line->place].time)
-        settle(network, line->place, (Event){line->due, turn, number});
+        await_next(network, line, time, ++*turn);
+        settle(network, line->place, (Event){line->due, line->turn, number});
+    } else {
+        renew(network, line, time, ++*turn);
+    }
+    if (other)
+        renew(network, other, time, ++*turn);
 }
 
 /* The messages that are through on the line that is due next (see `in_order`), into `through`; how many. */
-static inline int64_t serve(Network *network, int64_t *through, int64_t turn)
+static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
 {
     Event event = network->due.events[0];
-    Line *line = &network->lines[event.number];
+    Line *line = &network->lines[event.number], *other = opposite(network, line, event.time);
     int64_t count = 0;
     line->served = foremost(network->users, line)->until;
     double until = line->served * (1 + ROUNDING);
@@ -148,10 +187,13 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t turn)
         through[count++] = leave(network->users, line).message;
     while (line->count > 0 && foremost(network->users, line)->until <= until);
     if (line->count > 0) {
-        await_next(network, line, event.time, turn);
-        settle(network, 0, (Event){line->due, turn, event.number});
-    } else if (--network->due.count > 0)
+        await_next(network, line, event.time, ++*turn);
+        settle(network, 0, (Event){line->due, line->turn, event.number});
+    } else if (--network->due.count > 0) {
         settle(network, 0, network->due.events[network->due.count]);
+    }
+    if (other)
+        renew(network, other, event.time, ++*turn);
     return count;
 }
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities, entering, largest_eager
+from commodel.models.fitting.capacities import capacities, entering, largest_eager, returning
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.habits import by_destination, dearer, longest_sent, ways_seen
 from commodel.models.fitting.halftrips import HalfTrip
@@ -102,14 +102,18 @@ def fit(observed: Observed) -> Fitted:
         known.settings["order"] = ways[0][1]
     if links := by_destination(observed, sent, _links(apart, shared), price):
         known.settings["links"] = links
-    if dearer(observed, "in", known.estimate(), price):
-        known.add(entering(observed, apart))
     if copying := growing(trips, E):
         known.add(copying)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
                 rest = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
                 known.add(*HalfTrip.of(size, rest, PIECES, half[0]).named(name, o_s + o_r))
+    if dearer(observed, "in", known.estimate(), price):
+        known.add(entering(observed, apart, lambda size: copies(size, known.draws)[1]))
+    if (back := returning(observed)) is not None:
+        ways = {True: known.estimate(back=back[0]), False: known.estimate()}
+        if [held for _, held in ways_seen(observed, "against", ways, price)] == [True]:
+            known.values["back"] = back
     missing |= _no_capacity(known.values)
     ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
     return Fitted(known.values, ends, known.forms, notes, {}, tuple(_curves(halves, apart)), known.settings, missing)
@@ -207,6 +211,13 @@ FAMILY = Family(
         Parameter("c_all", "s/B", "time per byte of all between groups of a level", "m", of="level", optional=True),
         Parameter(
             "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
+        ),
+        Parameter(
+            "back",
+            "1",
+            "part of a message that comes back and is held up where it meets others; none: nothing is",
+            optional=True,
+            paced=False,
         ),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
         Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),

@@ -5,7 +5,7 @@ a project."""
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, c_int64, c_void_p
+from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 2  # of the structures; counted up with that of intime.c
+FORM = 3  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
@@ -34,11 +34,15 @@ class _Program(Structure):
         *((name, _Runs) for name in ("posted", "opened", "taken", "finished")),
         *((name, c_void_p) for name in ("src", "dst", "pair", "asks")),
         ("passed", _Runs),
+        ("opposite", c_void_p),
     ]
 
 
 class _Costs(Structure):
-    _fields_ = [(name, c_void_p) for name in ("send", "receive", "wire", "alone", "seconds", "work")]
+    _fields_ = [
+        *((name, c_void_p) for name in ("send", "receive", "wire", "alone", "seconds", "work")),
+        ("back", c_double),
+    ]
 
 
 @cache
@@ -78,11 +82,12 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
         dst=pointer(schedule.dst),
         pair=pointer(program.pair) if program.in_turn else None,
         asks=pointer(program.asks, np.uint8),
+        opposite=pointer(program.opposite),
         **runs,
     )
     columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
     columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
-    seconds = _Costs(**{name: pointer(column, np.float64) for name, column in columns.items()})
+    seconds = _Costs(back=costs.back, **{name: pointer(column, np.float64) for name, column in columns.items()})
     done = np.zeros(schedule.ranks)
     failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, np.float64))
     if failed < 0:

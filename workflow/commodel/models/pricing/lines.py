@@ -1,7 +1,7 @@
 """What the messages of a schedule share on a network of several levels: ports of nodes, ways out of groups and into
 them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,15 +57,26 @@ class Lines:
 
     def passed_by(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> "Passed":
         """`turned`: lines that are turned into each other are one."""
-        kinds = list(self._lines(schedule, classes, turned))
-        firsts = np.cumsum([0, *(kind.count for kind in kinds)])
+        kinds, firsts, known = list(self._lines(schedule, classes, turned)), {}, 0
+        for kind in kinds:
+            if kind.space not in firsts:
+                firsts[kind.space] = known
+                known += kind.count
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
-        numbers = [first + own for kind, first in zip(kinds, firsts, strict=False) for own in kind.line]
+        numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
-            return Passed(self, kinds, rows, rows, rows)
-        _, numbers = distinct(numbers, int(firsts[-1]))
+            return Passed(self, kinds, rows, rows, rows, rows)
+        passed, numbers = distinct(numbers, known)
+        opposite = np.full(len(passed), -1)
+        for kind in kinds if "back" in self.values else ():
+            first = firsts[kind.space]
+            own = slice(*np.searchsorted(passed, [first, first + kind.count]))
+            if kind.opposite:
+                other = first + kind.opposite(passed[own] - first)
+                place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
+                opposite[own] = np.where(passed[place] == other, place, -1)
         order = np.argsort(rows, kind="stable")
-        return Passed(self, kinds, rows[order], np.concatenate(numbers)[order], order)
+        return Passed(self, kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
@@ -82,19 +93,19 @@ class Lines:
             split = not half and key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
-            out, into = Way(source, link), Way(target, link, back=not half)
+            out, into = Way(source, link, half), Way(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
             for kind, using, ways, several in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
-                ("pair", crossing, (Way(source, target, either=half),), 1),
-                ("all", crossing, (Way(Groups(around[number], SOURCE)),), 1),
-                ("inside", range(number, number + 1), (Way(source),), 1),
+                ("pair", crossing, (Way(source, target, half),), 1),
+                ("all", crossing, (Way(Groups(around[number], SOURCE), half=True),), 1),
+                ("inside", range(number, number + 1), (Way(source, half=True),), 1),
             ):
-                name = key(f"c_{kind}", level)
+                name, space = key(f"c_{kind}", level), key("c_out" if kind == "in" else f"c_{kind}", level)
                 if ways and name in self.values.functions:
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
-                    yield Kind.of(name, rows, ways, (src[rows], dst[rows]), several, turned)
+                    yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,22 +118,22 @@ class Kind:
     count: int  # of lines, at most
     links: int  # of how many each is one: the destination tells which
     times: np.ndarray  # as many messages pass it as one
+    space: str  # within which they are numbered
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines that lead the other way
 
     @classmethod
     def of(
         cls,
-        name: str,
+        names: tuple[str, str],
         rows: np.ndarray,
         ways: Sequence[Way],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
         turned: Turned | None,
     ) -> "Kind":
-        if turned is None:
-            lines = np.stack([way.lines(nodes) for way in ways])
-            return cls(name, rows, lines, 2 * ways[0].count, links, np.ones(len(ways), dtype=int))
-        lines, times, counts = zip(*(way.turned(nodes, turned) for way in ways), strict=True)
-        return cls(name, rows, np.stack(lines), max(counts), links, np.stack(times))
+        found = [way.passed(nodes, turned) for way in ways]
+        lines, times = (np.stack([getattr(own, name) for own in found]) for name in ("line", "times"))
+        return cls(names[0], rows, lines, found[0].count, links, times, names[1], found[0].back)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +145,7 @@ class Passed:
     message: np.ndarray
     line: np.ndarray
     order: np.ndarray
+    opposite: np.ndarray  # of each line the one that leads the other way, -1: nothing of it is held up there
 
     def seconds(self, bytes: np.ndarray) -> Array:
         """For how long each line would be passed, were nobody else on it: (draws, uses)."""

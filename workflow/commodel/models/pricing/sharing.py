@@ -120,8 +120,8 @@ class _Plays:
     def finish(self, schedule: Schedule) -> Array:
         """Draw by draw, at one size."""
         values = self.values
-        limits = (values.numbers.get(name, np.inf) for name in "SE")
-        S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
+        numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
+        S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
         more = copied(schedule.bytes, self.classes.apart > 0, values)
         ends = (values[name] + copying for name, copying in zip(("o_s", "o_r"), more, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
@@ -135,8 +135,9 @@ class _Plays:
             if (known := waits.tobytes() + asks.tobytes()) not in self.programs:
                 in_turn = values.settings.get("order") == IN_TURN
                 uses = self.passed.message, self.passed.line
-                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, self.pair)
-            traffic = Traffic(*(column[draw] for column in (*columns, work)))
+                opposite = self.passed.opposite
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair)
+            traffic = Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
             finish[draw] = in_time(self.programs[known], traffic)
         return finish
 

@@ -8,6 +8,7 @@ message to rank t is taken as rank t mod g takes its own; lines that are turned 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,13 @@ class Orbits:
     length: np.ndarray
     turns: np.ndarray
 
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """By their numbers."""
+        lengths = np.zeros(len(self.number), dtype=int)
+        lengths[self.number[self.number >= 0]] = self.length[self.number >= 0]
+        return lengths
+
 
 class Turned:
     """Ranks on these nodes, turned round by `apart` ranks."""
@@ -40,12 +48,14 @@ class Turned:
         following = np.full(int(group.max(initial=0)) + 1, -1)
         following[here] = np.roll(here, -self.apart)
         number, length, turns = (np.full(len(following), -1) for _ in range(3))
-        for orbit, first in enumerate(here[: self.apart].tolist()):
+        found = 0
+        for first in here[: self.apart].tolist():
             if number[first] < 0:
                 members = [first]
                 while (after := int(following[members[-1]])) != first:
                     members.append(after)
-                number[members], length[members], turns[members] = orbit, len(members), np.arange(len(members))
+                number[members], length[members], turns[members] = found, len(members), np.arange(len(members))
+                found += 1
         return Orbits(number, length, turns)
 
 
