@@ -229,6 +229,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_message=True,
     settings=SETTINGS,
     decides={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",

@@ -41,7 +41,7 @@ class Lines:
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
-            last = kind.links * self.seconds(name, schedule.bytes)
+            last = kind.links * seconds(name, schedule.bytes, self.values)
             uses.append((self.busy.setdefault(name, Busy(count)), last, of))
         return Sharing(alone, asks, uses)
 
@@ -50,7 +50,7 @@ class Lines:
         for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
             if len(np.unique(kind.line)) < kind.line.size:
                 return True
-            last = kind.links * self.seconds(kind.name, schedule.bytes[kind.rows])
+            last = kind.links * seconds(kind.name, schedule.bytes[kind.rows], self.values)
             if (last > alone[..., kind.rows] * SLOWER).any():
                 return True
         return False
@@ -65,7 +65,7 @@ class Lines:
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
-            return Passed(self, kinds, rows, rows, rows, rows)
+            return Passed(kinds, rows, rows, rows, rows)
         passed, numbers = distinct(numbers, known)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
@@ -76,11 +76,7 @@ class Lines:
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
         order = np.argsort(rows, kind="stable")
-        return Passed(self, kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
-
-    def seconds(self, name: str, bytes: np.ndarray) -> Array:
-        """How long messages have a line to themselves."""
-        return self.values.up_to_last(name, bytes) * bytes
+        return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def _lines(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> Iterator["Kind"]:
         """Of each kind that has a capacity those that messages pass."""
@@ -108,6 +104,11 @@ class Lines:
                     yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
 
 
+def seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
+    """How long messages have a line of some capacity to themselves."""
+    return values.up_to_last(name, bytes) * bytes
+
+
 @dataclass(frozen=True, eq=False)
 class Kind:
     """Lines of one kind."""
@@ -117,7 +118,7 @@ class Kind:
     line: np.ndarray  # which of them each of these messages passes: a row for each that it does
     count: int  # of lines, at most
     links: int  # of how many each is one: the destination tells which
-    times: np.ndarray  # as many messages pass it as one
+    times: Sequence[np.ndarray | None]  # as many messages pass it as one; None: one
     space: str  # within which they are numbered
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines that lead the other way
 
@@ -132,7 +133,7 @@ class Kind:
         turned: Turned | None,
     ) -> "Kind":
         found = [way.passed(nodes, turned) for way in ways]
-        lines, times = (np.stack([getattr(own, name) for own in found]) for name in ("line", "times"))
+        lines, times = np.stack([own.line for own in found]), [own.times for own in found]
         return cls(names[0], rows, lines, found[0].count, links, times, names[1], found[0].back)
 
 
@@ -140,20 +141,20 @@ class Kind:
 class Passed:
     """What messages pass, whatever their sizes: `line[i]` is one that `message[i]` passes, in the order of messages."""
 
-    lines: Lines
     kinds: Sequence[Kind]
     message: np.ndarray
     line: np.ndarray
     order: np.ndarray
     opposite: np.ndarray  # of each line the one that leads the other way, -1: nothing of it is held up there
 
-    def seconds(self, bytes: np.ndarray) -> Array:
+    def seconds(self, bytes: np.ndarray, values: Values) -> Array:
         """For how long each line would be passed, were nobody else on it: (draws, uses)."""
-        lead = self.lines.values.lead
+        lead = values.lead
         columns = [np.zeros((*lead, 0))]
         for kind in self.kinds:
-            last = kind.links * self.lines.seconds(kind.name, bytes[kind.rows])
-            columns += [np.broadcast_to(times * last, (*lead, len(kind.rows))) for times in kind.times]
+            last = kind.links * seconds(kind.name, bytes[kind.rows], values)
+            alike = (last if times is None else times * last for times in kind.times)
+            columns += [np.broadcast_to(own, (*lead, len(kind.rows))) for own in alike]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 

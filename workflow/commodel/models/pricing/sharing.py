@@ -18,6 +18,7 @@ from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
+TOGETHER = 1 << 20  # draws × messages whose costs are worked out at a time
 SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
@@ -118,15 +119,20 @@ class _Plays:
         self.programs: dict[bytes, Program] = {}
 
     def finish(self, schedule: Schedule) -> Array:
-        """Draw by draw, at one size."""
-        values = self.values
+        """At one size, of all draws; of very many messages a draw at a time, or their columns would not fit."""
+        draws, at_once = self.values.lead[0], max(TOGETHER // max(len(schedule.src), 1), 1)
+        parts = (self.values.some(first, first + at_once) for first in range(0, draws, at_once))
+        return np.concatenate([self._finish(schedule, part) for part in (parts if at_once < draws else [self.values])])
+
+    def _finish(self, schedule: Schedule, values: Values) -> Array:
+        """Draw by draw."""
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
         S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
         more = copied(schedule.bytes, self.classes.apart > 0, values)
         ends = (values[name] + copying for name, copying in zip(("o_s", "o_r"), more, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
-        columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes)
+        columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes, values)
         work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
         finish = np.empty((*values.lead, schedule.ranks))
         for draw in range(values.lead[0]):

@@ -30,7 +30,7 @@ class Numbered:
     """Lines of one way, numbered."""
 
     line: np.ndarray  # that each message passes
-    times: np.ndarray  # as many of all messages are on it as of these
+    times: np.ndarray | None  # as many of all messages are on it as of these; None: these are all
     count: int
     back: Callable[[np.ndarray], np.ndarray] | None = None  # from one group to another: the lines that lead back
 
@@ -51,7 +51,7 @@ class Way:
         if self.other is None:
             group = self.one.of(nodes)
             if turned is None:
-                return Numbered(group, np.ones_like(group), self.one.count)
+                return Numbered(group, None, self.one.count)
             orbits = turned.orbits(self.one.group)
             return Numbered(orbits.number[group], turned.turns // orbits.length[group], self.one.count)
         return self._of_two(nodes) if turned is None else self._of_two_turned(nodes, turned)
@@ -62,7 +62,7 @@ class Way:
             one, other = np.minimum(one, other), np.maximum(one, other)
         line = one * count + other
         total = self.one.count * count
-        return Numbered(line, np.ones_like(line), total, lambda line: line % count * count + line // count)
+        return Numbered(line, None, total, lambda line: line % count * count + line // count)
 
     def _of_two_turned(self, nodes: tuple[np.ndarray, np.ndarray], turned: Turned) -> Numbered:
         """By the orbits of both, and by how many turns the second is ahead of the first: what is told of that when both
