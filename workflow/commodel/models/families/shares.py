@@ -10,8 +10,10 @@ caches are; what was not seen to be shared has no c. All on one line get equal s
 its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a
 line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank sends many
 parts in a row, all of them share its line, and the first is through not long before the last. Where the probe `order`
-saw that a rank's messages to another go one after the other (setting `order`), they do. Only rounds that repeat more
-than a million messages are gone through round by round, which may price them 10 % too dear. Above S bytes a message
+saw that a rank's messages to another go one after the other (setting `order`), they do. Of exchanges in rounds only
+those ranks are looked at that all others are like, where they sit like them: in leaves of 16 the first 16. Where all
+differ, pairwise exchanges of more than a million messages are gone through round by round, which may price them at half
+of what they take; rings are right so, too. Above S bytes a message
 leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave at once; where the probe
 `start` saw that those above E bytes, too, wait for their receivers, they do, but their senders do not. Between nodes,
 overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
