@@ -139,7 +139,9 @@ def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
             return one_way("leaf", case["bytes"], (case["flows"] + 0.05) * C_PORT)
         return plain(case) * (1.05 if case["ways"] == 2 else 1)
 
-    fitted = shares.fit(observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares"))
+    fitted = shares.fit(
+        observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
+    )
     assert ("back" in fitted.values) == held
     if held:
         assert fitted.values["back"][0] == pytest.approx(0.05, rel=0.01)
@@ -156,5 +158,7 @@ def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
     def capacity(case):
         return plain(case) * (2 if case["ways"] == 2 and case["level"] == "node" else 1)
 
-    fitted = shares.fit(observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares"))
+    fitted = shares.fit(
+        observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
+    )
     assert fitted.settings["half"] == ["node"]

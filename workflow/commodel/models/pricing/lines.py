@@ -98,7 +98,14 @@ class Lines:
                 ("out", range(number + 1, len(groups) + 1), (out,) if split else (out, into), ports, links, turned),
                 ("in", range(number + 1, len(groups) + 1), (into,) if split else (), ports, links, turned),
                 ("pair", range(number + 1, number + 2), (pair,), count**2, 1, back),
-                ("all", range(number + 1, number + 2), (partial(_from, outer),), int(outer.max(initial=0)) + 1, 1, None),
+                (
+                    "all",
+                    range(number + 1, number + 2),
+                    (partial(_from, outer),),
+                    int(outer.max(initial=0)) + 1,
+                    1,
+                    None,
+                ),
                 ("inside", range(number, number + 1), (partial(_from, group),), count, 1, None),
             ):
                 name, space = key(f"c_{kind}", level), key("c_out" if kind == "in" else f"c_{kind}", level)
