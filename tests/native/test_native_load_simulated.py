@@ -138,7 +138,7 @@ def test_a_simulated_flood_arrives_as_a_whole(simulated):
 
 @pytest.mark.parametrize("back", [0, 1])
 def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated, tmp_path, back):
-    """One message goes while `flows` come: with crosstraffic a twentieth of each comes back, and is as slow as these."""
+    """One message goes while `flows` come: with crosstraffic a twentieth of it comes back, and is as slow as these."""
     rows, size = [], 10**6
     for flows in (1, 2, 7):
         case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}

@@ -127,11 +127,12 @@ static inline void await_next(Network *network, Line *line, double time, int64_t
     line->turn = turn;
 }
 
-/* The one that leads the other way, if anybody is on it, with what it has served until now. */
+/* The one that leads the other way, if anybody is on it, with what it has served until now. A line that stands for two
+ * that do the same is its own. */
 static inline Line *opposite(Network *network, const Line *line, double time)
 {
     Line *other = line->opposite < 0 ? NULL : &network->lines[line->opposite];
-    if (other == NULL || other->count == 0)
+    if (other == NULL || other == line || other->count == 0)
         return NULL;
     other->served = served(network, other, time);
     return other;

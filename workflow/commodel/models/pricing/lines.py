@@ -3,7 +3,6 @@ them, what joins two groups, and what joins all of them. Capacities are those of
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,9 @@ from commodel.models.keys import key
 from commodel.models.pricing.distances import Classes
 from commodel.models.pricing.programs import distinct
 from commodel.models.pricing.shares import Busy
+from commodel.models.pricing.turning import Turned
 from commodel.models.pricing.values import Values
+from commodel.models.pricing.ways import SOURCE, TARGET, Groups, Way
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.steps import Step
 
@@ -34,115 +35,77 @@ class Lines:
     def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
         """Of a schedule whose messages would each last so long alone; some ask before they begin."""
         uses, rows = [], len(schedule.src)
-        for line in self._lines(schedule, Classes.of(schedule, self.levels)):
-            name, count, of = line.name, line.count, np.full((len(line.of), rows), -1)
-            of[:, line.rows] = line.of
+        for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
+            name, count, of = kind.name, kind.count, np.full((len(kind.line), rows), -1)
+            of[:, kind.rows] = kind.line
             if count > MOST_PAIRS:  # too many to keep: those of this part
                 of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
                 self.busy.pop(name, None)
-            last = line.links * self.seconds(name, schedule.bytes)
+            last = kind.links * self.seconds(name, schedule.bytes)
             uses.append((self.busy.setdefault(name, Busy(count)), last, of))
         return Sharing(alone, asks, uses)
 
     def meet(self, schedule: Schedule, alone: Array) -> bool:
         """Whether any two messages share a line, or a line takes longer for one than it would last alone."""
-        for line in self._lines(schedule, Classes.of(schedule, self.levels)):
-            if len(np.unique(line.of)) < line.of.size:
+        for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
+            if len(np.unique(kind.line)) < kind.line.size:
                 return True
-            last = line.links * self.seconds(line.name, schedule.bytes[line.rows])
-            if (last > alone[..., line.rows] * SLOWER).any():
+            last = kind.links * self.seconds(kind.name, schedule.bytes[kind.rows])
+            if (last > alone[..., kind.rows] * SLOWER).any():
                 return True
         return False
 
-    def passed_by(self, schedule: Schedule, classes: Classes) -> "Passed":
-        lines, firsts, known = list(self._lines(schedule, classes)), {}, 0
-        for line in lines:
-            if line.space not in firsts:
-                firsts[line.space] = known
-                known += line.count
-        rows = np.concatenate([np.zeros(0, dtype=int), *(own for line in lines for own in [line.rows] * len(line.of))])
-        numbers = [firsts[line.space] + own for line in lines for own in line.of]
+    def passed_by(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> "Passed":
+        """`turned`: lines that are turned into each other are one."""
+        kinds, firsts, known = list(self._lines(schedule, classes, turned)), {}, 0
+        for kind in kinds:
+            if kind.space not in firsts:
+                firsts[kind.space] = known
+                known += kind.count
+        rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
+        numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
-            return Passed(self, lines, rows, rows, rows, rows)
+            return Passed(self, kinds, rows, rows, rows, rows)
         passed, numbers = distinct(numbers, known)
         opposite = np.full(len(passed), -1)
-        for line in lines if "back" in self.values else ():
-            first = firsts[line.space]
-            own = slice(*np.searchsorted(passed, [first, first + line.count]))
-            if line.opposite:
-                other = first + line.opposite(passed[own] - first)
+        for kind in kinds if "back" in self.values else ():
+            first = firsts[kind.space]
+            own = slice(*np.searchsorted(passed, [first, first + kind.count]))
+            if kind.opposite:
+                other = first + kind.opposite(passed[own] - first)
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
         order = np.argsort(rows, kind="stable")
-        return Passed(self, lines, rows[order], np.concatenate(numbers)[order], order, opposite)
+        return Passed(self, kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def seconds(self, name: str, bytes: np.ndarray) -> Array:
         """How long messages have a line to themselves."""
         return self.values.up_to_last(name, bytes) * bytes
 
-    def _lines(self, schedule: Schedule, classes: Classes) -> Iterator["Kind"]:
+    def _lines(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> Iterator["Kind"]:
         """Of each kind that has a capacity those that messages pass."""
         src, dst, apart = schedule.node[schedule.src], schedule.node[schedule.dst], classes.apart
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            outer, half, count = around[number], level in self.half, int(group.max(initial=0)) + 1
-            links = int(self.links.get(level, 1))
-            out, into = partial(_out, group, links), partial(_into, group, links, 0 if half else count)
-            pair = partial(_either if half else _from_to, group, count)
+            half, links = level in self.half, int(self.links.get(level, 1))
             split = not half and key("c_in", level) in self.values.functions
-            ports, turned = 2 * count * links, None if half else partial(_other_way, count * links)
-            back = None if half else partial(_back, count)
-            for kind, using, ways, most, several, opposite in (
-                ("out", range(number + 1, len(groups) + 1), (out,) if split else (out, into), ports, links, turned),
-                ("in", range(number + 1, len(groups) + 1), (into,) if split else (), ports, links, turned),
-                ("pair", range(number + 1, number + 2), (pair,), count**2, 1, back),
-                (
-                    "all",
-                    range(number + 1, number + 2),
-                    (partial(_from, outer),),
-                    int(outer.max(initial=0)) + 1,
-                    1,
-                    None,
-                ),
-                ("inside", range(number, number + 1), (partial(_from, group),), count, 1, None),
+            source, target = Groups(group, SOURCE), Groups(group, TARGET)
+            link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
+            out, into = Way(source, link, half), Way(target, link, half, into=True)
+            leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
+            for kind, using, ways, several in (
+                ("out", leaving, (out,) if split else (out, into), links),
+                ("in", leaving, (into,) if split else (), links),
+                ("pair", crossing, (Way(source, target, half),), 1),
+                ("all", crossing, (Way(Groups(around[number], SOURCE), half=True),), 1),
+                ("inside", range(number, number + 1), (Way(source, half=True),), 1),
             ):
                 name, space = key(f"c_{kind}", level), key("c_out" if kind == "in" else f"c_{kind}", level)
                 if ways and name in self.values.functions:
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
-                    source, target = src[rows], dst[rows]
-                    of = np.stack([way(source, target) for way in ways])
-                    yield Kind(name, rows, of, most, several, space, opposite)
-
-
-def _out(group: np.ndarray, links: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return group[source] * links + (target % links if links > 1 else 0)
-
-
-def _into(group: np.ndarray, links: int, first: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return (group[target] + first) * links + (target % links if links > 1 else 0)
-
-
-def _from_to(group: np.ndarray, count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return group[source] * count + group[target]
-
-
-def _either(group: np.ndarray, count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    one, two = group[source], group[target]
-    return np.minimum(one, two) * count + np.maximum(one, two)
-
-
-def _from(group: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return group[source]
-
-
-def _other_way(half: int, line: np.ndarray) -> np.ndarray:
-    return (line + half) % (2 * half)
-
-
-def _back(count: int, pair: np.ndarray) -> np.ndarray:
-    return pair % count * count + pair // count
+                    yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +114,26 @@ class Kind:
 
     name: str  # of their capacity
     rows: np.ndarray  # messages that pass them
-    of: np.ndarray  # which of them each of these messages passes: a row for each that it does
-    count: int  # of lines
+    line: np.ndarray  # which of them each of these messages passes: a row for each that it does
+    count: int  # of lines, at most
     links: int  # of how many each is one: the destination tells which
+    times: np.ndarray  # as many messages pass it as one
     space: str  # within which they are numbered
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines that lead the other way
+
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, str],
+        rows: np.ndarray,
+        ways: Sequence[Way],
+        nodes: tuple[np.ndarray, np.ndarray],
+        links: int,
+        turned: Turned | None,
+    ) -> "Kind":
+        found = [way.passed(nodes, turned) for way in ways]
+        lines, times = (np.stack([getattr(own, name) for own in found]) for name in ("line", "times"))
+        return cls(names[0], rows, lines, found[0].count, links, times, names[1], found[0].back)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +153,7 @@ class Passed:
         columns = [np.zeros((*lead, 0))]
         for kind in self.kinds:
             last = kind.links * self.lines.seconds(kind.name, bytes[kind.rows])
-            columns += [np.broadcast_to(last, (*lead, len(kind.rows)))] * len(kind.of)
+            columns += [np.broadcast_to(times * last, (*lead, len(kind.rows))) for times in kind.times]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 

@@ -12,6 +12,7 @@ from commodel.models.pricing.lines import Lines, Sharing
 from commodel.models.pricing.programs import Program
 from commodel.models.pricing.replay import Costs, replayed
 from commodel.models.pricing.stepwise import stepwise
+from commodel.models.pricing.turning import Few, few
 from commodel.models.pricing.values import Values
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
@@ -21,17 +22,30 @@ SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    """In the order of time; where rounds repeat too often to be written out, round by round."""
+    """In the order of time; of rounds that repeat the few ranks that all others are like; where ranks differ and there
+    are too many to be written out, round by round."""
     levels = levels_of(values)
-    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
-        return timed(schedule.whole, values, levels)
-    S, lines = values.numbers.get("S", np.inf), Lines(levels, values)
+    if not isinstance(schedule, Long):
+        return timed(schedule, values, levels)
+    lines = Lines(levels, values)
+    meets_none = schedule.messages > WRITTEN and _alone(schedule, lines, values)
+    if not meets_none:
+        if like := few(schedule, levels, lines.links, WRITTEN):
+            return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
+        if schedule.messages <= WRITTEN:
+            return timed(schedule.whole, values, levels)
+    return _by_rounds(schedule, values, lines, meets_none)
+
+
+def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -> Array:
+    """`meets_none`: whether messages share no lines."""
+    S, levels = values.numbers.get("S", np.inf), lines.levels
 
     def asks(part: Schedule) -> np.ndarray:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
     def costs(part: Schedule) -> Costs:
-        ask, (sending, receiving) = asks(part), copied(part, values)
+        ask, (sending, receiving) = asks(part), copied(part.bytes, part.node[part.src] != part.node[part.dst], values)
 
         def shared(known: Schedule) -> Sharing:
             return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
@@ -47,7 +61,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
     def alone(part: Schedule) -> Costs:
         """Who asks waits until the message is through; of what is sent at once the next waits for the last one."""
-        ask, (sending, receiving) = asks(part), copied(part, values)
+        ask, (sending, receiving) = asks(part), copied(part.bytes, part.node[part.src] != part.node[part.dst], values)
         wire, lasts = (by_distance(part, name, values, levels) for name in "LG")
         lasts = lasts * part.bytes
         return Costs(
@@ -62,7 +76,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     def work(part: Schedule) -> Array:
         return work_of(part, values)
 
-    if _alone(schedule, lines, values):
+    if meets_none:
         return replayed(schedule, alone, work, levels=levels)
     return stepwise(schedule, costs, work)
 
@@ -97,9 +111,10 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
 class _Plays:
     """Of one pattern, at whatever sizes: what does not depend on them is worked out once."""
 
-    def __init__(self, schedule: Schedule, values: Values, levels: Hierarchy) -> None:
+    def __init__(self, schedule: Schedule, values: Values, levels: Hierarchy, like: Few | None = None) -> None:
         self.values, self.classes = values, Classes.of(schedule, levels)
-        self.passed = Lines(levels, values).passed_by(schedule, self.classes)
+        self.passed = Lines(levels, values).passed_by(schedule, self.classes, like and like.turned)
+        self.pair = None if like is None else like.pair
         self.programs: dict[bytes, Program] = {}
 
     def finish(self, schedule: Schedule) -> Array:
@@ -107,7 +122,8 @@ class _Plays:
         values = self.values
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
         S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
-        ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
+        more = copied(schedule.bytes, self.classes.apart > 0, values)
+        ends = (values[name] + copying for name, copying in zip(("o_s", "o_r"), more, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
         columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes)
@@ -119,16 +135,16 @@ class _Plays:
             if (known := waits.tobytes() + asks.tobytes()) not in self.programs:
                 in_turn = values.settings.get("order") == IN_TURN
                 uses = self.passed.message, self.passed.line
-                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, self.passed.opposite)
+                opposite = self.passed.opposite
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair)
             traffic = Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
             finish[draw] = in_time(self.programs[known], traffic)
         return finish
 
 
-def copied(schedule: Schedule, values: Values) -> tuple[Array, Array]:
-    """By how much more than with a short message sender and receiver are busy with each."""
-    between = schedule.node[schedule.src] != schedule.node[schedule.dst]
-    sending, receiving = (np.where(between, more, 0.0) for more in copies(schedule.bytes, values))
+def copied(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
+    """By how much more than with a short message sender and receiver are busy with each; with those between nodes."""
+    sending, receiving = (np.where(between, more, 0.0) for more in copies(bytes, values))
     return sending, receiving
 
 
