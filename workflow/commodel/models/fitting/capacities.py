@@ -186,9 +186,9 @@ def _together(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping
 def _both_ways(cases: Cases, level: str) -> Array | None:
     """How many times as long as one way the most messages take of which as many go the other way. None: it was not
     measured."""
-    how = "out" if level == NODE else "pair"
-    largest = cases["bytes"].max()
-    single, double = (_pick(cases, level=level, how=how, ways=ways, bytes=largest) for ways in (1, 2))
+    cases = _pick(cases, level=level, how="out" if level == NODE else "pair")
+    largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
+    single, double = (_pick(cases, ways=ways, bytes=largest) for ways in (1, 2))
     if not (alike := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return None
     one_way, both_ways = (

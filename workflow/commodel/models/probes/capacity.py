@@ -9,8 +9,8 @@ Four more cases tell what goes on where messages meet. `eager`: a rank sends to 
 from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
 computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
 another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
-`against`: a rank sends one message while many come to it; how soon that is through says if what comes back for it, as
-acknowledgements do, is held up among those.
+`against`: a rank sends one message while many come to it from others; how soon that is through says if what comes back
+for it, as acknowledgements do, is held up among those.
 And `stride` sends from a group to nodes so many numbers apart.
 """
 
@@ -66,7 +66,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
-        yield from cases(NODE, "against", AGAINST, Place(3, "block:1", ports[2]), ways=(1,))
+        yield from cases(NODE, "against", AGAINST, place, ways=(1,))
     if 1 in ports:
         for limit in sorted({min(size, MEANWHILE), *_limits(size)}):
             yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
@@ -179,7 +179,8 @@ def pattern(case: Settings) -> Schedule:
         ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*rest, 1]
         return rank_local(2, src, dst, bytes, *ends, root=0)
     if case["how"] == "against":
-        return Schedule.of(3, 0, [*(0 * flows), 1], [*(0 * flows + 1), 2], case["bytes"], root=2)
+        src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]
+        return Schedule.of(ranks, 0, src, dst, case["bytes"], root=ranks - 1)
     if case["how"] in ("inside", "all"):
         src, dst = flows, (flows + case["step"]) % ranks
     elif case["how"] == "in":
