@@ -7,6 +7,7 @@
 #define COMMODEL_LINES_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "events.h"
 
@@ -21,14 +22,14 @@ typedef struct {
     double served, since, due; /* due: when its next message is through */
     int64_t turn;              /* of those due at one time, which is first */
     int64_t count, place;      /* its users; where it is among those due */
-    int64_t first, last, room; /* users that joined in the order in which they leave are from `first` to `last` … */
-    int64_t others;            /* … and so many that did not are a heap, from `room` downwards */
     int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
+    User *queue, *heap;        /* users that joined in the order in which they leave, and those that did not */
+    int64_t first, last, room; /* of the queue */
+    int64_t others, others_room;
 } Line;
 
 typedef struct {
     Line *lines;
-    User *users;
     Heap due; /* lines with somebody on them, each once, by when their next message is through: at that time or later */
     double back;
 } Network;
@@ -59,51 +60,74 @@ static inline int sooner(const User *one, const User *two)
     return one->until < two->until || (one->until == two->until && one->message < two->message);
 }
 
+/* 0, or -1: no memory. */
+static inline int widen(User **users, int64_t *room)
+{
+    int64_t more = 2 * *room + 8;
+    User *wider = realloc(*users, (size_t)more * sizeof *wider);
+    if (wider == NULL)
+        return -1;
+    *users = wider;
+    *room = more;
+    return 0;
+}
+
 /* Messages of one size leave in the order in which they have joined, however many there are. */
-static inline void enter(User *users, Line *line, User user)
+static inline int enter(Line *line, User user)
 {
     line->count++;
-    if (line->first == line->last || !sooner(&user, &users[line->last - 1])) {
-        users[line->last++] = user;
-        return;
+    if (line->first == line->last)
+        line->first = line->last = 0;
+    if (line->last == 0 || !sooner(&user, &line->queue[line->last - 1])) {
+        if (line->last == line->room && line->first > line->room / 2) {
+            memmove(line->queue, line->queue + line->first, (size_t)(line->last - line->first) * sizeof user);
+            line->last -= line->first;
+            line->first = 0;
+        }
+        if (line->last == line->room && widen(&line->queue, &line->room))
+            return -1;
+        line->queue[line->last++] = user;
+        return 0;
     }
-    users += line->room;
+    if (line->others == line->others_room && widen(&line->heap, &line->others_room))
+        return -1;
+    User *heap = line->heap;
     int64_t at = line->others++;
-    for (; at > 0 && sooner(&user, &users[-((at - 1) / 2)]); at = (at - 1) / 2)
-        users[-at] = users[-((at - 1) / 2)];
-    users[-at] = user;
+    for (; at > 0 && sooner(&user, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = user;
+    return 0;
 }
 
 /* The one that leaves next. */
-static inline const User *foremost(const User *users, const Line *line)
+static inline const User *foremost(const Line *line)
 {
-    const User *one = &users[line->first], *two = &users[line->room];
     if (line->others == 0)
-        return one;
-    return line->first == line->last || sooner(two, one) ? two : one;
+        return &line->queue[line->first];
+    return line->first == line->last || sooner(line->heap, &line->queue[line->first]) ? line->heap
+                                                                                       : &line->queue[line->first];
 }
 
-static inline User leave(User *users, Line *line)
+static inline int64_t leave(Line *line)
 {
-    const User *next = foremost(users, line);
-    User first = *next;
+    const User *next = foremost(line);
+    int64_t message = next->message;
     line->count--;
-    if (line->first < line->last && next == &users[line->first]) {
+    if (next != line->heap || line->others == 0) {
         line->first++;
-        return first;
+        return message;
     }
-    users += line->room;
-    User last = users[-(--line->others)];
+    User *heap = line->heap, last = heap[--line->others];
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < line->others; at = child) {
-        if (child + 1 < line->others && sooner(&users[-(child + 1)], &users[-child]))
+        if (child + 1 < line->others && sooner(&heap[child + 1], &heap[child]))
             child++;
-        if (!sooner(&users[-child], &last))
+        if (!sooner(&heap[child], &last))
             break;
-        users[-at] = users[-child];
+        heap[at] = heap[child];
     }
-    users[-at] = last;
-    return first;
+    heap[at] = last;
+    return message;
 }
 
 /* Among how many each of its users has its share. */
@@ -123,7 +147,7 @@ static inline double served(const Network *network, const Line *line, double tim
 static inline void await_next(Network *network, Line *line, double time, int64_t turn)
 {
     line->since = time;
-    line->due = time + (foremost(network->users, line)->until - line->served) * load(network, line);
+    line->due = time + (foremost(line)->until - line->served) * load(network, line);
     line->turn = turn;
 }
 
@@ -158,12 +182,13 @@ static inline int in_order(Network *network)
 }
 
 /* A message that alone would be on the line for `seconds`. */
-static inline void join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
+static inline int join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
 {
     Line *line = &network->lines[number], *other = opposite(network, line, time);
     int idle = line->count == 0;
     line->served = idle ? 0.0 : served(network, line, time);
-    enter(network->users, line, (User){line->served + seconds, message});
+    if (enter(line, (User){line->served + seconds, message}))
+        return -1;
     if (idle) {
         line->place = network->due.count++;
         await_next(network, line, time, ++*turn);
@@ -173,6 +198,7 @@ static inline void join(Network *network, int64_t number, int64_t message, doubl
     }
     if (other)
         renew(network, other, time, ++*turn);
+    return 0;
 }
 
 /* The messages that are through on the line that is due next (see `in_order`), into `through`; how many. */
@@ -181,11 +207,11 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number], *other = opposite(network, line, event.time);
     int64_t count = 0;
-    line->served = foremost(network->users, line)->until;
+    line->served = foremost(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
-        through[count++] = leave(network->users, line).message;
-    while (line->count > 0 && foremost(network->users, line)->until <= until);
+        through[count++] = leave(line);
+    while (line->count > 0 && foremost(line)->until <= until);
     if (line->count > 0) {
         await_next(network, line, event.time, ++*turn);
         settle(network, 0, (Event){line->due, line->turn, event.number});

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 3  # of the structures; counted up with that of intime.c
+FORM = 4  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
