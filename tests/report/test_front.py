@@ -99,7 +99,7 @@ def test_what_picks_cost_is_said_of_all_of_them(comparison, report):
         said = f"in {len(chosen)} jobs of several schedules"
         assert said in front.tiles[2].sentence
         assert 0 < (chosen["regret"] > 0).mean() < 0.5
-        longer = f"they take {percent(mean)} longer than the fastest schedules on average, {percent(most)} at worst."
+        longer = f"picks take {percent(mean)} longer than the fastest schedules on average, {percent(most)} at worst."
         assert front.tiles[2].sentence.endswith(longer)
 
 

@@ -162,22 +162,22 @@ def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     if chosen.empty:
         return Tile("Gain", "nothing to choose", "No job has two measured schedules that the best family prices.")
     pick = selection(part[part["family"] == best["family"]], ["family"]).iloc[0]
-    line = f"they take {percent(pick['regret_mean'])} longer than the fastest schedules on average"
+    line = f"picks take {percent(pick['regret_mean'])} longer than the fastest schedules on average"
     line += f", {percent(pick['regret_max'])} at worst"
     if not pick["regret_max"] > 0:
-        line = "they are the fastest schedules measured"
+        line = "picks are the fastest schedules measured"
     jobs, over = f"{count(pick['groups'], 'job')} of several schedules", pick["over_library"]
     if not over > 0:
         return Tile(
-            "Gain", percent(pick["right"]), f"So often {best['family']}'s picks are the fastest, in {jobs}; {line}."
+            "Gain", percent(pick["right"]), f"So often what {best['family']} picks in {jobs} is the fastest; {line}."
         )
     if over <= 1:
         return Tile(
             "Gain",
             f"{1 / over:.2f}× faster",
-            f"Than the library's choice, by {best['family']}'s picks in {jobs}; {line}.",
+            f"Than the library's choice, by what {best['family']} picks in {jobs}; {line}.",
         )
-    text = f"Than the library's choice, by {best['family']}'s picks in {jobs}: leave it to the library; {line}."
+    text = f"Than the library's choice, by what {best['family']} picks in {jobs}: leave it to the library; {line}."
     return Tile("Gain", f"{over:.2f}× slower", text)
 
 
