@@ -16,9 +16,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     command = dict(commands(report, front))[DOUBLES]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
-    (used,) = [
-        one for one in inputs["parameter_sets"] if (one.platform, f"{one.family}.yaml") == ("ether16", file.name)
-    ]
+    (used,) = [one for one in inputs["parameter_sets"] if (one.platform, one.family) == ("ether16", file.stem)]
     (written,) = re.findall(r"--set L=(\S+)us", command)
     assert float(written) * 1e-6 == 2 * used.values["L"].value
     file.parent.mkdir(parents=True)
@@ -28,9 +26,12 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
 
 
 def test_page_and_workbook_name_them(report, workbook):
-    sheet = openpyxl.load_workbook(workbook, read_only=True).worksheets[0]
-    said, page = {cell for row in sheet.iter_rows(values_only=True) for cell in row}, page_html(report)
-    for front in report.fronts:
-        for question, command in commands(report, front):
+    """Where a calculator is, the workbook leads to its cell for L instead."""
+    sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, page_html(report)
+    for sheet, front in zip(sheets, report.fronts, strict=False):
+        said = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
+        asked = commands(report, front)
+        assert DOUBLES in dict(asked)
+        for question, command in asked:
             assert command in page
-            assert (command in said) == (front is report.fronts[0] and question != DOUBLES)
+            assert (command in said) == (question != DOUBLES)
