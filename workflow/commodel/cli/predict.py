@@ -1,5 +1,4 @@
-"""commodel predict: what patterns cost under one family or several, for a plan or for patterns named on the command
-line."""
+"""commodel predict: what patterns cost under one family, or under several side by side."""
 
 from __future__ import annotations
 
