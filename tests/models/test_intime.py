@@ -67,7 +67,7 @@ def traffics(draw, times=WHOLE):
 
 def played(pattern, asks, waits, uses, traffic, opposite=None, play=in_python, in_turn=False):
     program = Program.of(pattern, asks, uses, in_turn, waits, opposite)
-    return play(program, traffic, traffic.uses[program.passing], program.work(traffic.work))
+    return play(program, traffic, program.uses(traffic.uses), program.work(traffic.work))
 
 
 @settings(max_examples=50)
@@ -79,7 +79,7 @@ def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
         passed[number][other] = seconds
     columns = costs.send, costs.receive, costs.wire, costs.alone, costs.work
     facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
-    slow = slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, *columns)
+    slow = slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, False, *columns)
     fast = played(*traffic)
     if slow is None:
         assert fast is None

@@ -1,6 +1,7 @@
 /* Lines of a network, each of which serves the messages on it in equal shares. `served` is what a message has had that
  * was on the line from its beginning; one that joins is through when `served` has grown by its seconds (`until`).
  * Where something comes back for each message (`back` of its share), lines that lead opposite ways hold each other up.
+ * Where messages are followed in bundles a `Line` here is a bundle, which is as fast as the slowest line that it passes.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_LINES_H
@@ -12,6 +13,11 @@
 #include "events.h"
 
 #define ROUNDING 1e-12 /* as in Python */
+#define LEAST 1e-30
+
+typedef struct {
+    const int64_t *rows, *first;
+} Runs;
 
 typedef struct {
     double until;
@@ -32,6 +38,10 @@ typedef struct {
     Line *lines;
     Heap due; /* lines with somebody on them, each once, by when their next message is through: at that time or later */
     double back;
+    Runs passed, meets; /* of each bundle the lines that it passes, and others that it holds up */
+    const double *seconds; /* that what is served as one would be on each of the passed, alone */
+    const int64_t *opposite; /* of each line that bundles pass */
+    int64_t *users;          /* of each of these; NULL: there are no bundles */
 } Network;
 
 static inline void put(Network *network, int64_t at, Event event)
@@ -130,13 +140,39 @@ static inline int64_t leave(Line *line)
     return message;
 }
 
-/* Among how many each of its users has its share. */
+/* Among how many each of a line's users has its share. */
+static inline double load_of_line(int64_t own, int64_t other, double back)
+{
+    return own > other ? (double)own + back * (double)other : (double)other + back * (double)own;
+}
+
+static inline double load_of_bundle(const Network *network, int64_t number)
+{
+    double most = LEAST;
+    for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++) {
+        int64_t line = network->passed.rows[at], opposite = network->opposite[line];
+        int64_t other = opposite < 0 ? 0 : network->users[opposite];
+        double load = load_of_line(network->users[line], other, network->back) * network->seconds[at];
+        most = load > most ? load : most;
+    }
+    return most;
+}
+
 static inline double load(const Network *network, const Line *line)
 {
-    int64_t own = line->count, other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
-    if (other == 0)
-        return (double)own;
-    return own > other ? (double)own + network->back * (double)other : (double)other + network->back * (double)own;
+    if (network->users)
+        return load_of_bundle(network, line - network->lines);
+    int64_t other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
+    return other == 0 ? (double)line->count : load_of_line(line->count, other, network->back);
+}
+
+/* So many more are on the lines of a bundle. */
+static inline void count_users(Network *network, const Line *line, int64_t more)
+{
+    int64_t number = line - network->lines;
+    if (network->users)
+        for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++)
+            network->users[network->passed.rows[at]] += more;
 }
 
 static inline double served(const Network *network, const Line *line, double time)
@@ -151,22 +187,40 @@ static inline void await_next(Network *network, Line *line, double time, int64_t
     line->turn = turn;
 }
 
-/* The one that leads the other way, if anybody is on it, with what it has served until now. A line that stands for two
- * that do the same is its own. */
-static inline Line *opposite(Network *network, const Line *line, double time)
-{
-    Line *other = line->opposite < 0 ? NULL : &network->lines[line->opposite];
-    if (other == NULL || other == line || other->count == 0)
-        return NULL;
-    other->served = served(network, other, time);
-    return other;
-}
-
 static inline void renew(Network *network, Line *line, double time, int64_t turn)
 {
     await_next(network, line, time, turn);
     if (line->due < network->due.events[line->place].time)
         settle(network, line->place, (Event){line->due, turn, line - network->lines});
+}
+
+/* Those that a line holds up, the one that leads the other way; a line that stands for two that do the same is its own.
+ * `at` counts them; NULL: there are no more. */
+static inline Line *held_up(const Network *network, const Line *line, int64_t at)
+{
+    int64_t number = line - network->lines;
+    if (network->users == NULL)
+        return at == 0 && line->opposite >= 0 && line->opposite != number ? &network->lines[line->opposite] : NULL;
+    at += network->meets.first[number];
+    return at < network->meets.first[number + 1] ? &network->lines[network->meets.rows[at]] : NULL;
+}
+
+static inline void serve_held_up(Network *network, const Line *line, double time)
+{
+    Line *other;
+    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+        if (other->count > 0) {
+            other->served = served(network, other, time);
+            other->since = time;
+        }
+}
+
+static inline void renew_held_up(Network *network, const Line *line, double time, int64_t *turn)
+{
+    Line *other;
+    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+        if (other->count > 0)
+            renew(network, other, time, ++*turn);
 }
 
 /* Whether the first of those due is so at the time by which it is first. If not it is put where it belongs: mostly one
@@ -184,9 +238,11 @@ static inline int in_order(Network *network)
 /* A message that alone would be on the line for `seconds`. */
 static inline int join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
 {
-    Line *line = &network->lines[number], *other = opposite(network, line, time);
+    Line *line = &network->lines[number];
     int idle = line->count == 0;
     line->served = idle ? 0.0 : served(network, line, time);
+    serve_held_up(network, line, time);
+    count_users(network, line, 1);
     if (enter(line, (User){line->served + seconds, message}))
         return -1;
     if (idle) {
@@ -196,8 +252,7 @@ static inline int join(Network *network, int64_t number, int64_t message, double
     } else {
         renew(network, line, time, ++*turn);
     }
-    if (other)
-        renew(network, other, time, ++*turn);
+    renew_held_up(network, line, time, turn);
     return 0;
 }
 
@@ -205,21 +260,22 @@ static inline int join(Network *network, int64_t number, int64_t message, double
 static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
 {
     Event event = network->due.events[0];
-    Line *line = &network->lines[event.number], *other = opposite(network, line, event.time);
+    Line *line = &network->lines[event.number];
     int64_t count = 0;
+    serve_held_up(network, line, event.time);
     line->served = foremost(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
         through[count++] = leave(line);
     while (line->count > 0 && foremost(line)->until <= until);
+    count_users(network, line, -count);
     if (line->count > 0) {
         await_next(network, line, event.time, ++*turn);
         settle(network, 0, (Event){line->due, line->turn, event.number});
     } else if (--network->due.count > 0) {
         settle(network, 0, network->due.events[network->due.count]);
     }
-    if (other)
-        renew(network, other, event.time, ++*turn);
+    renew_held_up(network, line, event.time, turn);
     return count;
 }
 

@@ -46,7 +46,6 @@ from commodel.units import format_bytes
 SETTINGS = {"order": (SHARED, IN_TURN)}
 PIECES = 8  # of half a round trip, at most
 SHORTEST = 0.01  # of half a round trip, at least, is no copy
-QUEUE = 8  # messages to one rank
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
 
@@ -168,9 +167,8 @@ def protocol_change(size: Array, overheads: Array) -> float:
     return float(size[:-1][sudden][0]) if sudden.any() else NEVER
 
 
-def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Where a class of messages has no values of its own, or a set says what E says now; and where queues of messages
-    hold up what comes back for others, which is not followed through several ranks."""
+def doubts(schedule: Schedule, values: Values) -> str:
+    """Where a class of messages has no values of its own, or a set says what E says now."""
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
     levels = levels_of(values)
@@ -181,22 +179,7 @@ def doubts(schedule: Schedule, values: Values) -> str | list[str]:
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
         if key("L", levels.names[distance]) not in values.functions
     ]
-    if lacking:
-        return f"not probed: ranks in {', '.join(lacking)}"
-    return list(_held_up(schedule, values)) if "back" in values else ""
-
-
-def _held_up(schedule: Schedule, values: Values) -> Iterator[str]:
-    """Size by size: before its first receive a rank sends another so many messages that leave at once."""
-    first = np.full(schedule.ranks, schedule.last_step + 1)
-    np.minimum.at(first, schedule.dst, schedule.dst_wait)
-    early = schedule.step <= first[schedule.src]
-    limit = min(float(values.numbers.get(name, np.array([[np.inf]]))[0, 0]) for name in "SE")
-    for bytes in schedule.bytes.reshape(schedule.sizes, -1):
-        at_once = early & (bytes <= limit) & (bytes > 0)
-        pairs = np.unique(schedule.src[at_once] * schedule.ranks + schedule.dst[at_once], return_counts=True)[1]
-        most = pairs.max(initial=0)
-        yield f"blind to contention: {most} messages to one rank at once hold up others" if most > QUEUE else ""
+    return f"not probed: ranks in {', '.join(lacking)}" if lacking else ""
 
 
 FAMILY = Family(

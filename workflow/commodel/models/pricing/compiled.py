@@ -16,10 +16,10 @@ from commodel.sources import ROOT
 
 if TYPE_CHECKING:
     from commodel.models.pricing.intime import Traffic
-    from commodel.models.pricing.programs import Program
+    from commodel.models.pricing.programs import Program, Runs
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 4  # of the structures; counted up with that of intime.c
+FORM = 5  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
@@ -35,12 +35,15 @@ class _Program(Structure):
         *((name, c_void_p) for name in ("src", "dst", "pair", "asks")),
         ("passed", _Runs),
         ("opposite", c_void_p),
+        ("bundled", c_int64),
+        ("bundles", _Runs),
+        ("meets", _Runs),
     ]
 
 
 class _Costs(Structure):
     _fields_ = [
-        *((name, c_void_p) for name in ("send", "receive", "wire", "alone", "seconds", "work")),
+        *((name, c_void_p) for name in ("send", "receive", "wire", "alone", "seconds", "work", "bundles")),
         ("back", c_double),
     ]
 
@@ -66,12 +69,13 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
         kept.append(np.ascontiguousarray(column, dtype=type))
         return kept[-1].ctypes.data  # a typed pointer takes longer to make than a short schedule to price
 
-    schedule = program.schedule
-    runs = {
-        name: _Runs(pointer(own.rows), pointer(own.first))
-        for name in ("posted", "opened", "taken", "finished", "passed")
-        for own in [getattr(program, name)]
-    }
+    def runs(own: Runs) -> _Runs:
+        return _Runs(pointer(own.rows), pointer(own.first))
+
+    schedule, bundles = program.schedule, program.bundles
+    columns = {name: runs(getattr(program, name)) for name in ("posted", "opened", "taken", "finished", "passed")}
+    if bundles is not None:
+        columns |= {"bundled": len(bundles.opposite), "bundles": runs(bundles.lines), "meets": runs(bundles.meets)}
     steps = _Program(
         ranks=schedule.ranks,
         messages=len(schedule.src),
@@ -83,11 +87,13 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
         pair=pointer(program.pair) if program.in_turn else None,
         asks=pointer(program.asks, np.uint8),
         opposite=pointer(program.opposite),
-        **runs,
+        **columns,
     )
-    columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
-    columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
-    seconds = _Costs(back=costs.back, **{name: pointer(column, np.float64) for name, column in columns.items()})
+    lasting = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
+    lasting |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
+    if bundles is not None:
+        lasting["bundles"] = costs.uses[bundles.passing]
+    seconds = _Costs(back=costs.back, **{name: pointer(column, np.float64) for name, column in lasting.items()})
     done = np.zeros(schedule.ranks)
     failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, np.float64))
     if failed < 0:

@@ -6,6 +6,7 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
+from commodel.models.pricing.bundles import Bundles
 from commodel.models.pricing.distances import Classes, by_distance
 from commodel.models.pricing.intime import Traffic, in_time
 from commodel.models.pricing.lines import Lines, Sharing
@@ -142,7 +143,9 @@ class _Plays:
                 in_turn = values.settings.get("order") == IN_TURN
                 uses = self.passed.message, self.passed.line
                 opposite = self.passed.opposite
-                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair)
+                alone = in_turn or self.pair is not None  # none waits behind another, or a message stands for several
+                bundles = None if alone else Bundles.of_queues(schedule, asks, *uses, opposite)
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair, bundles)
             traffic = Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
             finish[draw] = in_time(self.programs[known], traffic)
         return finish
