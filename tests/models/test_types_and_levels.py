@@ -65,6 +65,6 @@ def test_one_that_knows_types_has_none_by_class_and_says_so():
     assert middle.status == [
         "blind to placement: ranks in different leaf groups are priced as others that are nearer or farther"
     ]
-    assert far.status == ["not probed: ranks in different group"]
+    assert far.status == ["not probed: ranks in different groups"]
     for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
         assert price.low[0] <= taken(nodes) <= price.high[0]
