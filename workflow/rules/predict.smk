@@ -10,6 +10,8 @@ rule predict:
         ],
     output:
         str(RESULTS.predictions("{family}")),
+    log:
+        str(RESULTS.job_log("predict.{family}")),
     localrule: True
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
@@ -34,6 +36,8 @@ rule compare:
             category="commodel",
             labels={"experiment": E, "file": "comparison"},
         ),
+    log:
+        str(RESULTS.job_log("compare")),
     localrule: True
     message:
         "comparing predictions with measurements"

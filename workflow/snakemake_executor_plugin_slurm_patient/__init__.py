@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 
+from snakemake.logging import show_logs
 from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
 from snakemake_executor_plugin_slurm import ExecutorSettings, common_settings
 from snakemake_interface_common.exceptions import WorkflowError
@@ -46,9 +47,13 @@ class Executor(SlurmExecutor):
         self.handed_in.pop(job_info.external_jobid, None)
         super().report_job_success(job_info)
 
-    def report_job_error(self, job_info: SubmittedJobInfo, msg=None, **details) -> None:
+    def report_job_error(self, job_info: SubmittedJobInfo, msg=None, aux_logs=(), **details) -> None:
+        """With what Slurm's log says. Snakemake's option for that ends at the first log that is empty, as the job's own
+        is where Slurm has killed it."""
         self.handed_in.pop(job_info.external_jobid, None)
         super().report_job_error(job_info, msg, **details)
+        for log in aux_logs:
+            self.logger.error("\n".join(show_logs([log])))
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
         """The extended executor forgets the jobs that it could not ask about, and waits for ever for those that Slurm
