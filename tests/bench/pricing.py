@@ -26,7 +26,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_platform
 from commodel.plan.make import make_plan
 from commodel.platforms.tools import ROOT, find
-from commodel.price.predict import predict
+from commodel.price.points import predict
 
 SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
 TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])

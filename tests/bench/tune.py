@@ -35,7 +35,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.segments import PIPELINED
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import LIBRARY, Point
 
 FAMILY = "loggp"

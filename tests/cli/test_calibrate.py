@@ -14,7 +14,7 @@ from commodel.cli import _calibrate
 from commodel.files.sets import read_parameters, write_parameters
 from commodel.files.settings import VARIABLE
 from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.cli import running
 
 KNOWN = given("hockney", ["alpha=10us", "beta=1ns"])

@@ -13,7 +13,7 @@ from commodel.cli._finished import digest_of
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.sets import read_parameters
 from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

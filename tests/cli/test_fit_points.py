@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.files.sets import read_parameters
 from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 HEAD = "operation,algorithm,topology,ranks,bytes,seconds,comment"

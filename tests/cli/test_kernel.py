@@ -15,7 +15,7 @@ from commodel.models.byhand import given
 from commodel.patterns.rectanglefile import read, write
 from commodel.patterns.rectangles import Rectangles
 from commodel.platforms.tools import ROOT
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

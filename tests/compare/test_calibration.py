@@ -21,7 +21,7 @@ from commodel.models.byhand import given
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
 from commodel.price.pace import Factor, Pace, at_pace
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
 from tests.patterns.catalogue import point
 

@@ -9,7 +9,7 @@ import pytest
 from commodel.compare.drift import BATCHES, CALIBRATED, COLUMNS, drift
 from commodel.models.byhand import given
 from commodel.price.pace import Factor, Pace, at_pace
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Batch
 from commodel.report.sections.jobs import sections, sentences
 from commodel.results.calibrations import Calibration, NotedFactor, NotedPace

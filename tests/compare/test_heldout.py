@@ -14,7 +14,7 @@ from commodel.fit.pointtable import Measured, read_points
 from commodel.interchange import Given, pico
 from commodel.models.byhand import given as machine
 from commodel.patterns.points import Setting, make_point
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"

@@ -12,7 +12,7 @@ from commodel.models.byhand import given
 from commodel.models.families import family, family_names
 from commodel.parameters import ParameterSet
 from commodel.price.pace import Factor, Pace, at_pace, can_be_paced
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 HOCKNEY = given("hockney", ["alpha=10us", "beta=1ns"])

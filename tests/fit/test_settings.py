@@ -12,7 +12,7 @@ from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_word
 from commodel.models.byhand import given
 from commodel.price.intervals import LEAST
 from commodel.price.pace import Factor, Pace, at_pace, from_json
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

@@ -13,7 +13,7 @@ from commodel.fit.collectives import fit_measured
 from commodel.fit.pointtable import Measured
 from commodel.models.byhand import given as values_given
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import catalogue, point
 
 LOGGP = values_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])

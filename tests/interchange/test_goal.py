@@ -16,7 +16,7 @@ from commodel.models.families import family
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.synthetic import costs
 from tests.patterns.catalogue import catalogue, point

@@ -9,7 +9,7 @@ from commodel.interchange.simgrid import network, write
 from commodel.models.byhand import given
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 

@@ -10,7 +10,7 @@ from commodel.models.byhand import by_hand, given, note
 from commodel.models.families import family, family_names, unit
 from commodel.models.sets import published, read_set
 from commodel.parameters import Estimate
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)

@@ -13,7 +13,7 @@ from commodel.fit.probes import as_parameters
 from commodel.fit.remarks import remarks
 from commodel.models.byhand import given
 from commodel.models.families import family, family_names
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]

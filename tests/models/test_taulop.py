@@ -19,7 +19,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 from commodel.patterns.work import Work
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission
 from tests.patterns.catalogue import point

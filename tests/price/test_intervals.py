@@ -10,7 +10,7 @@ from commodel.files.sets import parameters_text, read_parameters
 from commodel.models.byhand import given as machine
 from commodel.price.bands import errors
 from commodel.price.intervals import JOBS, PARAMETERS, between, by_errors, in_a_sentence, judged, unseen
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.residuals import operation_class
 from tests.patterns.catalogue import point
 from tests.price.offs import asked, ends, known

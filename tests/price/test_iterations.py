@@ -16,8 +16,8 @@ from commodel.patterns.rectanglefile import write
 from commodel.patterns.rectangles import Rectangles
 from commodel.plan.duration import Durations
 from commodel.price.model import Model
-from commodel.price.predict import predict
-from commodel.price.pricing import price
+from commodel.price.points import predict
+from commodel.price.shapes import price
 from commodel.records import Measure
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import point

@@ -14,7 +14,7 @@ from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.price.kernelrules import RULED, alone, by_sums
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"

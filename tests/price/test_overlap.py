@@ -16,7 +16,7 @@ from commodel.patterns.rectanglefile import write
 from commodel.patterns.rectangles import Rectangles, even
 from commodel.patterns.work import KINDS
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.models.byhand import given
 from commodel.parameters import Curve
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.reach import typical_error
 from tests.patterns.catalogue import point
 

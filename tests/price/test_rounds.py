@@ -13,7 +13,7 @@ from commodel.cli import main
 from commodel.models.families.lop import round_of
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.rounds import lower_bound, radices
 from tests.patterns.catalogue import point
 

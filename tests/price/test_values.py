@@ -7,7 +7,7 @@ import pytest
 
 from commodel.models.byhand import given
 from commodel.models.pricing.values import Values
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 

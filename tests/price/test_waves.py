@@ -11,7 +11,7 @@ from commodel.models.families import complete, family, family_names
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.waves import Stream, repeated, says
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point

@@ -13,7 +13,7 @@ from commodel.platforms.tools import ROOT
 from commodel.price.kernelrules import by_sums
 from commodel.price.papers import Evidence, paper
 from commodel.price.papers.taulop.runs import HOMOGENEOUS, READINGS, runs
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
 
 LAYOUT = "processes:params/layouts/fermi/{}.csv"

@@ -23,7 +23,7 @@ from commodel.patterns.placed import full_layout
 from commodel.patterns.points import SMALLEST, Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.computation import computation, iterations
-from commodel.price.prices import pricer
+from commodel.price.stack import pricer
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer

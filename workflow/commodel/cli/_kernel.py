@@ -15,7 +15,7 @@ from commodel.models.byhand import BY_HAND, note
 from commodel.patterns.build import parted
 from commodel.patterns.operations import operation, parameters
 from commodel.price.kernelrules import RULED, by_sums
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds

@@ -19,7 +19,7 @@ from commodel.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from commodel.files.paths import AnyPath
     from commodel.parameters import ParameterSet
-    from commodel.price.predict import Prediction
+    from commodel.price.points import Prediction
 
 
 @click.command()
@@ -72,7 +72,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     from commodel.files.paths import SafePath
     from commodel.models.byhand import by_hand, given
     from commodel.plan.setting import setting_on
-    from commodel.price.predict import predict as price
+    from commodel.price.points import predict as price
 
     if not (params or settings):
         raise UserError("give --params FILE or --set NAME=VALUE")
@@ -146,8 +146,8 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     from commodel.files.results import Results
     from commodel.files.tables import write_table
     from commodel.plan.file import load_plan
-    from commodel.price.predict import predict as price
-    from commodel.price.predict import table as priced
+    from commodel.price.points import predict as price
+    from commodel.price.points import table as priced
 
     if out is None:
         raise UserError("--plan needs --out")

@@ -23,7 +23,7 @@ from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.price.intervals import Asked, between, by_errors
 from commodel.price.pace import NORMAL, Pace, at_pace, has_both
-from commodel.price.predict import Prediction, predict
+from commodel.price.points import Prediction, predict
 from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.stats import median_interval

@@ -7,7 +7,7 @@ are beyond the factors, and never narrower than what the times' own intervals le
 only where it is known otherwise how far off prices are.
 
     >>> from commodel.models.byhand import given
-    >>> from commodel.price.predict import predict
+    >>> from commodel.price.points import predict
     >>> known = given("hockney", ["alpha=10us", "beta=1ns"])
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
     >>> slower = given("hockney", ["alpha=20us", "beta=1.5ns"])

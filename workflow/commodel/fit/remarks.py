@@ -10,7 +10,7 @@ from commodel.fit.pointtable import Measured
 from commodel.models import Array
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import stacked
-from commodel.price.prices import pricer
+from commodel.price.stack import pricer
 from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds

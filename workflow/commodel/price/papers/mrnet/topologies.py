@@ -5,7 +5,7 @@ import numpy as np
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.tree import Tree
 from commodel.price.papers import Figure, Numbers, Row, exact, price
-from commodel.price.prices import LONG
+from commodel.price.stack import LONG
 
 g, o, L = 10e-6, 4e-6, 20e-6  # the paper leaves them open; of any with g above o the terms can be told apart
 BALANCED = Tree(np.array([-1, *[0] * 4, *(1 + leaf // 4 for leaf in range(16))]))

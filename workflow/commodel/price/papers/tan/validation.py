@@ -7,7 +7,7 @@ from math import isnan, nan
 from commodel.parameters import ParameterSet
 from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Row, price
 from commodel.price.papers.tan.experiments import TIME, reduction
-from commodel.price.prices import LONG
+from commodel.price.stack import LONG
 
 TREES = {
     32: {"two levels": "groups:6,6,5,5,5,5", "binomial": "binomial:6", "binary": "kary:2^5", "all to one": "flat:32"},

@@ -10,7 +10,7 @@ from statistics import fmean
 from commodel.parameters import ParameterSet
 from commodel.price.kernelrules import RULED, by_sums
 from commodel.price.papers import Evidence
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.waves import Cost
 from commodel.records import Point
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import stacked
 from commodel.price.intervals import PARAMETERS, Asked, banded
-from commodel.price.prices import LONG, TOGETHER, pricer
+from commodel.price.stack import LONG, TOGETHER, pricer
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost
 from commodel.records import Point

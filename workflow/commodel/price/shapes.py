@@ -8,7 +8,7 @@ from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, stacks
 from commodel.price.intervals import Asked, banded
-from commodel.price.prices import TOGETHER, Prices, pricer
+from commodel.price.stack import TOGETHER, Prices, pricer
 from commodel.price.status import PriceStatus
 
 
