@@ -27,7 +27,7 @@ from commodel.advice.arms import Arm, Arms, Job
 from commodel.advice.scales import Measured
 from commodel.advice.tuning import seconds_of
 from commodel.cli._output import table
-from commodel.cli._tuned import FEWEST, SECONDS
+from commodel.cli._tuned import FEWEST_SAMPLES, SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.models.byhand import given
@@ -166,7 +166,7 @@ def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
 
 def costs(seconds: Seconds) -> np.ndarray:
     """What `commodel tune` takes for each point, but for starts."""
-    return seconds_of(seconds, SECONDS, FEWEST)
+    return seconds_of(seconds, SECONDS, FEWEST_SAMPLES)
 
 
 def foreseen(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:

@@ -17,7 +17,7 @@ STOPS = ("precision", "samples", "time")  # why sampling ended, from the best re
 BARRIER = "barrier"  # the operation that samples may be lined up by
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
-MOST = 2**63  # of any number in a plan
+LARGEST_NUMBER = 2**63  # of any number in a plan
 PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 
 
@@ -27,8 +27,8 @@ def is_name(text: str) -> bool:
 
 
 Name = Annotated[str, Predicate(is_name)]
-Count = Annotated[int, Interval(ge=0, lt=MOST)]
-Seconds = Annotated[float, Interval(ge=0, lt=MOST)]
+Count = Annotated[int, Interval(ge=0, lt=LARGEST_NUMBER)]
+Seconds = Annotated[float, Interval(ge=0, lt=LARGEST_NUMBER)]
 Finite = Annotated[float, Interval(gt=float("-inf"), lt=float("inf"))]
 Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
 Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}", text)))]

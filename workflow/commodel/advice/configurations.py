@@ -15,12 +15,13 @@ from commodel.models.speeds import Speeds
 from commodel.patterns import rectanglefile
 from commodel.patterns.build import stacked
 from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
+from commodel.patterns.operations import FEWEST_RANKS
 from commodel.patterns.partitions.arrangement import VOLUMES, nearer
 from commodel.patterns.partitions.columns import best_columns, tiled
 from commodel.patterns.partitions.evening import evened
 from commodel.patterns.partitions.geometric import geometric
 from commodel.patterns.placed import full_layout
-from commodel.patterns.points import SMALLEST, Setting, make_point
+from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.computation import computation, iterations
 from commodel.price.stack import pricer
@@ -143,7 +144,7 @@ def core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str],
         for nodes in counts:
             where = [node for node in range(nodes) for _ in range(room.cores(node) // kept)]
             lacking |= {f"{type_of(node, types)}/{kept}" for node in set(where)} - set(kinds)
-            if len(where) < SMALLEST or lacking:
+            if len(where) < FEWEST_RANKS or lacking:
                 continue
             path = folder / f"{kept}-cores-on-{nodes}.csv"
             rows = [f"{rank},{node},{kept},cpu\n" for rank, node in enumerate(where)]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.table import STREAM
-from commodel.compare.vote import FEWEST, of_operation
+from commodel.compare.vote import FEWEST_POINTS, of_operation
 from commodel.models.byhand import note
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
@@ -58,7 +58,7 @@ def telling(rows: pd.DataFrame, sides: Iterable[str]) -> pd.DataFrame:
 def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     """The rows that say how far to trust anyone: those of the operation if there are enough points, else all."""
     same = of_operation(held_out, operation)
-    return same if len(same) and same.groupby("family").size().max() >= FEWEST else held_out
+    return same if len(same) and same.groupby("family").size().max() >= FEWEST_POINTS else held_out
 
 
 def doublings(points: Sequence[Point], ground: pd.DataFrame) -> np.ndarray:

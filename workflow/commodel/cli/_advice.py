@@ -21,7 +21,7 @@ from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
 SAME = 1e-9
-LONGEST = 40  # characters of a layout in a table
+LONGEST_LAYOUT = 40  # characters of a layout in a table
 
 
 def show_advice(advice: Advice, top: int, style: str) -> None:
@@ -51,7 +51,7 @@ def _row(row: dict, style: str, place: int) -> dict:
 
 def _short(layout: str) -> str:
     """One with the nodes of hundreds of ranks in it; the sentences have all of the best."""
-    return layout if len(layout) <= LONGEST else f"{layout[: LONGEST - 1]}…"
+    return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
 
 
 def sentences(advice: Advice) -> list[str]:

@@ -21,7 +21,7 @@ from commodel.records import Point
 from commodel.units import format_bytes, format_seconds
 
 GENERAL, SUMS = "messages", "sums"  # how a family's price is made: from its messages, or by the paper's rule
-MOST = 5  # of the dearest iterations
+ITERATIONS_SHOWN = 5  # of the dearest iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Priced:
                 "most": max(entry["times"]),
                 "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
             }
-            for entry in known[:MOST]
+            for entry in known[:ITERATIONS_SHOWN]
         ]
 
     @property

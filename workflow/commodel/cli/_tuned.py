@@ -33,7 +33,7 @@ from commodel.records import LIBRARY, Measure
 from commodel.results.holding import held
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
+PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def tuned(
     asked = jobs_of(operations, None, ranks, sizes)
     jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
-    measure = Measure(sync, PRECISION, FEWEST, MOST, SECONDS, 1, 1, TIMEOUT)
+    measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder, say)
     for job in jobs:
         place.point(job)  # what does not fit is refused before anything is measured

@@ -13,11 +13,10 @@ import pandas as pd
 
 from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NEGLIGIBLE, NORMAL
 
-FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
-SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
-SURE = 1.96  # standard deviations
+FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a family's weight
+LEAST_ERROR = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     for name in families:
         of_family = rows[rows["family"] == name]
         same = of_operation(of_family, operation)
-        errors[name] = same if len(same) >= FEWEST else of_family
+        errors[name] = same if len(same) >= FEWEST_POINTS else of_family
     known = {name: part for name, part in errors.items() if len(part)}
     if not known:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
@@ -65,7 +64,7 @@ def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 def weights(errors: Mapping[str, float]) -> dict[str, float]:
     """The less a family errs, the more its word counts; together they count 1."""
-    precision = {name: 1 / max(error, SMALLEST) ** 2 for name, error in errors.items()}
+    precision = {name: 1 / max(error, LEAST_ERROR) ** 2 for name, error in errors.items()}
     total = sum(precision.values())
     return {name: value / total for name, value in precision.items()}
 
@@ -133,10 +132,10 @@ def ballot(
     for name in voters:
         first = prices[name][0] <= prices[name][0].min() * (1 + 1e-9)
         votes += np.mean(shares[name]) * first / first.sum()
-    close = away[0] <= np.maximum(SURE * doubt, np.log1p(NEGLIGIBLE))
+    close = away[0] <= np.maximum(NORMAL * doubt, np.log1p(NEGLIGIBLE))
     seconds = np.exp(logs[0])
     return Ballot(
-        seconds, seconds * np.exp(-SURE * spread), seconds * np.exp(SURE * spread), votes, np.expm1(away[0]), close
+        seconds, seconds * np.exp(-NORMAL * spread), seconds * np.exp(NORMAL * spread), votes, np.expm1(away[0]), close
     )
 
 

@@ -18,7 +18,7 @@ from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 
-MOST = 12  # cases of a probe, spread over all it has
+MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
 ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
 
 
@@ -36,7 +36,8 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
         cases = observed.probes.get(name, ())
         patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
         known = [(number, pattern) for number, pattern in patterns if pattern is not None]
-        for place_ in np.unique(np.linspace(0, len(known) - 1, min(MOST, len(known))).astype(int)) if known else ():
+        spread = np.linspace(0, len(known) - 1, min(MOST_LEFT_OUT, len(known))).astype(int)
+        for place_ in np.unique(spread):
             number, pattern = known[place_]
             try:
                 fitted = entry.fit(observed.without(name, number, ROWS))

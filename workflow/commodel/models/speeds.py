@@ -23,7 +23,7 @@ from commodel.units import shown
 
 FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
-LEAST, LARGEST = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
 BETWEEN = 64  # points at which a spline is looked at between two rows
 
 
@@ -195,8 +195,11 @@ def _mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, 
         for place, what in enumerate(("size", "speed", "low", "high")[: len(row)]):
             if row[place] <= 0:
                 yield (number, place), f"found a {what} of {row[place]:g}, wanted more than 0"
-            if not LEAST <= row[place] <= LARGEST:
-                yield (number, place), f"found a {what} of {row[place]:g}, wanted {LEAST:g} to {LARGEST:g}"
+            if not SMALLEST_NUMBER <= row[place] <= LARGEST_NUMBER:
+                yield (
+                    (number, place),
+                    f"found a {what} of {row[place]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+                )
         if number and row[0] <= rows[number - 1][0]:
             yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"
         if len(row) == 4 and not row[2] <= row[1] <= row[3]:

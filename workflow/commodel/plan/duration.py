@@ -22,7 +22,7 @@ UNSURE = 3.0  # an estimate may be off by so much
 SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
 SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
 OF_KERNEL = 4.0  # times as much: all ranks meet before each iteration, and the first pass looks at what arrives
-LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
+MOST_RANKS = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 ENDS = (0, 1 << 20)  # bytes that shapes are priced at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
@@ -95,7 +95,7 @@ class Durations:
         if not point.priced:
             return tuple(point.waves * number for number in self._unknown(point))
         fixed = point.topology or ranks_of(point.operation)
-        ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), LARGEST)
+        ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), MOST_RANKS)
         shape = Shape.of(unplaced(point, ranks), ENDS)
         if shape not in self.lines:
             self.lines[shape] = self._price(shape)

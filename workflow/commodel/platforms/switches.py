@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 
 from commodel.errors import UserError
-from commodel.hierarchy import MOST, Hierarchy
+from commodel.hierarchy import MOST_LEVELS, Hierarchy
 from commodel.units import shown
 
 NAMES = ("leaf", "group")  # of the two lowest levels of switches
@@ -28,8 +28,8 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
         if not {"SwitchName", "BlockName"} & fields.keys():
             continue
         level = fields.get("Level", "0")
-        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST):
-            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST - 1}")
+        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
+            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
         for node in _nodes(fields.get("Nodes", ""), number):
             if column[node] >= 0:

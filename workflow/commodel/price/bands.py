@@ -6,7 +6,7 @@ left out in turn: of few groups that is how far the outermost lie outside of all
 apart, the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
 out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
 beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
-Operations with fewer than FEWEST groups share the band of their kind, or of all.
+Operations with fewer than FEWEST_GROUPS groups share the band of their kind, or of all.
 
 A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
 of which it then holds 98 to 99 of 100, and not 95.
@@ -18,13 +18,13 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.parameters import ENDS, Errors
-from commodel.price.residuals import BYTES, FEWEST, WITHOUT, Residuals, classes, numbered
+from commodel.price.residuals import BYTES, FEWEST_GROUPS, WITHOUT, Residuals, classes, numbered
 from commodel.price.sizes import apart, half_size, of_empty
 
 SHARE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
 DOUBLE = float(np.log(2))
-LAST = 4  # cuts before an end, each of which tells what may come behind it
+LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
 TRIFLE = 1e-9  # of a logarithm: rounding
 
 
@@ -159,10 +159,10 @@ def _beyond(
 
 
 def _near(power: Array, groups: np.ndarray) -> np.ndarray:
-    """Which points are of the largest values, as many of these as FEWEST groups have."""
+    """Which points are of the largest values, as many of these as FEWEST_GROUPS groups have."""
     order = np.argsort(-power, kind="stable")
     first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
-    return power >= power[order[first[:FEWEST][-1]]]
+    return power >= power[order[first[:FEWEST_GROUPS][-1]]]
 
 
 def _grown(
@@ -193,8 +193,8 @@ def _distance(power: Array, cut: float, empty: Array | None) -> Array:
 
 
 def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
-    """What holds 95 % beyond all cuts, and beyond each of the LAST."""
-    last = [rates[labels == label] for label in np.unique(labels)[-LAST:]]
+    """What holds 95 % beyond all cuts, and beyond each of the LAST_CUTS."""
+    last = [rates[labels == label] for label in np.unique(labels)[-LAST_CUTS:]]
     cuts = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
     return max([_growth(rates, labels, unknown), *cuts])
 

@@ -38,7 +38,7 @@ from commodel.records import Point
 
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
 FOLDS = 20  # parts that jobs are left out in, where there are more
-PARAMETERS, LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
+PARAMETERS, AT_LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
 NOTHING = f"{PARAMETERS}: nothing measured "
 TRIFLE = 0.05  # doublings
 
@@ -142,7 +142,7 @@ def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Ar
 
 
 def _words(named: str, band: Errors, doublings: float) -> str:
-    jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
+    jobs = f"{AT_LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
     text = f"{jobs}, {band.groups} groups of {named}"
     return f"{text}, {doublings:.1f} {BEYOND}" if doublings > TRIFLE else text
 
@@ -167,7 +167,7 @@ def unseen(words: str) -> str:
 
 def rests_on_few(words: str) -> bool:
     """Whether an interval rests on so few allocations that it is no more than the least."""
-    return words.startswith(LEAST)
+    return words.startswith(AT_LEAST)
 
 
 def banded(

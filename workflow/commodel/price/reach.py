@@ -3,8 +3,8 @@ probed.
 
 Beyond the probed range the logarithm of a price is taken to go astray like a random walk: with every doubling of the
 message above it (or of what is combined or copied at once) or halving below it, or doubling of the ranks where a family
-counts them, it errs once more by what it errs at probe cases that its fit has not seen. Messages of up to SHORT bytes
-count as one size.
+counts them, it errs once more by what it errs at probe cases that its fit has not seen. Messages of up to
+SHORT_MESSAGE bytes count as one size.
 """
 
 import numpy as np
@@ -18,10 +18,10 @@ from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
+from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
-SURE = 1.96  # standard deviations
-SHORT = 64
+SHORT_MESSAGE = 64
 OK = PriceStatus.OK.value
 WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
@@ -152,7 +152,7 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
         return PriceStatus.BLIND.because(f"holds for {format_bytes(int(low))} to {format_bytes(int(high))}")
     if largest > high:
         return beyond(f"messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}")
-    if smallest < low > SHORT:
+    if smallest < low > SHORT_MESSAGE:
         return beyond(f"messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}")
     known = parameters.settings.get("ranks")
     if known and ranks > int(known):
@@ -183,15 +183,15 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
     apart = np.full(pattern.sizes, _spread(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
         return apart
-    low, high = (max(end, SHORT) for end in parameters.bytes_range)
-    smallest, largest = (np.maximum(sizes, SHORT) for sizes in pattern.extremes())
+    low, high = (max(end, SHORT_MESSAGE) for end in parameters.bytes_range)
+    smallest, largest = (np.maximum(sizes, SHORT_MESSAGE) for sizes in pattern.extremes())
     above = np.maximum(np.log2(largest / high), 0)
     for _, most, lengths in _vectors(parameters, pattern):
         above = np.maximum(above, np.log2(np.maximum(lengths, most) / most))
     doublings = above + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
-    return apart * np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))
+    return apart * np.exp(NORMAL * typical_error(parameters) * np.sqrt(doublings))
 
 
 def _spread(parameters: ParameterSet, pattern: Schedule) -> float:

@@ -21,11 +21,11 @@ from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost, Stream
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
-FEWEST = 20  # draws
-TOGETHER = 1_000_000  # sizes × messages of one stack
+FEWEST_DRAWS = 20  # draws
+MOST_STACKED = 1_000_000  # sizes × messages of one stack
 BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
 STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
-LONG = inf  # waves of a stream without end
+ENDLESS = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def pricer(
 
 def _costs(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
     """(sizes, rows) of the cost, or of the time between waves."""
-    draws = min(model.rows - 1, max(FEWEST, CELLS // max(pattern.width, 1)))
+    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(pattern.width, 1)))
 
     def ask(cost: Cost, schedule: Schedule) -> Array:
         return _in_blocks(cost, model, 1 + draws, schedule)

@@ -14,7 +14,7 @@ from statistics import median
 
 from commodel.errors import UserError
 from commodel.files.archives import files_in
-from commodel.files.settings import MOST
+from commodel.files.settings import LONGEST_SETTING
 from commodel.files.tables import on_line, read_rows
 from commodel.files.text import LONGEST_LINE
 from commodel.interchange.pico.placement import NAME, Placement, read_placement, uniform
@@ -184,7 +184,7 @@ def setting_of(row: Mapping[str, str], job: str) -> str:
         "notes": RAILS.sub("", notes),
     }
     words = ((name, re.sub(r"[^A-Za-z0-9._:=+/-]+", "-", value).strip("-")) for name, value in pairs.items())
-    return " ".join(f"{name}={value}" for name, value in words if value)[:MOST].rstrip("=-")
+    return " ".join(f"{name}={value}" for name, value in words if value)[:LONGEST_SETTING].rstrip("=-")
 
 
 def _joined(row: Mapping[str, str], *names: str) -> str:

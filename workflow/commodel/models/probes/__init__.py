@@ -18,7 +18,7 @@ PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
 RUNG = 4  # times the size before it
 HEADER = 128  # bytes: limits of protocols are powers of two, some less the header of a message
-ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
+NODES_FOR_GROWTH = 5  # nodes: from 4 partners on a growth has a shape
 EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
 LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
@@ -85,7 +85,11 @@ def dealt(site: Site, ranks: int) -> Place:
 def apart(site: Site, most: int) -> Place:
     """One rank on each node, `most` of them: models of one partner more or less know one channel. Where nodes are too
     few to see a growth, several share one, and fits say so."""
-    return Place(min(site.nodes, most), "block:1") if site.nodes >= ENOUGH else dealt(site, min(site.ranks, most))
+    return (
+        Place(min(site.nodes, most), "block:1")
+        if site.nodes >= NODES_FOR_GROWTH
+        else dealt(site, min(site.ranks, most))
+    )
 
 
 def together(site: Site, ranks: int) -> list[Place]:

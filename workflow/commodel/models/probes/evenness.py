@@ -8,13 +8,13 @@ of these are on different ones, whatever a switch holds.
 from commodel.models.probes import PLAYER, Place, Plan, Probe, Site
 from commodel.models.probes.nodepairs import SMALL, TRIPS, pattern
 
-FEWEST = 4  # nodes
+FEWEST_NODES = 4  # nodes
 STARTS = 3  # pairs of each distance
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     nodes = [node for node in range(site.nodes) if site.type_of(node) == site.type_of(0)]
-    if site.levels.groups or len(nodes) < FEWEST:
+    if site.levels.groups or len(nodes) < FEWEST_NODES:
         return
     for step, one, two in pairs(len(nodes)):
         about = {"one": nodes[one], "two": nodes[two], "nodes": site.nodes, "step": step}

@@ -15,6 +15,7 @@ from commodel.patterns.rectangles import Rectangles
 from commodel.registry import discover, lookup
 
 FILE = "file:"  # a pattern that somebody has written down stands in the place of an operation: file:PATH
+FEWEST_RANKS = 2  # of a pattern
 MPI, OVERLAY = "mpi", "overlay"  # substrates: what carries messages
 ALIASES = {
     "broadcast": "bcast",

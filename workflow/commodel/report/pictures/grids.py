@@ -8,7 +8,7 @@ from commodel.report.pictures.look import DIM, INK, specification
 
 WIDTH = 590
 LARGE, SMALL = 11, 10  # pixels: letters of groups, and of all else
-LEAST, MOST, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
+LOWEST_ROW, HIGHEST_ROW, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
 GAP = 4  # between groups
 HEAD = 18
 TWO, LINE = 22, 10  # pixels: of a row that takes two lines, and of each of these
@@ -104,7 +104,7 @@ def columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
 def row_height(content: Grid) -> int:
     groups = len({group for group, _ in content.rows})
     room = (TALL - GAP * max(0, groups - 1)) // max(1, len(content.rows))
-    return int(min(MOST, max(LEAST, room)))
+    return int(min(HIGHEST_ROW, max(LOWEST_ROW, room)))
 
 
 def raw(field: str, kind: str = NUMBER) -> dict:

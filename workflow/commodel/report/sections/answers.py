@@ -13,7 +13,7 @@ from commodel.report.words import comma, count, gain, origin, percent, ratio, si
 from commodel.units import format_seconds
 
 GOOD_SHARE = 0.9  # of medians inside
-MOST = 8  # sentences to one question; the tables have the rest
+MOST_SENTENCES = 8  # sentences to one question; the tables have the rest
 
 
 def answers(
@@ -125,7 +125,7 @@ def leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     lines = [
         f"{origin(platform, simulated)}: {line}."
         for platform, rows in classes.groupby("platform")
-        for line in ahead_lines(rows)[:MOST]
+        for line in ahead_lines(rows)[:MOST_SENTENCES]
     ]
     return Answer("Where each family is ahead", tuple(lines)) if lines else None
 
@@ -143,8 +143,8 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
         lines.append(
             f"{origin(platform, simulated)}, {operation} over {largest}, {job['place'].iloc[0]}: {'; '.join(runs)}."
         )
-    if len(lines) > MOST:
-        lines = [*lines[:MOST], f"{count(len(lines) - MOST, 'more operation')}: see the table."]
+    if len(lines) > MOST_SENTENCES:
+        lines = [*lines[:MOST_SENTENCES], f"{count(len(lines) - MOST_SENTENCES, 'more operation')}: see the table."]
     return lines
 
 

@@ -10,7 +10,7 @@ from commodel.report.xlsx.calculator.terms import Number, Term, down, largest, r
 from commodel.report.xlsx.calculator.ways import BCAST, BINOMIAL, LINEAR, TREE, Prices
 
 MOST_SENDERS = 1024  # whose windows are tried
-LEAST = 1e-6  # µs
+LEAST_TIME = 1e-6  # µs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Train:
 
     def latency(self, bytes: Term, ranks: Number, gap: Term) -> Term:
         known = self.known
-        share = ranks * bytes / (known["capacity"] * largest(gap, LEAST)) if "capacity" in known else term(0)
+        share = ranks * bytes / (known["capacity"] * largest(gap, LEAST_TIME)) if "capacity" in known else term(0)
         return known["L_0"] + known["L_p"] * ranks + known["L_m"] * bytes * largest(1, share)
 
     def hop(self, ranks: Term) -> Term:

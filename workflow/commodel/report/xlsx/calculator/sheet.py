@@ -10,7 +10,7 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
 from commodel.models.families import family
 from commodel.models.keys import parse
-from commodel.price.reach import SHORT
+from commodel.price.reach import SHORT_MESSAGE
 from commodel.report.charts import PALETTE
 from commodel.report.shape import Axis
 from commodel.report.values import number_format, plain
@@ -236,7 +236,7 @@ def _remark(entry: Calculable) -> tuple[str, str]:
         return f'"{always}"', always
     low, high = (int(end) for end in probed)
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
-    least = low if low > SHORT or not entry.known.entry.uses_bytes else 0
+    least = low if low > SHORT_MESSAGE or not entry.known.entry.uses_bytes else 0
     wanted = "beyond what was probed" if entry.known.entry.uses_bytes else "blind to size, holds for"
     beyond = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
     inside = least <= START["bytes"] <= high
