@@ -14,7 +14,7 @@ from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
-from commodel.patterns.layouts import place
+from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 
@@ -37,8 +37,8 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
         patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
         known = [(number, pattern) for number, pattern in patterns if pattern is not None]
         spread = np.linspace(0, len(known) - 1, min(MOST_LEFT_OUT, len(known))).astype(int)
-        for place_ in np.unique(spread):
-            number, pattern = known[place_]
+        for index in np.unique(spread):
+            number, pattern = known[index]
             try:
                 fitted = entry.fit(observed.without(name, number, ROWS))
                 values = Values(
@@ -53,7 +53,7 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
 def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
     """The platform's node of every rank of a case; `where` as observations have it."""
     nodes = place(layout, ranks)
-    return np.array([int(node) for node in where.split("+")])[nodes] if where else nodes
+    return nodes_read(where)[nodes] if where else nodes
 
 
 def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:

@@ -11,7 +11,7 @@ from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import WORK, pass_name
 from commodel.measure import kernels, overlay
 from commodel.models.probes import PLAYER, probe
-from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, place
+from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, nodes_written, place
 from commodel.patterns.operations import MPI, operation
 from commodel.patterns.written import is_written
 from commodel.platforms import container
@@ -36,7 +36,7 @@ class Start:
     def name(self) -> str:
         """Of its files. A layout that says more than name and numbers is told from others by its digest, and so are
         many nodes."""
-        nodes = "+".join(map(str, self.where))
+        nodes = nodes_written(self.where)
         on = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
         plain = re.fullmatch(r"[0-9x]*", arguments)

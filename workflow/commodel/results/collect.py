@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.files.columns import SUMMARY, names
 from commodel.files.paths import AnyPath
 from commodel.files.results import DONE, PROVENANCE
-from commodel.patterns.layouts import nodes_of_case
+from commodel.patterns.layouts import nodes_of_case, nodes_written
 from commodel.records import Batch, Plan
 from commodel.results.attempts import read_story
 from commodel.results.provenance import setting_of
@@ -85,7 +85,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
-        about |= {"where": "+".join(map(str, case.where))} if case.where else {}
+        about |= {"where": nodes_written(case.where)} if case.where else {}
         yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
