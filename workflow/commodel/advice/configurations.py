@@ -105,7 +105,8 @@ def ranked(
 
     best = []
     for number, layout in enumerate(layouts):
-        tried = [priced(family, one) for one in _partitions(problem, layout, speeds, evidence, folder, number)]
+        partitions = _partitions(problem, layout, speeds, evidence, folder, number)
+        tried = [priced(family, partition) for partition in partitions]
         cheapest = min(tried, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
             cheapest = priced(name, cheapest)

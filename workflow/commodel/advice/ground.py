@@ -118,9 +118,11 @@ def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: i
         return np.nan, size
     over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
     rows = held_out[(held_out["operation"] == operation) & over].drop_duplicates("point")
-    own = rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
+    libraries = (
+        rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
+    )
     best = rows[rows["algorithm"] != LIBRARY].groupby("group")["measured"].min().rename("best")
-    both = own.join(best, how="inner")
+    both = libraries.join(best, how="inner")
     if both.empty:
         return np.nan, size
     near = both.iloc[int(np.argmin(np.abs(np.log2((both["bytes"] + 1) / (size + 1)))))]

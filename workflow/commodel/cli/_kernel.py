@@ -90,12 +90,14 @@ class Priced:
 
     @property
     def sentences(self) -> list[str]:
-        said = self.about
-        where = f" of {said['platform']}{' (simulated)' if said['simulated'] else ''}" if said["platform"] else ""
-        nodes = "1 node" if said["nodes"] == 1 else f"{said['nodes']} nodes"
-        text = f"{said['operation']}, {format_bytes(said['bytes'])} a unit, {said['ranks']} processes on {nodes}{where}"
-        if said["iterations"] > 1:
-            text += f": {said['iterations']} iterations, {said['different']} of them different"
+        about = self.about
+        where = f" of {about['platform']}{' (simulated)' if about['simulated'] else ''}" if about["platform"] else ""
+        nodes = "1 node" if about["nodes"] == 1 else f"{about['nodes']} nodes"
+        text = (
+            f"{about['operation']}, {format_bytes(about['bytes'])} a unit, {about['ranks']} processes on {nodes}{where}"
+        )
+        if about["iterations"] > 1:
+            text += f": {about['iterations']} iterations, {about['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
         if self.hiding is not None:
             lines.append(

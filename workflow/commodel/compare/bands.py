@@ -23,14 +23,14 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
         known = _judging(rows)
         if key is None or not known.any():
             continue
-        seen, rest = rows[known], rows[~known & rows["predicted"].gt(0) & rows["held_out"]]
+        seen, unmeasured = rows[known], rows[~known & rows["predicted"].gt(0) & rows["held_out"]]
         low, high, words = judged(residuals(seen))
         for name, ends in (("predicted_low", low), ("predicted_high", high)):
             log_free = seen[name].where(~np.array(list(map(by_errors, words))), seen["predicted"] * np.exp(ends))
             frame.loc[seen.index, name] = log_free
         frame.loc[seen.index, "interval"] = words
-        if len(rest):
-            _unmeasured(frame, rest, errors(residuals(seen)))
+        if len(unmeasured):
+            _unmeasured(frame, unmeasured, errors(residuals(seen)))
     return frame
 
 

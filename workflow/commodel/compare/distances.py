@@ -65,8 +65,8 @@ def _without_slow(
     suspects: dict[int, set[int]] = {}
     for number in np.unique(clusters):
         cover = _cover(pairs[clusters == number], max(1, int(SLOW_SHARE * nodes)))
-        rest = logs[clusters != number]
-        slower = len(rest) and (np.median(logs[clusters == number], axis=0) > np.median(rest, axis=0) + APART).any()
+        others = logs[clusters != number]
+        slower = len(others) and (np.median(logs[clusters == number], axis=0) > np.median(others, axis=0) + APART).any()
         if cover and slower:
             suspects[int(number)] = cover
     suspect = np.isin(clusters, list(suspects))

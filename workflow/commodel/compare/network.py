@@ -57,11 +57,11 @@ class Network:
         apart = self.distances.hierarchy.distance(*self.pairs.T)
         factors = []
         for distance in np.unique(apart[at_node]):
-            same = like & (apart == distance)
-            same = same if same.any() else like
-            those = at_node & (apart == distance)
-            latency = self.latency[those] / np.median(self.latency[same])
-            factors.append(np.stack([latency, np.median(self.bandwidth[same]) / self.bandwidth[those]]))
+            usual = like & (apart == distance)
+            usual = usual if usual.any() else like
+            at_distance = at_node & (apart == distance)
+            latency = self.latency[at_distance] / np.median(self.latency[usual])
+            factors.append(np.stack([latency, np.median(self.bandwidth[usual]) / self.bandwidth[at_distance]]))
         latency, transfer = np.median(np.concatenate(factors, axis=1), axis=1)
         return float(latency), float(transfer)
 

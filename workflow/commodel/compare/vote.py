@@ -78,9 +78,9 @@ def _contrast(rows: pd.DataFrame) -> float:
     difference of two."""
     ratio = np.log(rows["predicted"] / rows["measured"])
     groups = ratio.groupby(rows["group"])
-    rest = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
-    freedom = len(rest) - rest.groupby(rows["group"]).ngroups
-    squares = np.sum(rest**2) / freedom if freedom > 0 else np.mean(ratio**2)
+    left = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
+    freedom = len(left) - left.groupby(rows["group"]).ngroups
+    squares = np.sum(left**2) / freedom if freedom > 0 else np.mean(ratio**2)
     return float(np.sqrt(2 * squares))
 
 
@@ -118,9 +118,9 @@ def ballot(
     best = int(logs[0].argmin())
     away = logs - logs[:, [best]]
     grown = np.sqrt(1 + np.broadcast_to(doublings, logs.shape[1:]))
-    own = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
+    beyond = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
     error, contrast = (
-        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), own)
+        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), beyond)
         for what in ("error", "contrast")
     )
     weighed = np.array([np.broadcast_to(shares[name], logs.shape[1:]) for name in voters])

@@ -40,17 +40,17 @@ def identified(points: Iterable[Point]) -> list[Point]:
     )
 
     def pattern(point: Point) -> str:
-        own = [placement(point.layout, point.ranks)]
+        digests = [placement(point.layout, point.ranks)]
         if is_written(point.operation):
-            own.append(_digest([written(point.operation).content()]))
+            digests.append(_digest([written(point.operation).content()]))
         elif point.priced:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, MOST_RANKS_BUILT)
-            own += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
-            own += [_digest(map(whole_bytes, rectanglefile.read(file).table)) for file in files_of(point.operation)]
+            digests += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
+            digests += [_digest(map(whole_bytes, rectanglefile.read(file).table)) for file in files_of(point.operation)]
         elif point.topology:
-            own.append(_digest([whole_bytes(tree(point.topology).parent)]))
-        return digest(own)
+            digests.append(_digest([whole_bytes(tree(point.topology).parent)]))
+        return digest(digests)
 
     return [replace(point, pattern=pattern(point)) for point in points]
 
@@ -74,10 +74,10 @@ def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> 
     ends = sizes[0], sizes[-1]
     if algorithm:
         return _digest(_content(operation, algorithm, ranks, size) for size in ends)
-    own = tree(topology)
-    parts = [whole_bytes(own.parent)]
-    if own.nodes <= MOST_RANKS_BUILT:
-        parts += [_content(operation, "", ranks, size, own) for size in ends]
+    drawn = tree(topology)
+    parts = [whole_bytes(drawn.parent)]
+    if drawn.nodes <= MOST_RANKS_BUILT:
+        parts += [_content(operation, "", ranks, size, drawn) for size in ends]
     return _digest(parts)
 
 

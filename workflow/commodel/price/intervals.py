@@ -198,13 +198,13 @@ def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
     words: dict[int, str] = {}
     for operation in np.unique(residuals.operation):
-        own = np.flatnonzero(residuals.operation == operation)
-        fold = numbered(residuals.group[own]) % FOLDS
+        of_operation = np.flatnonzero(residuals.operation == operation)
+        fold = numbered(residuals.group[of_operation]) % FOLDS
         for number in range(fold.max() + 1):
-            left = own[fold == number]
-            rest = np.ones(len(low), dtype=bool)
-            rest[left] = False
-            others = residuals.only(rest)
+            left = of_operation[fold == number]
+            known = np.ones(len(low), dtype=bool)
+            known[left] = False
+            others = residuals.only(known)
             bands = {side: _Lazily(others, str(operation), side) for side in np.unique(residuals.sides[left]).tolist()}
             for places, asked in _asked(residuals, left):
                 low[places], high[places], texts = between(bands[asked.side].bands(asked), asked)
@@ -217,14 +217,14 @@ def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarra
     alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
     alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
     for values in np.unique(alike, axis=0):
-        own = places[(alike == values).all(axis=1)]
-        first, nodes = own[0], residuals.axes.get(NODES)
-        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][own]
+        places_alike = places[(alike == values).all(axis=1)]
+        first, nodes = places_alike[0], residuals.axes.get(NODES)
+        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][places_alike]
         where = (
             None if nodes is None else float(nodes[first]),
             "" if residuals.reach is None else str(residuals.reach[first]),
         )
-        yield own, Asked(str(residuals.operation[first]), *over, *where)
+        yield places_alike, Asked(str(residuals.operation[first]), *over, *where)
 
 
 class _Lazily:

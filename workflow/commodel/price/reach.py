@@ -28,10 +28,10 @@ WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
-    own = _placed(model.entry, parameters, pattern) if pattern.messages else ""
-    own = own or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
-    own = [own] * pattern.sizes if isinstance(own, str) else own
-    texts = [text or meeting for text, meeting in zip(own, _meeting(parameters, pattern), strict=True)]
+    doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
+    doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
+    doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
+    texts = [text or meeting for text, meeting in zip(doubted, _meeting(parameters, pattern), strict=True)]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
@@ -97,18 +97,18 @@ def _far(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if "probed" not in parameters.settings:
         return ""
     levels, apart = _classes(parameters, pattern)
-    probed, own = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
+    probed, classes = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
     if any(parameter.of == "class" for parameter in entry.parameters):
         return ""
-    if own and (other := _other_type(entry, parameters, pattern)):
+    if classes and (other := _other_type(entry, parameters, pattern)):
         return PriceStatus.UNPLACED.because(other)
-    far = [distance for distance in apart if distance and levels.names[distance] not in own]
-    alike = [name for name in levels.names[1:] if name in probed - own]
+    far = [distance for distance in apart if distance and levels.names[distance] not in classes]
+    alike = [name for name in levels.names[1:] if name in probed - classes]
     if not far or len(alike) == 1:
-        if own and (several := _crowded(levels, pattern, apart)):
-            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(several)}")
+        if classes and (crowded := _crowded(levels, pattern, apart)):
+            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(crowded)}")
         return ""
     blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
     return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
@@ -200,11 +200,11 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
     if not (known := parameters.settings.get("apart")):
         return 1.0
     levels, apart = _classes(parameters, pattern)
-    own = set(parameters.settings.get("classes", ()))
+    classes = set(parameters.settings.get("classes", ()))
     asked = [
-        known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in own
+        known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in classes
     ]
-    fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in own]
+    fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in classes]
     if not asked or not fitted:
         return 1.0
     longer = max(high for _, high in asked) / min(low for low, _ in fitted)

@@ -41,10 +41,10 @@ class Prices:
     def none(cls, sizes: int, why: str) -> Prices:
         return cls(*np.full((3, sizes), nan), [why] * sizes)
 
-    def put(self, places: Sequence[int], some: Prices) -> None:
+    def put(self, places: Sequence[int], prices: Prices) -> None:
         for name in ("seconds", "low", "high"):
-            getattr(self, name)[places] = getattr(some, name)
-        for place, status in zip(places, some.status, strict=True):
+            getattr(self, name)[places] = getattr(prices, name)
+        for place, status in zip(places, prices.status, strict=True):
             self.status[place] = status
 
 
@@ -114,8 +114,8 @@ def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array
     for first in range(0, sizes, at_once):
         part = pattern
         if at_once < sizes:
-            rest = slice(first, first + at_once)
-            part = pattern.resized(pattern.bytes[rest], pattern.work.bytes[rest])
+            of_these = slice(first, first + at_once)
+            part = pattern.resized(pattern.bytes[of_these], pattern.work.bytes[of_these])
         for start in range(0, count, together):
             stop = min(start + together, count)
             block = cost(model.some(start, stop), part)

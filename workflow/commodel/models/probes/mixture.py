@@ -20,8 +20,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if site.nodes < FEWEST_NODES:
         return
     for per_node in sorted({1, site.cores}):
-        several = min(site.nodes, max(MOST_RANKS // per_node, 2))
-        nodes = np.unique(np.linspace(0, site.nodes - 1, several).round().astype(int)).tolist()
+        count = min(site.nodes, max(MOST_RANKS // per_node, 2))
+        nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
         place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
         for turn in range(TURNS if len(nodes) > 1 else 0):

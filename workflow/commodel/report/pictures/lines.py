@@ -84,9 +84,9 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
         encoding = {"x": X, "y": Y, "tooltip": about} | hue | ends
         layers.append(layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
-        several = len({shape(drawn.colour) for drawn in series}) > 1
+        coloured = len({shape(drawn.colour) for drawn in series}) > 1
         forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(drawn.colour) for drawn in series]}}
-        shapes = {"shape": forms} if several else {}
+        shapes = {"shape": forms} if coloured else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
         layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": about} | hue | shapes))
     if not layers:

@@ -73,10 +73,10 @@ def by_platform(question: str, lines: list[str], wheres: dict[str, str], names: 
     for line in lines:
         starts = {start: where for name, where in wheres.items() for start in (name, where)}
         start = max((start for start in starts if line.startswith((f"{start}: ", f"{start}, "))), key=len, default="")
-        rest = line[len(start) + 2 :] if start else line
-        if not rest.startswith(tuple(f"{name}{end}" for name in names for end in " :,")):
-            rest = rest[0].upper() + rest[1:]
-        groups.setdefault(starts.get(start, ""), []).append(rest)
+        statement = line[len(start) + 2 :] if start else line
+        if not statement.startswith(tuple(f"{name}{end}" for name in names for end in " :,")):
+            statement = statement[0].upper() + statement[1:]
+        groups.setdefault(starts.get(start, ""), []).append(statement)
     named = [where for where in wheres.values() if where in groups]
     headings = [(f"{question}: {where}", groups[where]) for where in named]
     headings += [(question, groups[""])] if "" in groups else []

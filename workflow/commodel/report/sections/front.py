@@ -48,7 +48,7 @@ def fronts(
             platform,
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
-            [one for one in sets if plain(one.platform) == platform],
+            [parameters for parameters in sets if plain(parameters.platform) == platform],
             [network for network in networks if plain(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
             [about for about in provenance.values() if plain(about.get("platform")) == platform],

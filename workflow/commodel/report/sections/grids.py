@@ -31,13 +31,13 @@ def use_grid(part: pd.DataFrame) -> Grid:
     colours = colouring(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
     for (operation, place), jobs in rows.groupby(["operation", "place"], sort=True):
-        several = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
+        differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
         described = []
         for (_, label), some_rows in jobs.groupby(["count", "size"], sort=True):
             described.append((label, {row.bytes: row for row in some_rows.itertuples()}))
         for _, alike in groupby(described, key=lambda entry: {length: said(row) for length, row in entry[1].items()}):
             same = list(alike)
-            lines.append((operation, span([label for label, _ in same]) + (f", {place}" if several else ""), same))
+            lines.append((operation, span([label for label, _ in same]) + (f", {place}" if differ else ""), same))
     cells = []
     for at, (operation, _, same) in enumerate(lines):
         label, last = same[-1]

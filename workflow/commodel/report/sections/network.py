@@ -140,9 +140,9 @@ def between(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """The median of the pairs of every two groups, or within one."""
     numbers = list(dict.fromkeys(groups.tolist()))[:DRAWN]
     medians = np.full((len(numbers), len(numbers)), np.nan)
-    for row, one in enumerate(numbers):
-        for place, two in enumerate(numbers):
-            part = matrix[np.ix_(groups == one, groups == two)]
+    for row, first in enumerate(numbers):
+        for place, second in enumerate(numbers):
+            part = matrix[np.ix_(groups == first, groups == second)]
             if np.isfinite(part).any():
                 medians[row, place] = np.nanmedian(part)
     return medians

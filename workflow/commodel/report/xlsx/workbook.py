@@ -92,10 +92,10 @@ class Workbook(Book):
 
     def calculators(self) -> None:
         """A sheet for each platform of which there are values with known formulas."""
-        for platform, several, refused in self.calculable:
+        for platform, sets, refused in self.calculable:
             note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
-            writer = calculator.Sheet(self, sheet, row, several, refused)
+            writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
             self.calculator_of[plain(platform)] = cell(sheet.get_name(), 0, 0), factor

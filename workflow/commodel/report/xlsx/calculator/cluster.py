@@ -134,7 +134,7 @@ def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
     text = f"SUMPRODUCT(MAX(({every}>={fewest.text})*({every}<={most.text})*{good}*{every}))"
     if math.isnan(fewest.value + most.value):
         return Term(text, math.nan)
-    several = range(max(int(fewest.value), 1), min(int(most.value), MOST_SENDERS) + 1)
-    left = ((x, int(senders.value) % x) for x in several)
+    counts = range(max(int(fewest.value), 1), min(int(most.value), MOST_SENDERS) + 1)
+    left = ((x, int(senders.value) % x) for x in counts)
     value = max((x for x, over in left if (over >= fewest.value if rest else over == 0)), default=0)
     return Term(text, float(value))
