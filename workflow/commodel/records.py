@@ -63,6 +63,11 @@ class Timed:
     noise: Mapping[Call, float] = field(default_factory=dict)  # of the logarithms of the medians
 
 
+def over(leaves: int, ranks: int) -> str:
+    """What a job is done over: the leaves of a tree, else ranks."""
+    return f"{leaves} leaves" if leaves else f"{ranks} ranks"
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One thing to measure and predict. Either `algorithm` or `topology` is set, the other is empty."""
@@ -115,8 +120,8 @@ class Point:
         """Points of one group do the same job and differ only in how: what a user can choose between. That is the
         algorithm and the layout, over the same ranks on the same number of nodes; the tree, whatever inner nodes it
         needs, and the layout, over the same leaves with the same ranks a node."""
-        size = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
-        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.room}{self._repeats}"
+        job = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
+        return f"{self.platform} {job} {self.room}{self._repeats}"
 
     @property
     def _repeats(self) -> str:

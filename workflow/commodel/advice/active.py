@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from commodel.advice.arms import Arms
-from commodel.advice.scales import USUAL, Measured, Scales, likeliest
+from commodel.advice.scales import USUAL, Measured, Scales, likeliest, offs
 
 AGAIN = 0.1  # of one that may be worth measuring again
 SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
@@ -126,8 +126,7 @@ def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """What to believe given what was measured."""
     if not measured:
         return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
-    seen = np.array([row.arm for row in measured])
-    off = np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
+    seen, off = offs(arms, measured)
     scales = likeliest(arms, measured)
     prior = arms.prior(scales.algorithm, scales.peculiar)
     across = prior[:, seen]

@@ -94,7 +94,7 @@ def ranked(
     """The best partition of each layout by one family's prices, the layout with the lowest total first; other families
     price these best ones, NaN where they cannot. Partitions that are priced lie in `folder`. `progress` hears of the
     best of each layout."""
-    sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
+    sets = evidence.by_family()
     pricers = {name: pricer(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
     def priced(name: str, tried: Configuration) -> Configuration:

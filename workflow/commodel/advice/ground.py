@@ -10,6 +10,7 @@ import pandas as pd
 
 from commodel.compare.table import STREAM
 from commodel.compare.vote import FEWEST_POINTS, of_operation
+from commodel.errors import UserError
 from commodel.models.byhand import note
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
@@ -32,6 +33,13 @@ class Evidence:
     sets: Sequence[ParameterSet]
     setting: Setting
     held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def by_family(self) -> dict[str, ParameterSet]:
+        """The sets that have values."""
+        sets = {parameters.family: parameters for parameters in self.sets if parameters.values}
+        if not sets:
+            raise UserError("no family has values: give --params, or a platform that an experiment has run on")
+        return sets
 
 
 def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:

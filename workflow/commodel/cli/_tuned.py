@@ -1,6 +1,5 @@
 """What `commodel tune` is asked for, and what it leaves in its folder."""
 
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.setting import setting_of
 from commodel.platforms.build import build, programs
-from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.launchers import launcher, require_job, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Measure
@@ -56,8 +55,7 @@ def tuned(
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
     if loaded.image:
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
-    if how.in_job and not os.environ.get("SLURM_JOB_ID"):
-        raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
+    require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
     speaks = dialect(programs(workshop(), toolchain(loaded)) / "library")
     operations = [own_spelling(name) for name in operations] or speaks.operations

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import show, style_option, table
+from commodel.cli._output import check_workbook, show, style_option, table
 from commodel.cli._progress import waiting
 from commodel.errors import UserError
 
@@ -28,8 +28,7 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
     if len(results) < 2:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
-    if out is not None and out.suffix != ".xlsx":
-        raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
+    check_workbook(out)
     from commodel.compare.history import history as beside_the_first
     from commodel.compare.snapshot import read
 

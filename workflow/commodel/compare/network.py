@@ -13,6 +13,7 @@ from commodel.files.columns import SUMMARY
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.hierarchy import Hierarchy
+from commodel.patterns.grouped import ranges
 from commodel.plan.file import load_plan
 from commodel.records import Plan
 
@@ -147,12 +148,6 @@ def written(hierarchy: Hierarchy) -> str:
     """The `levels` of a platform's file: the nodes of every group."""
     lines = ["levels:"] if hierarchy.groups else ["levels: {}"]
     for name, column in hierarchy.groups.items():
-        groups = [_ranges(np.flatnonzero(column == number)) for number in range(int(column.max()) + 1)]
+        groups = [f"[{', '.join(ranges(np.flatnonzero(column == number)))}]" for number in range(int(column.max()) + 1)]
         lines.append(f"  {name}: [{', '.join(groups)}]")
     return "\n".join(lines)
-
-
-def _ranges(nodes: np.ndarray) -> str:
-    """[0-3, 7]"""
-    runs = np.split(nodes, np.flatnonzero(np.diff(nodes) > 1) + 1)
-    return f"[{', '.join(f'{run[0]}-{run[-1]}' if len(run) > 1 else f'{run[0]}' for run in runs)}]"

@@ -12,7 +12,6 @@ from commodel.errors import UserError
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule
@@ -40,11 +39,7 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
         for index in np.unique(spread):
             number, pattern = known[index]
             try:
-                fitted = entry.fit(observed.without(name, number, ROWS))
-                values = Values(
-                    {key: np.array([[draws[0]]]) for key, draws in fitted.values.items()}, fitted.forms, fitted.settings
-                )
-                cost = Model.of(entry, values).cost(pattern)
+                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, ROWS))).cost(pattern)
             except UserError:
                 continue  # without this case there is nothing to fit to
             yield float(cost[0]), float(np.median(cases[number].seconds))

@@ -93,7 +93,7 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     seen = {*probed(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
     settings = {**parameters.settings, **evidence.placement, "probed": names}
-    if not any(parameter.of == "class" for parameter in entry.parameters) and (far := apart(evidence)):
+    if not entry.sees_classes and (far := apart(evidence)):
         settings["apart"] = far
     return _crowded(entry, replace(parameters, settings=settings), evidence)
 

@@ -53,7 +53,7 @@ def _unexplained(prices: Array, measured: Measured, table: str) -> Iterator[str]
 
 def _collapsed(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:
     """LogGP whose overheads and gap make no difference is Hockney with α = o_s + L + o_r and β = G."""
-    values = {name: estimate.value for name, estimate in parameters.values.items()}
+    values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
     estimates = {name: Estimate(value, unit, value, value) for name, (value, unit) in numbers.items()}

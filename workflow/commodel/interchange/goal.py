@@ -44,7 +44,7 @@ def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, 
     """gamma of a set of LogGP or LogGOPS, and how LogGOPSim is told the other values."""
     if parameters.family not in ("loggp", "loggops"):
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
-    values = {name: estimate.value for name, estimate in parameters.values.items()}
+    values = parameters.numbers
     ends = ("o_s", "o_r") if parameters.family == "loggp" else ("o",)
     if lacking := [name for name in ("L", *ends, "g", "G") if name not in values]:
         raise UserError(f"the set has no value of {lacking[0]}")

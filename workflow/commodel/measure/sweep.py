@@ -67,14 +67,15 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
             continue
         waiting = 0.0
         complaint = last_words(state.rig.log(start))
+        refusal = UserError(_failure(start, code, stopped, len(unfinished), complaint, state.rig.log(start)))
         if _not_the_cases_fault(state.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
                 unmeasured.unmark(state.rig.folder, suspect)
-            raise UserError(_failure(start, code, stopped, len(unfinished), complaint, state.rig.log(start)))
+            raise refusal
         if case not in unfinished:
             if advanced:
                 continue  # it ended between two cases
-            raise UserError(_failure(start, code, stopped, len(unfinished), complaint, state.rig.log(start)))
+            raise refusal
         failures = 1 if advanced else failures + 1
         hung = stopped == TIMEOUT
         status = unmeasured.TIMEOUT if hung else unmeasured.CRASH

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import yaml
 from pydantic import TypeAdapter
 
 from commodel.errors import UserError, suggest
@@ -18,6 +17,7 @@ from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
 from commodel.files.typed import record_of
 from commodel.files.yaml import read as read_yaml
+from commodel.files.yaml import written
 from commodel.records import Finite
 from commodel.units import shown
 
@@ -214,4 +214,4 @@ def write_speeds(path: AnyPath, speeds: Speeds) -> None:
         for name, kernel in speeds.kernels.items()
     }
     kept = {key: value for key, value in document.items() if value not in ("", {})}
-    write_text(path, yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120))
+    write_text(path, written(kept))

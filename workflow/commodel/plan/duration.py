@@ -11,7 +11,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, builder, some_of, unplaced
-from commodel.patterns.operations import operation, parameters, parts, ranks_of
+from commodel.patterns.operations import operation, parts, ranks_of, tiles
 from commodel.patterns.written import is_written
 from commodel.platforms.launchers import launcher
 from commodel.price.model import Model
@@ -109,7 +109,7 @@ class Durations:
         """Of a kernel, for the largest of its rectangles, in all iterations of a sample."""
         if self.simulated or not _is_kernel(point):
             return 0.0
-        area = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks)).area.max()
+        area = tiles(point.operation, point.ranks).area.max()
         iterations = sum(count for _, count in parts(point.operation, point.ranks))
         numbers = point.bytes / 8  # of a block; a product of two blocks multiplies and adds their sides' times
         of_unit = 2 * numbers**1.5 if operation(point.operation).program == "summa" else STENCIL

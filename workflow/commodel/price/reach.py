@@ -100,7 +100,7 @@ def _far(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     probed, classes = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
-    if any(parameter.of == "class" for parameter in entry.parameters):
+    if entry.sees_classes:
         return ""
     if classes and (other := _other_type(entry, parameters, pattern)):
         return PriceStatus.UNPLACED.because(other)

@@ -154,6 +154,11 @@ def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     return tuple((_spelled(text, _given(text) | given), count) for given, count in counted)
 
 
+def tiles(text: str, ranks: int) -> Rectangles:
+    """Who computes which part of a kernel's matrix."""
+    return operation(text).tiles(ranks, **parameters(text, ranks))
+
+
 def results(text: str, ranks: int, bytes: int) -> list[Extents]:
     """Where each rank must have the combination in the end; nothing where the operation does not combine."""
     entry, named = operation(text), parameters(text, ranks)
