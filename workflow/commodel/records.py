@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Interval, Predicate
 
 from commodel.errors import UserError, suggest
-from commodel.units import MAX_WAVES
+from commodel.units import MAX_WAVES, over
 
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 BARRIER = "barrier"  # the operation that samples may be lined up by
@@ -61,11 +61,6 @@ class Timed:
     seconds: Mapping[Call, float]  # medians
     took: float  # seconds, all of it
     noise: Mapping[Call, float] = field(default_factory=dict)  # of the logarithms of the medians
-
-
-def over(leaves: int, ranks: int) -> str:
-    """What a job is done over: the leaves of a tree, else ranks."""
-    return f"{leaves} leaves" if leaves else f"{ranks} ranks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS, Asked, between, put_on
 from commodel.price.model import Model
 from commodel.price.rounds import remark
-from commodel.records import Point, over
-from commodel.units import format_bytes
+from commodel.records import Point
+from commodel.units import format_bytes, over
 
 
 @dataclass(frozen=True)

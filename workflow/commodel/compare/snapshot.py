@@ -15,9 +15,8 @@ from commodel.files.sets import read_parameters
 from commodel.files.tables import read_table
 from commodel.parameters import ParameterSet
 from commodel.plan.file import load_plan
-from commodel.records import over
 from commodel.results.provenance import read_program
-from commodel.units import format_bytes
+from commodel.units import format_bytes, over
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM = ("mpi", "compiler", "flags", "clock")
