@@ -8,7 +8,8 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.files.sets import write_parameters
 from commodel.models.byhand import given
-from tests.cli.predicting import CAB, predict, run, sets
+from tests.cli.predicting import CAB, predict, sets
+from tests.cli.running import output as run
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.byhand import given
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
-from commodel.price.pace import Factor, Pace, at_pace
 from commodel.price.points import predict
 from commodel.records import Point
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
 LOGGP = given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
@@ -40,10 +40,6 @@ FLAT = Hierarchy()
 
 def seconds(parameters, points):
     return [price.seconds for price in predict(parameters, points)]
-
-
-def moved(parameters, latency, per_byte):
-    return at_pace(parameters, Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0), "", "")
 
 
 def known(machine, points=CAMPAIGN, off=0.2):

@@ -13,6 +13,7 @@ from commodel.models.families import family, family_names
 from commodel.parameters import ParameterSet
 from commodel.price.pace import Factor, Pace, at_pace, can_be_paced
 from commodel.price.points import predict
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
 HOCKNEY = given("hockney", ["alpha=10us", "beta=1ns"])
@@ -28,10 +29,6 @@ MANY = tuple(
 
 def seconds(parameters, points):
     return np.array([price.seconds for price in predict(parameters, points)])
-
-
-def moved(parameters, latency, per_byte):
-    return at_pace(parameters, Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0), "", "")
 
 
 @pytest.mark.parametrize(("latency", "per_byte"), [(2.0, 1.0), (1.0, 2.0), (0.5, 3.0), (20.0, 0.1)])

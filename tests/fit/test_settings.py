@@ -11,9 +11,10 @@ from commodel.fit.pointtable import Measured
 from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_words
 from commodel.models.byhand import given
 from commodel.price.intervals import AT_LEAST
-from commodel.price.pace import Factor, Pace, at_pace, from_json
+from commodel.price.pace import from_json
 from commodel.price.points import predict
 from tests.cli import running
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
 TRUTH = given("hockney", ["alpha=10us", "beta=1ns"])
@@ -27,8 +28,7 @@ FACTORS = {"friday": (2.0, 0.5), "sunday": (1.0, 3.0)}
 
 
 def times(latency, per_byte, points=POINTS):
-    pace = Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0)
-    return [row.seconds for row in predict(at_pace(TRUTH, pace, "", ""), points)]
+    return [row.seconds for row in predict(moved(TRUTH, latency, per_byte), points)]
 
 
 @pytest.fixture(scope="module")

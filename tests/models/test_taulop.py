@@ -20,6 +20,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 from commodel.patterns.work import Work
 from commodel.price.points import predict
+from tests.models.exact import estimates
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission
 from tests.patterns.catalogue import point
@@ -119,7 +120,7 @@ def test_local_work_is_the_longest_of_each_step():
 def test_types_of_nodes_and_what_is_missing():
     values = {"o_0.fat.0": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.thin.0": 5.0, "L_1.fat.thin.0x1": 0.0}
     forms = {name.rpartition(".")[0]: "table" for name in values}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     parameter_set = ParameterSet("taulop", "", "", numbers, forms=forms, settings={"types": {"fat": 1, "thin": 2}})
 
     def cost(src, dst):
