@@ -19,7 +19,7 @@ from tests.models.synthetic import costs
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.families import family
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
@@ -28,10 +28,10 @@ from commodel.plan.make import make_plan
 from commodel.platforms.tools import ROOT, find
 from commodel.price.points import predict
 
-SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
-TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
-LOGGP = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
-TAULOP = given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
+SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
+TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
+TAULOP = set_given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
 
 
 def timed(task):

@@ -30,7 +30,7 @@ from commodel.cli._output import table
 from commodel.cli._tuned import FEWEST_SAMPLES, SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
 from commodel.patterns.points import Setting, make_point
@@ -201,15 +201,15 @@ def needed(regret: np.ndarray) -> int:
 
 
 def main(path: Path, rates: dict[str, str]) -> None:
-    arms, seconds = read(path, given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
+    arms, seconds = read(path, set_given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
     ways: dict[str, tuple[Callable, Arms, int]] = {
         "by worth": (by_worth, arms, 1),
-        "by worth for its time": (lambda *given: by_worth(*given, timed=True), arms, 1),
+        "by worth for its time": (lambda *set_given: by_worth(*set_given, timed=True), arms, 1),
         "by worth, no prices": (by_worth, without_prices(arms), 1),
         "in random order": (in_random_order, arms, SEEDS),
         "in random order, no prices": (in_random_order, without_prices(arms), SEEDS),
         "forest by variance": (by_variance, arms, SEEDS),
-        "forest by variance, whole jobs": (lambda *given: by_variance(*given, whole=True), arms, SEEDS),
+        "forest by variance, whole jobs": (lambda *set_given: by_variance(*set_given, whole=True), arms, SEEDS),
     }
     full = len(seconds)
     fastest = seconds[arms.cheapest(seconds)]

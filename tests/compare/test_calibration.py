@@ -17,7 +17,7 @@ from commodel.compare.calibration import (
     taken,
 )
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
 from commodel.price.points import predict
@@ -25,10 +25,10 @@ from commodel.records import Point
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-LOGGP = given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
-HOCKNEY = given("hockney", ["alpha=8us", "beta=1.2ns"])
-LOGP = given("logp", ["L=5us", "o=2us", "g=1us"])
-PMNF = given("pmnf", ["c0=1us"])
+LOGGP = set_given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = set_given("hockney", ["alpha=8us", "beta=1.2ns"])
+LOGP = set_given("logp", ["L=5us", "o=2us", "g=1us"])
+PMNF = set_given("pmnf", ["c0=1us"])
 CAMPAIGN = [
     point(operation, choice, ranks=ranks, bytes=size, layout=layout)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("reduce", "binomial"), ("allgather", "ring"))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.compare.drift import BATCHES, CALIBRATED, COLUMNS, drift
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.price.points import predict
 from commodel.records import Batch
 from commodel.report.sections.jobs import sections, sentences
@@ -16,8 +16,8 @@ from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
 
-HOCKNEY = replace(given("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
-WRONG = replace(given("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
+HOCKNEY = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
+WRONG = replace(set_given("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
 POINTS = [
     replace(point("bcast", choice, ranks=ranks, bytes=size), platform="p")
     for choice in ("linear", "binomial")

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.files.sets import read_parameters
 from commodel.fit.pointtable import Measured
 from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_words
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.price.intervals import AT_LEAST
 from commodel.price.pace import from_json
 from commodel.price.points import predict
@@ -17,7 +17,7 @@ from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-TRUTH = given("hockney", ["alpha=10us", "beta=1ns"])
+TRUTH = set_given("hockney", ["alpha=10us", "beta=1ns"])
 POINTS = [
     point(operation, choice, ranks=ranks, bytes=size)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("allgather", "ring"))

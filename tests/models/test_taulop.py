@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.byhand import given as given_on_the_command_line
+from commodel.models.byhand import set_given
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
 from commodel.models.pricing.concurrency import longest, terms
@@ -165,9 +165,7 @@ def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer
     """Not: do not disturb each other."""
     settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
     pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
-    assert costs(family("taulop"), pattern, given_on_the_command_line("taulop", settings), False)[0] == pytest.approx(
-        18e-6
-    )
+    assert costs(family("taulop"), pattern, set_given("taulop", settings), False)[0] == pytest.approx(18e-6)
 
 
 @st.composite

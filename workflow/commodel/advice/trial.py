@@ -106,7 +106,7 @@ def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]
     return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in beside}
 
 
-def kept(trial: Stage) -> dict[Job, str]:
+def worth_a_proof(trial: Stage) -> dict[Job, str]:
     """The rules that are worth a proof, the library's own choice elsewhere."""
     return _staying(trial, lambda row: log(row.gain.times) > trial.control.wider + log(WORTH))
 

@@ -11,7 +11,7 @@ from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import WORTH
-from commodel.advice.trial import TRIAL, Row, Stage, kept, on_trial, prove, proven
+from commodel.advice.trial import TRIAL, Row, Stage, on_trial, prove, proven, worth_a_proof
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
@@ -76,7 +76,7 @@ def tuned(
         searched = search(place, arms, 60 * minutes, say)
         choices = chosen(searched, WORTH)
         trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
-        paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
+        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
         final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}

@@ -70,7 +70,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     commodel predict --params logp.yaml --params lop.yaml --operation bcast --algorithm linear --ranks 2:64:*2
     """
     from commodel.files.paths import SafePath
-    from commodel.models.byhand import by_hand, given
+    from commodel.models.byhand import by_hand, set_given
     from commodel.plan.setting import setting_on
     from commodel.price.points import predict as price
 
@@ -85,7 +85,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if plan_file and not params:
         raise UserError("--plan takes --params, one set for each platform, not --set alone")
     read = [parameters for path in files for parameters in _read(family, path)]
-    sets = by_hand(read, settings) if files else [given(family, settings)]
+    sets = by_hand(read, settings) if files else [set_given(family, settings)]
     if plan_file:
         if out and settings:
             refuse_campaign(out)

@@ -6,11 +6,11 @@ chain of messages becomes the longest: a few Gauss-Newton steps do. An interval 
 are beyond the factors, and never narrower than what the times' own intervals leave open. Two points tell two factors
 only where it is known otherwise how far off prices are.
 
-    >>> from commodel.models.byhand import given
+    >>> from commodel.models.byhand import set_given
     >>> from commodel.price.points import predict
-    >>> known = given("hockney", ["alpha=10us", "beta=1ns"])
+    >>> known = set_given("hockney", ["alpha=10us", "beta=1ns"])
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
-    >>> slower = given("hockney", ["alpha=20us", "beta=1.5ns"])
+    >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
     >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
     >>> pace = pace_of(known, points, np.log(times[0]) - np.log(times[1]))
     >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"

@@ -51,7 +51,7 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[
     for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
         if _at_most(point) <= max(beyond, min(lengths.values())):
             break
-        occur = occurring(replace(point, bytes=0, ranks=_few(point)))
+        occur = occurring(replace(point, bytes=0, ranks=_enough_ranks(point)))
         longer = [kind for kind in occur if _at_most(point) > lengths[kind]]
         for kind, length in _lengths(point, longer).items():
             lengths[kind] = max(lengths[kind], length)
@@ -68,7 +68,7 @@ def _at_most(point: Point) -> int:
     return units.MAX_BYTES if about.parameters else COPIED_AT_ONCE * point.ranks * point.bytes
 
 
-def _few(point: Point) -> int:
+def _enough_ranks(point: Point) -> int:
     """As many ranks as show what is done, or as the operation's parameters and the tree have."""
     fixed = point.topology or is_written(point.operation) or operation(point.operation).parameters
     return point.ranks if fixed else min(point.ranks, FEW_RANKS)

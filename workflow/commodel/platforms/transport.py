@@ -45,11 +45,11 @@ def within_node() -> str:
             return f"cannot be told: {failure}"
         settings = [f"{name}={value}" for name, value in (TALKING | as_root(os.geteuid())).items()]
         reply = ask(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
-    carrier, failure = said(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
+    carrier, failure = carrier_of(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
     return "; ".join(part for part in (carrier or "it does not say", failure) if part)
 
 
-def said(text: str) -> str:
+def carrier_of(text: str) -> str:
     """What a talking library used."""
     if pml := re.search(r"selected (\w+) best priority", text):
         return _open_mpi(pml[1], text)

@@ -54,7 +54,7 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
         return PriceStatus.UNNAMED.because(far)
-    return _far(entry, parameters, pattern)
+    return _beyond_probes(entry, parameters, pattern)
 
 
 def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
@@ -92,7 +92,7 @@ def _differ(step: np.ndarray, node: np.ndarray) -> bool:
     return len(of_step) > len(np.unique(of_step))
 
 
-def _far(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+def _beyond_probes(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether messages go no farther than probes did, and the family sees how far."""
     if "probed" not in parameters.settings:
         return ""

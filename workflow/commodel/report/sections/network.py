@@ -10,7 +10,7 @@ from commodel.report.frames import PLATFORM
 from commodel.report.matrix import Matrix, digits
 from commodel.report.shape import MICRO, Answer, Column, Section, Table, table
 from commodel.report.values import plain
-from commodel.report.words import comma, count, origin, simulation, some
+from commodel.report.words import comma, count, origin, shortened, simulation
 from commodel.units import format_bytes
 
 DRAWN = 256  # nodes; of more, groups are drawn
@@ -58,7 +58,8 @@ def sentences(network: Network) -> list[str]:
     if distances.odd:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
         lines.append(
-            f"{count(len(names), 'pair')} of nodes slower than its like, though not all of either's: {some(names)}."
+            f"{count(len(names), 'pair')} of nodes slower than its like, "
+            f"though not all of either's: {shortened(names)}."
         )
     if distances.classes > 1:
         lines.append(_classes(network))
