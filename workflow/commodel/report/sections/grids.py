@@ -55,7 +55,7 @@ def winner(row) -> str:
     return (CLOSE if row.ties else "") + ("library" if row.own else row.use)
 
 
-def pick(operation: str, label: str, row) -> str:
+def hint(operation: str, label: str, row) -> str:
     line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
     line += f"; as fast: {shortened(list(row.ties), 4)}" if row.ties else f"; {row.gain:.2f}× faster than {row.next}"
     no_library = row.own or not math.isfinite(row.over)
