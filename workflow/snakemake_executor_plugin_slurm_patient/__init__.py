@@ -16,7 +16,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.platforms.controller import AGAIN, AWAY, OUTAGE, answer
+from commodel.platforms.controller import AWAY, BETWEEN_QUESTIONS, OUTAGE, answer
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
@@ -36,7 +36,7 @@ class Executor(SlurmExecutor):
         """Handed in when the controller answers; what else is wrong with Slurm is sbatch's to tell."""
         end = time.monotonic() + OUTAGE
         while self._listed() is None and AWAY.search(self.complaint) and time.monotonic() < end:
-            time.sleep(AGAIN)
+            time.sleep(BETWEEN_QUESTIONS)
         super().run_job(job)
 
     def report_job_submission(self, job_info: SubmittedJobInfo, register_job: bool = True) -> None:
@@ -89,7 +89,7 @@ class Executor(SlurmExecutor):
 
     async def sleep(self) -> None:
         """Until the next look, but not beyond the end of the run, which waits for this."""
-        end = time.monotonic() + (5 * AGAIN if self.complaint else self.next_seconds_between_status_checks)
+        end = time.monotonic() + (5 * BETWEEN_QUESTIONS if self.complaint else self.next_seconds_between_status_checks)
         while self.wait and (left := end - time.monotonic()) > 0:
             await asyncio.sleep(min(left, SLICE))
 

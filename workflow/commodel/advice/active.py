@@ -21,7 +21,7 @@ import numpy as np
 from commodel.advice.arms import Arms
 from commodel.advice.scales import USUAL, Measured, Scales, likeliest, offs
 
-AGAIN = 0.1  # of one that may be worth measuring again
+REPEATED_NOISE = 0.1  # of one that may be worth measuring again
 SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -108,7 +108,7 @@ class Belief:
         belief, points = self, list(first)
         for arm in first:
             belief = belief.supposing(arm)
-        known = {arm for arm in self.seen if self.noise[arm] <= AGAIN} | set(without)
+        known = {arm for arm in self.seen if self.noise[arm] <= REPEATED_NOISE} | set(without)
         closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(self.arms.job, self.arms.job[points])
         while len(points) < count and not closed.all():
             worth = np.zeros(len(closed))

@@ -21,8 +21,8 @@ from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
-NONE = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
-NONE |= {"predicted": float, "measured": float, "mu": float}
+NO_ROWS = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
+NO_ROWS |= {"predicted": float, "measured": float, "mu": float}
 WORTH_TELLING = 0.05  # doublings
 
 
@@ -46,7 +46,7 @@ def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:
     """What was measured and priced, of single waves or of streams; a table without rows where nothing was."""
     rows = evidence.held_out
     if rows.empty:
-        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NONE.items()})
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NO_ROWS.items()})
     rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
     return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
 

@@ -20,7 +20,7 @@ from commodel.price.intervals import in_a_sentence
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
-SAME = 1e-9
+TIED = 1e-9
 LONGEST_LAYOUT = 40  # characters of a layout in a table
 
 
@@ -33,7 +33,7 @@ def _row(row: dict, style: str, place: int) -> dict:
     if style != "table":
         return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
     behind = "not told apart" if row["as_good"] else f"+{100 * row['behind']:.0f} %"
-    behind = "the same" if row["behind"] < SAME else behind
+    behind = "the same" if row["behind"] < TIED else behind
     streaming = row["period"] == row["period"]
     return {
         "choice": row["choice"],

@@ -41,7 +41,7 @@ from commodel.results.calibrations import (
 )
 
 HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
-PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
 LONGEST_NAME = 60  # characters of a folder
 
@@ -111,7 +111,7 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
 
 def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
     """Where the sets go. A campaign's folder keeps those of every setting apart."""
-    called = PLAIN.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
+    called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)

@@ -13,7 +13,7 @@ from commodel.stats import NEGLIGIBLE
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
 COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
-ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
+TOO_ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
 FEWEST_POINTS = 3  # points from which families can be told apart
 POINTS_BEYOND_CHANCE = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
@@ -69,7 +69,7 @@ def twins(part: pd.DataFrame, family: str) -> list[str]:
     if family not in families:
         return []
     of_family = prices[:, [families.index(family)]]
-    alike = (np.abs(prices - of_family) <= ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
+    alike = (np.abs(prices - of_family) <= TOO_ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
     return sorted(
         (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
     )

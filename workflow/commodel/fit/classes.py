@@ -19,7 +19,7 @@ from commodel.models.probes import BETWEEN, EVERYWHERE, probe
 from commodel.parameters import ParameterSet
 
 ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
-PLAIN = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
+SINGLE_MESSAGE = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
 FIRST = ""  # the class of the first nodes
 Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
 
@@ -110,7 +110,7 @@ def apart(evidence: Observed) -> dict[str, list[float]]:
         times: dict[str, dict[object, list[float]]] = {}
         cases = evidence.probes.get(probe_name, ())
         for case, label in zip(cases, _labels(levels, probe_name, evidence) if cases else (), strict=True):
-            if all(case.settings.get(name, plain) == plain for name, plain in PLAIN.items()):
+            if all(case.settings.get(name, plain) == plain for name, plain in SINGLE_MESSAGE.items()):
                 name = str(case.settings.get("apart", label or first))
                 times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
         if len(times) > 1 and first in times:

@@ -48,8 +48,8 @@ STARTS, FEWER_STARTS = 40, 12  # first guesses that are improved; fewer where th
 ROUNDS, STEADY = 10, 0.02  # in which weights follow the fit and the fit the weights, until they change no more
 ENDS, FEWER_ENDS = 5, 3  # of their ends, the best, that are carried on to the minimum
 DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
-BUDGET, FEWEST = 4_000_000, 40  # messages × draws, and as many draws at least
-HELD, NEAR = 1e-4, 1.0  # of draws along straight lines: what hardly matters rests, and no value goes farther
+BUDGET, FEWEST_DRAWS = 4_000_000, 40  # messages × draws, and as many draws at least
+RESTING, FARTHEST = 1e-4, 1.0  # of draws along lines: what hardly matters rests, and no value goes farther
 PULL = 0.05  # of the noise: what it costs to be FARTHEST_START from the first guess; too little to move them
 EDGE = "found in the points; the change lies between this size and the next larger message"
 BLIND = "points of one size do not tell it"
@@ -217,10 +217,10 @@ def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     moved = task.misfit(best + MOVE * np.eye(len(best)))
     put_on = task.held_back * misfit / np.maximum(1 - _leverage(task.residuals(moved - misfit)), 0.1)
     if task.large:
-        moves, _ = task.spread(best, misfit, HELD)
+        moves, _ = task.spread(best, misfit, RESTING)
         noise_put_on = put_on * normals(rng, (DRAWS, count))
-        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -NEAR, NEAR)])
-    draws = int(np.clip(BUDGET // max(task.messages, 1), FEWEST, DRAWS))
+        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -FARTHEST, FARTHEST)])
+    draws = int(np.clip(BUDGET // max(task.messages, 1), FEWEST_DRAWS, DRAWS))
     target = misfit - put_on * normals(rng, (draws, count))
     near, loss = task.nearest(np.tile(best, (draws, 1)), target, STEPS_FROM_NEAR)
     far, far_loss = task.nearest(best + FARTHEST_START * rng.uniform(-1, 1, near.shape), target, STEPS_FROM_AFAR)

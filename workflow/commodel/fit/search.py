@@ -26,7 +26,7 @@ CELLS = 500_000  # of one array: sizes × draws × messages
 FARTHEST_START = 4.6  # how far starts lie from a guess, either way: a factor of 100
 BOUND = 13.8  # how far a value may go: a factor of a million
 MOVE = 1e-4  # of a logarithm, for difference quotients
-STEP = {"move": MOVE, "longest": 1.5}
+STEPPING = {"move": MOVE, "longest": 1.5}
 RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
 LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
 STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5  # of Gauss and Newton
@@ -151,9 +151,9 @@ class Task:
             return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * BOUND, best + 2 * BOUND
-        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=RESTS, **STEP)[1]
+        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=RESTS, **STEPPING)[1]
 
 
 def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
     bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
-    return descend(residuals, start, bounds, steps, rests=rests, **STEP)
+    return descend(residuals, start, bounds, steps, rests=rests, **STEPPING)

@@ -42,7 +42,7 @@ COLLECTIVES = {
     "scatter": 15,
 }
 WHOLE = ("allgather", "alltoall", "gather", "scatter")
-WANTED = ("operation", "ranks", "bytes", "algorithm")
+WANTED_COLUMNS = ("operation", "ranks", "bytes", "algorithm")
 RADIX = "4"  # of a k-nomial tree unless it is set for the whole run; it is no part of a rule
 
 
@@ -56,7 +56,7 @@ class Rule:
 def read_table(path: Path) -> list[Choice]:
     """Columns operation, ranks, bytes, algorithm, maybe platform, simulated, doubt and library; no others count."""
     rows: dict[tuple, Choice] = {}
-    for line, row in read_rows(path, WANTED):
+    for line, row in read_rows(path, WANTED_COLUMNS):
         with on_line(path, line):
             choice = _choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:

@@ -23,7 +23,7 @@ from commodel.results.attempts import OwnAttempt
 EXIT_USER = 2  # of the programs, where the launcher passes it on
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
 REFUSED = 180.0  # seconds for which Slurm may refuse to start anything: after an outage it learns late what has ended
-AGAIN = 5.0  # seconds between two starts then
+BETWEEN_STARTS = 5.0  # seconds between two starts then
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         if stopped == BUDGET:
             return False
         if nothing_started and time.monotonic() < (waiting := waiting or time.monotonic() + REFUSED):
-            time.sleep(AGAIN)
+            time.sleep(BETWEEN_STARTS)
             continue
         waiting = 0.0
         complaint = last_words(state.rig.log(start))

@@ -19,9 +19,9 @@ from commodel.stats import median_interval, worst_stop
 
 ASIDE = ".damaged"
 LATENCIES = ("first", "last")  # of a stream of waves
-SOME = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
+OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
 ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
-SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *SOME)  # what differs from sample to sample
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS)  # what differs from sample to sample
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -62,7 +62,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
     cases = pd.DataFrame([blank | row for row in measured])
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
-    empty = [name for name in SOME if observations[name].isna().all()]
+    empty = [name for name in OF_SOME_PROGRAMS if observations[name].isna().all()]
     empty += ["setting"] if observations["setting"].eq("").all() else []
     return observations.drop(columns=empty), table_of(lacking)
 
@@ -135,7 +135,7 @@ def summary_of(samples: pd.DataFrame) -> dict[str, object]:
 
 
 # Columns that do not tell one case of a probe or one point of an operation from another.
-OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *SOME}
+OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS}
 
 
 def _blank(value: object) -> bool:

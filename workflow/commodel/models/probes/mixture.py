@@ -12,7 +12,7 @@ from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, S
 from commodel.models.probes.evenness import FEWEST_NODES
 
 MOST_RANKS = 128  # ranks
-SHORT = 64  # bytes; shorter messages are never too many for a link
+SMALLEST_SIZE = 64  # bytes; shorter messages are never too many for a link
 TURNS = 3  # of them all but one shuffled
 
 
@@ -30,7 +30,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 
 
 def _rungs(size: int) -> Iterator[int]:
-    while size >= SHORT:
+    while size >= SMALLEST_SIZE:
         yield size
         size //= RUNG
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from commodel.report.pictures.look import (
     GREY,
     MICROSECONDS,
-    PLAIN,
+    NUMBERS,
     byte_labels,
     byte_ticks,
     colour,
@@ -166,7 +166,7 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
     scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
-    look: dict = {"labelExpr": MICROSECONDS if micro else PLAIN, "tickCount": 6, "labelOverlap": True}
+    look: dict = {"labelExpr": MICROSECONDS if micro else NUMBERS, "tickCount": 6, "labelOverlap": True}
     if axis.names:
         ticks = list(range(len(axis.names)))
         look |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
