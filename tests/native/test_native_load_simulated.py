@@ -134,3 +134,17 @@ def test_a_simulated_flood_arrives_as_a_whole(simulated):
     for case, sent in (("a", 1), ("b", 30), ("c", 400)):
         assert {row["count"] for row in result.rows(case)} == {str(sent)}
         assert result.median(case) == near(HOP + (sent - 1) * O_R)
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated, tmp_path, back):
+    """One message goes while `flows` come: with crosstraffic a twentieth of it comes back, and is as slow as these."""
+    rows, size = [], 10**6
+    for flows in (1, 2, 7):
+        case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}
+        write_play(tmp_path / f"{flows}.play", probe("capacity").pattern(case))
+        rows.append(f"{flows},{flows}.play,{flows + 1}")
+    cases = "\n".join(["id,schedule,finish", *rows])
+    result = simulated(9, "player", cases, settings=[f"network/crosstraffic:{back}"])
+    for flows in (1, 2, 7):
+        assert result.median(f"{flows}") == near(HOP + size * G_BYTE * (flows + 0.05 if back else 1))

@@ -86,7 +86,8 @@ def pricer(
 
 def _costs(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
     """(sizes, rows) of the cost, or of the time between waves."""
-    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(pattern.width, 1)))
+    width = pattern.messages if model.entry.by_message else pattern.width
+    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(width, 1)))
 
     def ask(cost: Cost, schedule: Schedule) -> Array:
         return _in_blocks(cost, model, 1 + draws, schedule)

@@ -71,6 +71,7 @@ class Family:
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     hides: bool = True  # whether messages that are waited for later go on beside the work until then
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
+    by_message: bool = False  # a price goes through all messages, also those of rounds that repeat
     on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     decides: Mapping[str, str] | None = None  # what each setting is about, for people

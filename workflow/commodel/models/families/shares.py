@@ -10,8 +10,10 @@ caches are; what was not seen to be shared has no c. All on one line get equal s
 its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a
 line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank sends many
 parts in a row, all of them share its line, and the first is through not long before the last. Where the probe `order`
-saw that a rank's messages to another go one after the other (setting `order`), they do. Only rounds that repeat more
-than a million messages are gone through round by round, which may price them 10 % too dear. Above S bytes a message
+saw that a rank's messages to another go one after the other (setting `order`), they do. Of exchanges in rounds only
+those ranks are looked at that all others are like, where they sit like them: in leaves of 16 the first 16. Where all
+differ, pairwise exchanges of more than a million messages are gone through round by round, which may price them at half
+of what they take; rings are right so, too. Above S bytes a message
 leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave at once; where the probe
 `start` saw that those above E bytes, too, wait for their receivers, they do, but their senders do not. Between nodes,
 overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
@@ -25,9 +27,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.hierarchy import NODE, Hierarchy
+from commodel.hierarchy import NODE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities, entering, largest_eager
+from commodel.models.fitting.capacities import capacities, entering, largest_eager, returning
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.habits import by_destination, dearer, longest_sent, ways_seen
 from commodel.models.fitting.halftrips import HalfTrip
@@ -36,7 +38,7 @@ from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, price
+from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, levels_of, price
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
@@ -44,6 +46,7 @@ from commodel.units import format_bytes
 SETTINGS = {"order": (SHARED, IN_TURN)}
 PIECES = 8  # of half a round trip, at most
 SHORTEST = 0.01  # of half a round trip, at least, is no copy
+QUEUE = 8  # messages to one rank
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
 
 
@@ -102,14 +105,18 @@ def fit(observed: Observed) -> Fitted:
         known.settings["order"] = ways[0][1]
     if links := by_destination(observed, sent, _links(apart, shared), price):
         known.settings["links"] = links
-    if dearer(observed, "in", known.estimate(), price):
-        known.add(entering(observed, apart))
     if copying := growing(trips, E):
         known.add(copying)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
                 rest = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
                 known.add(*HalfTrip.of(size, rest, PIECES, half[0]).named(name, o_s + o_r))
+    if dearer(observed, "in", known.estimate(), price):
+        known.add(entering(observed, apart, lambda size: copies(size, known.draws)[1]))
+    if (back := returning(observed)) is not None:
+        ways = {True: known.estimate(back=back[0]), False: known.estimate()}
+        if [held for _, held in ways_seen(observed, "against", ways, price)] == [True]:
+            known.values["back"] = back
     missing |= _no_capacity(known.values)
     ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
     return Fitted(known.values, ends, known.forms, notes, {}, tuple(_curves(halves, apart)), known.settings, missing)
@@ -161,11 +168,12 @@ def protocol_change(size: Array, overheads: Array) -> float:
     return float(size[:-1][sudden][0]) if sudden.any() else NEVER
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
-    """Where a class of messages has no values of its own, or a set says what E says now."""
+def doubts(schedule: Schedule, values: Values) -> str | list[str]:
+    """Where a class of messages has no values of its own, or a set says what E says now; and where queues of messages
+    hold up what comes back for others, which is not followed through several ranks."""
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
-    levels = Hierarchy.of(values.settings.get("levels", {}))
+    levels = levels_of(values)
     if "L" in values.functions or (isinstance(schedule, Long) and schedule.messages > WRITTEN):
         return ""
     lacking = [
@@ -173,7 +181,22 @@ def doubts(schedule: Schedule, values: Values) -> str:
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
         if key("L", levels.names[distance]) not in values.functions
     ]
-    return f"not probed: ranks in {', '.join(lacking)}" if lacking else ""
+    if lacking:
+        return f"not probed: ranks in {', '.join(lacking)}"
+    return list(_held_up(schedule, values)) if "back" in values else ""
+
+
+def _held_up(schedule: Schedule, values: Values) -> Iterator[str]:
+    """Size by size: before its first receive a rank sends another so many messages that leave at once."""
+    first = np.full(schedule.ranks, schedule.last_step + 1)
+    np.minimum.at(first, schedule.dst, schedule.dst_wait)
+    early = schedule.step <= first[schedule.src]
+    limit = min(float(values.numbers.get(name, np.array([[np.inf]]))[0, 0]) for name in "SE")
+    for bytes in schedule.bytes.reshape(schedule.sizes, -1):
+        at_once = early & (bytes <= limit) & (bytes > 0)
+        pairs = np.unique(schedule.src[at_once] * schedule.ranks + schedule.dst[at_once], return_counts=True)[1]
+        most = pairs.max(initial=0)
+        yield f"blind to contention: {most} messages to one rank at once hold up others" if most > QUEUE else ""
 
 
 FAMILY = Family(
@@ -208,6 +231,13 @@ FAMILY = Family(
         Parameter(
             "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
         ),
+        Parameter(
+            "back",
+            "1",
+            "part of a message that comes back and is held up where it meets others; none: nothing is",
+            optional=True,
+            paced=False,
+        ),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
         Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),
         Parameter(
@@ -218,6 +248,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_message=True,
     settings=SETTINGS,
     decides={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",

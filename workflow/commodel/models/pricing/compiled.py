@@ -5,7 +5,7 @@ a project."""
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, c_double, c_int64, c_uint8
+from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,27 +19,30 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 2  # of the structures; counted up with that of intime.c
+FORM = 4  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
 class _Runs(Structure):
-    _fields_ = [("rows", POINTER(c_int64)), ("first", POINTER(c_int64))]
+    _fields_ = [("rows", c_void_p), ("first", c_void_p)]
 
 
 class _Program(Structure):
     _fields_ = [
         *((name, c_int64) for name in ("ranks", "messages", "lines", "in_turn")),
-        ("places", POINTER(c_int64)),
+        ("places", c_void_p),
         *((name, _Runs) for name in ("posted", "opened", "taken", "finished")),
-        *((name, POINTER(c_int64)) for name in ("src", "dst", "pair")),
-        ("asks", POINTER(c_uint8)),
+        *((name, c_void_p) for name in ("src", "dst", "pair", "asks")),
         ("passed", _Runs),
+        ("opposite", c_void_p),
     ]
 
 
 class _Costs(Structure):
-    _fields_ = [(name, POINTER(c_double)) for name in ("send", "receive", "wire", "alone", "seconds", "work")]
+    _fields_ = [
+        *((name, c_void_p) for name in ("send", "receive", "wire", "alone", "seconds", "work")),
+        ("back", c_double),
+    ]
 
 
 @cache
@@ -51,7 +54,7 @@ def library() -> ctypes.CDLL | None:
         return None
     if built is None or ctypes.c_int.in_dll(built, "commodel_prices_form").value != FORM:
         return None
-    built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), POINTER(c_double)]
+    built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), c_void_p]
     return built
 
 
@@ -59,9 +62,9 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
     """None: ranks wait for each other."""
     kept = []  # what pointers point to
 
-    def pointer(column: np.ndarray, type: type = c_int64) -> object:
-        kept.append(np.ascontiguousarray(column, dtype=np.dtype(type)))
-        return kept[-1].ctypes.data_as(POINTER(type))
+    def pointer(column: np.ndarray, type: type = np.int64) -> int:
+        kept.append(np.ascontiguousarray(column, dtype=type))
+        return kept[-1].ctypes.data  # a typed pointer takes longer to make than a short schedule to price
 
     schedule = program.schedule
     runs = {
@@ -78,14 +81,15 @@ def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array
         src=pointer(schedule.src),
         dst=pointer(schedule.dst),
         pair=pointer(program.pair) if program.in_turn else None,
-        asks=pointer(program.asks, c_uint8),
+        asks=pointer(program.asks, np.uint8),
+        opposite=pointer(program.opposite),
         **runs,
     )
     columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
     columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
-    seconds = _Costs(**{name: pointer(column, c_double) for name, column in columns.items()})
+    seconds = _Costs(back=costs.back, **{name: pointer(column, np.float64) for name, column in columns.items()})
     done = np.zeros(schedule.ranks)
-    failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, c_double))
+    failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, np.float64))
     if failed < 0:
         raise MemoryError
     return None if failed == WAITING else kept[-1]

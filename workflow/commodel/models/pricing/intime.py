@@ -3,6 +3,10 @@ while it is on its way. All on a line at a time get equal shares of it, also tho
 message is through when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps,
 posts and waits are those of `replay`. What `commodel build prices` compiles does the same, to the bit, much sooner.
 
+Where something comes back for each message, as acknowledgements do, it takes `back` of that message's share of the line
+that leads the other way, and goes there no faster than all others do: so that on both lines everybody gets the same,
+what the fuller of them leaves each.
+
 Two messages of 3 s, the second 1 s later. They share the line from 2 s on; the first is through at 6 s, the other has
 the line for itself again and is through at 7 s:
 
@@ -37,6 +41,7 @@ class Traffic:
     alone: Array  # that a message lasts with all lines to itself
     uses: Array  # of a line by a message
     work: Array
+    back: float = 0.0  # of a share
 
     def sending(self, schedule: Schedule) -> Array:
         return np.broadcast_to(np.asarray(self.send, dtype=float), schedule.src.shape)
@@ -67,31 +72,47 @@ def in_python(program: Program, costs: Traffic, uses: Array, work: Array) -> Arr
 class Line:
     """A line shared alike by all on it. `served` is what each has had of it since it was idle last."""
 
-    __slots__ = ("changes", "served", "since", "users")
+    __slots__ = ("back", "changes", "opposite", "served", "since", "users")
 
-    def __init__(self) -> None:
+    def __init__(self, back: float) -> None:
         self.served = self.since = 0.0
         self.users: list[tuple[float, int]] = []  # by how much will have been served when they are through
         self.changes = 0
+        self.back = back
+        self.opposite: Line | None = None
 
-    def join(self, time: float, message: int, seconds: float) -> float:
-        """When the next one is through."""
-        self.served = self.served + (time - self.since) / len(self.users) if self.users else 0.0
+    def join(self, time: float, message: int, seconds: float) -> None:
+        self._serve_both(time)
         heappush(self.users, (self.served + seconds, message))
-        return self._next(time)
 
-    def leave(self, time: float) -> tuple[list[int], float | None]:
-        """Who is through, and when the next one is."""
+    def leave(self, time: float) -> list[int]:
+        """Who is through."""
+        self._serve_both(time)
         self.served, first = heappop(self.users)
         through, until = [first], self.served * (1 + ROUNDING)
         while self.users and self.users[0][0] <= until:
             through.append(heappop(self.users)[1])
-        return through, self._next(time) if self.users else None
+        return through
 
-    def _next(self, time: float) -> float:
+    def next(self, time: float) -> float:
+        """When the next one is through."""
         self.since = time
         self.changes += 1
-        return time + (self.users[0][0] - self.served) * len(self.users)
+        return time + (self.users[0][0] - self.served) * self._load
+
+    def _serve_both(self, time: float) -> None:
+        lines = [self, self.opposite] if self.opposite else [self]
+        for line, served in [(line, line._served(time)) for line in lines]:
+            line.served, line.since = served, time
+
+    def _served(self, time: float) -> float:
+        return self.served + (time - self.since) / self._load if self.users else 0.0
+
+    @property
+    def _load(self) -> float:
+        """Among how many each of its users has its share."""
+        few, many = sorted((len(self.users), len(self.opposite.users) if self.opposite else 0))
+        return many + self.back * few
 
 
 class _Play:
@@ -110,7 +131,9 @@ class _Play:
         self.work = work.tolist()
         self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
         self.passed: list[list[tuple[Line, float]]] = [[] for _ in range(count)]
-        lines, seconds = [Line() for _ in range(program.lines)], iter(uses.tolist())
+        lines, seconds = [Line(costs.back) for _ in range(program.lines)], iter(uses.tolist())
+        for line, opposite in zip(lines, program.opposite.tolist(), strict=True):
+            line.opposite = lines[opposite] if opposite >= 0 else None
         for passed, numbers in zip(self.passed, program.passed.lists, strict=True):
             passed += [(lines[line], lasting) for line in numbers if (lasting := next(seconds))]
 
@@ -176,9 +199,8 @@ class _Play:
             if line is None:
                 self._begin(number, time)
             elif number == line.changes:
-                through, coming = line.leave(time)
-                if coming is not None:
-                    self._expect(coming, line.changes, line)
+                through = line.leave(time)
+                self._await_both(line, time)
                 for message in through:
                     self.still[message] -= 1
                     if not self.still[message]:
@@ -195,8 +217,14 @@ class _Play:
         if not self.passed[message]:
             self._arrive(message, time + self.alone[message])
         for line, seconds in self.passed[message]:
-            coming = line.join(time, message, seconds)
-            self._expect(coming, line.changes, line)
+            line.join(time, message, seconds)
+            self._await_both(line, time)
+
+    def _await_both(self, line: Line, time: float) -> None:
+        for changed in (line, line.opposite):
+            if changed is not None and changed.users:
+                coming = changed.next(time)
+                self._expect(coming, changed.changes, changed)
 
     def _arrive(self, message: int, time: float) -> None:
         self.through[message] = time

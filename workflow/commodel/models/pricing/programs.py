@@ -57,7 +57,7 @@ class Program:
     asks: np.ndarray
     passed: Runs  # the lines of each message
     passing: np.ndarray  # which of the given uses each of them is
-    lines: int
+    opposite: np.ndarray  # of each line the one that leads the other way, or -1
     in_turn: bool  # a rank's messages to another go one after the other, and some have several
     pair: np.ndarray  # where they do: of each message the number of its pair of ranks
 
@@ -69,9 +69,13 @@ class Program:
         uses: tuple[np.ndarray, ArrayLike],
         in_turn: bool = False,
         waits: np.ndarray | None = None,
+        opposite: np.ndarray | None = None,
+        pair: np.ndarray | None = None,
     ) -> "Program":
         """`asks`: which messages wait for their receivers; `waits`: for which of these their senders wait until they
-        are through (None: for all); `uses`: messages, and the number of a line that each passes."""
+        are through (None: for all); `uses`: messages, and the number of a line that each passes; `opposite`: of each
+        line the one that leads the other way, where the two hold each other up (None: none do); `pair`: of every
+        message a number for its ranks, where those of the schedule stand for others, too."""
         span, work = schedule.last_step + 1, schedule.work
         every = np.arange(len(schedule.src))
         some, held = np.flatnonzero(asks), np.flatnonzero(asks if waits is None else asks & waits)
@@ -84,12 +88,17 @@ class Program:
         passing = np.argsort(message, kind="stable")
         passed = Runs.of(line, message, len(every))
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
-        most = int(line.max(initial=-1)) + 1
-        pair = every[:0]
+        opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
+        turns = every[:0]
         if in_turn:
-            pairs, (pair,) = distinct([schedule.src * schedule.ranks + schedule.dst], schedule.ranks**2)
+            number = schedule.src * schedule.ranks + schedule.dst if pair is None else pair
+            pairs, (turns,) = distinct([number], int(number.max(initial=0)) + 1)
             in_turn = len(pairs) < len(every)
-        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, most, in_turn, pair)
+        return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, opposite, in_turn, turns)
+
+    @property
+    def lines(self) -> int:
+        return len(self.opposite)
 
     def work(self, seconds: Array) -> Array:
         """How long the work of each place takes, from that of each row."""
