@@ -24,7 +24,7 @@ from tests.patterns.catalogue import point
 
 from commodel.cli._sheets import of_platform
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.families import family
 from commodel.models.pricing import compiled
 from commodel.patterns.build import schedule
@@ -34,12 +34,12 @@ from commodel.plan.config import load_platform
 from commodel.plan.make import make_plan
 from commodel.platforms.tools import ROOT, find
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 
-SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
-TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
-LOGGP = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
-TAULOP = given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
+SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
+TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
+TAULOP = set_given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
 
 
 def timed(task):

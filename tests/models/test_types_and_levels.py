@@ -10,7 +10,7 @@ from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe, round_trip
-from commodel.price.prices import pricer
+from commodel.price.stack import pricer
 from tests.models.test_contract_of_classes import LEVELS, machine, placed, seconds
 
 TYPES = {"fat": 16, "thin": 8}  # a leaf of 4, a group of 12

@@ -8,8 +8,8 @@ import pytest
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.build import Shape
 from commodel.price.bands import errors
-from commodel.price.predict import predict
-from commodel.price.pricing import price as price_shapes
+from commodel.price.points import predict
+from commodel.price.shapes import price as price_shapes
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 from tests.price.offs import known

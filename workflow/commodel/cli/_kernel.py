@@ -15,13 +15,13 @@ from commodel.models.byhand import BY_HAND, note
 from commodel.patterns.build import parted
 from commodel.patterns.operations import operation, parameters
 from commodel.price.kernelrules import RULED, by_sums
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds
 
 GENERAL, SUMS = "messages", "sums"  # how a family's price is made: from its messages, or by the paper's rule
-MOST = 5  # of the dearest iterations
+ITERATIONS_SHOWN = 5  # of the dearest iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +85,19 @@ class Priced:
                 "most": max(entry["times"]),
                 "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
             }
-            for entry in known[:MOST]
+            for entry in known[:ITERATIONS_SHOWN]
         ]
 
     @property
     def sentences(self) -> list[str]:
-        said = self.about
-        where = f" of {said['platform']}{' (simulated)' if said['simulated'] else ''}" if said["platform"] else ""
-        nodes = "1 node" if said["nodes"] == 1 else f"{said['nodes']} nodes"
-        text = f"{said['operation']}, {format_bytes(said['bytes'])} a unit, {said['ranks']} processes on {nodes}{where}"
-        if said["iterations"] > 1:
-            text += f": {said['iterations']} iterations, {said['different']} of them different"
+        about = self.about
+        where = f" of {about['platform']}{' (simulated)' if about['simulated'] else ''}" if about["platform"] else ""
+        nodes = "1 node" if about["nodes"] == 1 else f"{about['nodes']} nodes"
+        text = (
+            f"{about['operation']}, {format_bytes(about['bytes'])} a unit, {about['ranks']} processes on {nodes}{where}"
+        )
+        if about["iterations"] > 1:
+            text += f": {about['iterations']} iterations, {about['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
         if self.hiding is not None:
             lines.append(

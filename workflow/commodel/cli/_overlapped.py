@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import processes_of
-from commodel.patterns.operations import given_of, operation, own_spelling, parameters
+from commodel.patterns.operations import given_of, operation, own_spelling, tiles
 from commodel.patterns.points import Setting
 from commodel.patterns.rectanglefile import write
 from commodel.price.computation import computation
@@ -29,7 +29,7 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
         curves = known.curves("gemm", kinds)
     except UserError as error:
         raise UserError(error.message, file=speeds) from None
-    tiling = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks))
+    tiling = tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
         write_text(path, write(replace(tiling, speed=computation(tiling, curves).speed)))

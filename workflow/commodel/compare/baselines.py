@@ -18,7 +18,7 @@ from commodel.errors import UserError
 from commodel.fit.collectives import regression
 from commodel.fit.pointtable import Measured
 from commodel.fit.settings import in_setting, settings_of
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"

@@ -29,7 +29,7 @@ COLUMNS = [
     *(f"{name}_{end}" for name in ("latency", "per_byte") for end in ENDS),
     *("points", "before", "after", "checked"),
 ]
-FEWEST = 4  # points of a batch
+FEWEST_POINTS = 4  # points of a batch
 LOOKED_AT = 400  # points of a platform
 
 
@@ -75,11 +75,11 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
         best = own.groupby("family")["mu"].mean().idxmin()
         rows = own[own["family"] == best].assign(job=job)
         counts = rows.groupby("job").size()
-        if (counts >= FEWEST).sum() < 2:
+        if (counts >= FEWEST_POINTS).sum() < 2:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // LOOKED_AT), 1)]
         known = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
-        for name in counts.index[counts >= FEWEST] if known else ():
+        for name in counts.index[counts >= FEWEST_POINTS] if known else ():
             there = rows[rows["job"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             try:

@@ -16,7 +16,7 @@ from commodel.fit.pointtable import Measured
 from commodel.parameters import Errors, ParameterSet
 from commodel.price.bands import wider_for
 from commodel.price.pace import Pace, as_json, from_json
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.residuals import ALL, kind_of, operation_class
 from commodel.price.status import PriceStatus
 from commodel.records import Point
