@@ -251,7 +251,7 @@ static Event next_to_begin(Play *play)
     Position *queue = &play->queue[rank], posted = play->posted[rank];
     for (queue->at++; queue->part < posted.part || queue->at < posted.at; queue->at++) {
         const Program *program = play->parts[queue->part].program;
-        if (queue->at == program->posted.first[program->places[rank + 1]]) {
+        while (queue->at == program->posted.first[program->places[rank + 1]]) {
             program = play->parts[++queue->part].program;
             queue->at = program->posted.first[program->places[rank]];
         }

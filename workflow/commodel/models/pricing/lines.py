@@ -1,7 +1,7 @@
 """What the messages of a schedule share on a network of several levels: ports of nodes, ways out of groups and into
 them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,18 +55,18 @@ class Lines:
                 return True
         return False
 
-    def passed_by(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> "Passed":
-        """`turned`: lines that are turned into each other are one."""
-        kinds, firsts, known = list(self._lines(schedule, classes, turned)), {}, 0
-        for kind in kinds:
-            if kind.space not in firsts:
-                firsts[kind.space] = known
-                known += kind.count
+    def passed_by(
+        self, schedule: Schedule, classes: Classes, turned: Turned | None = None, part: bool = False
+    ) -> "Passed":
+        """`turned`: lines that are turned into each other are one. `part`: lines have the numbers that they have in all
+        other parts of the schedule."""
+        kinds = list(self._lines(schedule, classes, turned))
+        firsts, known = _spaces(kinds)
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
             return Passed(kinds, rows, rows, rows, rows)
-        passed, numbers = distinct(numbers, known)
+        passed, numbers = (np.arange(known), numbers) if part else distinct(numbers, known)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
             first = firsts[kind.space]
@@ -77,6 +77,10 @@ class Lines:
                 opposite[own] = np.where(passed[place] == other, place, -1)
         order = np.argsort(rows, kind="stable")
         return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
+
+    def count(self, schedule: Schedule) -> int:
+        """How many lines there are numbers for."""
+        return _spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
 
     def _lines(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> Iterator["Kind"]:
         """Of each kind that has a capacity those that messages pass."""
@@ -102,6 +106,16 @@ class Lines:
                 if ways and name in self.values.functions:
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
                     yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
+
+
+def _spaces(kinds: Iterable["Kind"]) -> tuple[dict[str, int], int]:
+    """The first number of each space, and the one beyond the last."""
+    firsts, known = {}, 0
+    for kind in kinds:
+        if kind.space not in firsts:
+            firsts[kind.space] = known
+            known += kind.count
+    return firsts, known
 
 
 def seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
