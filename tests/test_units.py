@@ -80,8 +80,9 @@ def test_refused(parse, value):
 def test_refusals_suggest():
     with pytest.raises(UserError, match="did you mean 'KiB'"):
         units.parse_bytes("4 Kib")
-    with pytest.raises(UserError, match=r"KB.*did you mean"):
-        units.parse_bytes("4KB")
+    for written in ("4KB", "4 k", "4kb"):
+        with pytest.raises(UserError, match=r"did you mean 'KiB', 1024 bytes, or 'kB', 1000 bytes"):
+            units.parse_bytes(written)
     with pytest.raises(UserError, match="whole bytes"):
         units.parse_bytes(1.5)
     with pytest.raises(UserError, match="at most 1024 TiB"):

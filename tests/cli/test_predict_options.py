@@ -116,6 +116,17 @@ def test_a_mistake_is_one_line_and_exit_2(arguments, words):
     assert words in result.stderr
 
 
+def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "other"):
+        (tmp_path / "results/e/judged" / name).mkdir(parents=True)
+        (tmp_path / "results/e/judged" / name / "logp.yaml").touch()
+    for more, name in (([], "mine"), (["--platform", "other"], "other")):
+        asked = ["predict", "--operation", "bcast", "--ranks", "4", "--bytes", "1", *more]
+        said = CliRunner().invoke(main, asked).stderr
+        assert said == f"commodel: give --params FILE, such as results/e/judged/{name}/logp.yaml, or --set NAME=VALUE\n"
+
+
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [

@@ -110,8 +110,10 @@ def test_a_published_set_is_found_without_a_clone(tmp_path):
 
 
 def offered(*words):
-    """What TAB offers for the last of the words."""
-    return {item.value for item in ShellComplete(main, {}, "commodel", "").get_completions(list(words[:-1]), words[-1])}
+    """What TAB offers for the last of the words, each once."""
+    items = ShellComplete(main, {}, "commodel", "").get_completions(list(words[:-1]), words[-1])
+    assert len({item.value for item in items}) == len(items)
+    return {item.value for item in items}
 
 
 def test_tab_offers_what_there_is(folder):
@@ -127,6 +129,18 @@ def test_tab_offers_what_there_is(folder):
         assert offered("advise", "--platform", "fast-ethernet-3") == {"fast-ethernet-32"}
     with chdir("/"):
         assert "cluster" in offered("-C", str(folder), "run", "cl")
+
+
+def test_tab_offers_folders_of_results_where_a_verb_reads_them(tmp_path):
+    """A copy of results is no experiment that could be run."""
+    (tmp_path / "params/experiments").mkdir(parents=True)
+    (tmp_path / "params/experiments/mine.yaml").touch()
+    for name in ("mine", "october"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "plan.json").touch()
+    with chdir(tmp_path):
+        assert offered("advise", "--experiment", "") == {"mine", "october"}
+        assert offered("run", "") == offered("plan", "") == {"mine"}
 
 
 @pytest.mark.parametrize("operation", sorted(operations()))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from commodel.compare.difference import GONE, NEW, OTHER, SAME, SLOWER, UNKNOWN, changes, provenance
+from commodel.compare.difference import GONE, NEW, OTHER, SAME, SLOWER, UNKNOWN, changes, provenance, sentences
 from commodel.compare.snapshot import PARAMETER, POINT, Quantity, Snapshot
 from commodel.errors import UserError
 
@@ -56,6 +56,13 @@ def test_what_only_one_has_is_told_and_fails_nothing():
     several = changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
     assert [change.verdict for change in several] == [SAME, GONE, NEW]
     assert not any(change.exceeds(0.1) for change in several)
+
+
+def test_what_only_one_has_is_named():
+    old, new = snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), **{x: time(1.0) for x in "cdefg"}})
+    *_, gone, fresh = sentences(old, new, changes(old, new))
+    assert gone == "only in the old one: net b"
+    assert fresh == "only in the new one: net c; net d; net e; net f and 1 more"
 
 
 def test_one_platform_each_is_the_same_one_by_another_name():

@@ -26,7 +26,7 @@ def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_th
     durations = Durations("local", replace(MEASURE, max_samples=most))
     assert MEASURE.min_samples == 10
     seconds = 1e-4 * (samples + MEASURE.warmup) + 1e-3
-    assert durations._of_samples(1e-4, messages=2, most=False) == pytest.approx(seconds)
+    assert durations._of_samples(1e-4, simulating=8e-5, most=False) == pytest.approx(seconds)
 
 
 def test_long_messages_of_probes_take_their_time():
@@ -39,3 +39,21 @@ def test_long_messages_of_probes_take_their_time():
     longer = durations.of_cases([one]) - durations.of_cases([short])
     assert durations.of_cases([burst]) == durations.of_cases([one])
     assert longer == pytest.approx(2 * (1 << 24) / 5e9 * (3 * MEASURE.min_samples + MEASURE.warmup), rel=1e-3)
+
+
+def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
+    """Every rank of sixteen sends the next one 16 MiB, 256 MiB a sample, at 4e-10 s a byte."""
+    settings = {"level": "node", "how": "all", "procs": 16, "flows": 16, "step": 1, "ways": 1, "bytes": 1 << 24}
+    long, short = (Case("mine", "capacity", 16, {**settings, "bytes": size}, "block:1") for size in (1 << 24, 1))
+    durations = Durations("simgrid", MEASURE)
+    longer = durations.of_cases([long]) - durations.of_cases([short])
+    passes = MEASURE.min_samples + max(MEASURE.warmup, 1)
+    assert longer == pytest.approx(16 * (1 << 24) * 4e-10 * passes, rel=1e-3)
+
+    setting = Setting.unlimited()
+    points = [
+        make_point(setting, {"operation": "bcast", "algorithm": "linear", "ranks": 16, "bytes": size})
+        for size in (1 << 24, 0)
+    ]
+    more = durations.of_points(points[:1]) - durations.of_points(points[1:])
+    assert more == pytest.approx(15 * (1 << 24) * 4e-10 * passes, rel=1e-3)

@@ -21,7 +21,8 @@ from commodel.report.pictures.lines import lines
 from commodel.report.pictures.render import svg
 from commodel.report.sections.grids import OUT, trust_grid, use_grid
 from commodel.report.sections.wire import net
-from commodel.report.shape import Axis, Chart, Series
+from commodel.report.shape import Answer, Axis, Chart, Series
+from commodel.report.words import percent
 from commodel.units import format_bytes, format_seconds
 
 
@@ -86,6 +87,36 @@ def test_few_sentences_that_do_not_name_the_platform(report):
         assert all(line.endswith(".") and front.platform not in line for line in lines)
         assert [tile.question for tile in front.tiles] == ["Trust", "Use", "Gain", "Network"]
     assert [front.simulated for front in report.fronts] == sorted(front.simulated for front in report.fronts)
+
+
+def test_what_picks_cost_is_said_of_all_of_them(comparison, report):
+    """Of the mean over all picks, most of which cost nothing; not of the wrong ones alone."""
+    frame = prepare(comparison)
+    for front in report.fronts:
+        family = front.tiles[0].figure.split()[0]
+        chosen = frame[(frame["platform"] == front.platform) & (frame["family"] == family) & frame["chosen"]]
+        mean, most = chosen["regret"].mean(), chosen["regret"].max()
+        said = f"in {len(chosen)} jobs of several schedules"
+        assert said in front.tiles[2].sentence
+        assert 0 < (chosen["regret"] > 0).mean() < 0.5
+        longer = f"picks take {percent(mean)} longer than the fastest schedules on average, {percent(most)} at worst."
+        assert front.tiles[2].sentence.endswith(longer)
+
+
+def test_what_was_measured_on_a_machine_stands_before_what_was_simulated(fewer):
+    names = {"ether16": "zebra", "fattree": "fattree"}
+    report = build(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
+    blocks = [block for section in report.sections for block in section.blocks]
+    answers = [block for block in blocks if isinstance(block, Answer) and block.question.startswith("Which model")]
+    said = [answer.question.endswith("(simulated)") for answer in answers]
+    assert said == sorted(said)
+    assert len(set(said)) == 2
+    for title in ("How well each family predicts", "How well each family chooses", "Mean μ by operation"):
+        (table,) = (table for table in report.tables if table.title == title)
+        column = [column.key for column in table.columns].index("simulated")
+        words = [row[column] for row in table.rows]
+        assert words == sorted(words, key=lambda word: word == "simulated")
+        assert len(set(words)) == 2
 
 
 def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):

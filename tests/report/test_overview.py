@@ -1,6 +1,7 @@
 """The first sheet, as its reader uses it: each question is answered after at most two clicks. A click leads to a cell
 or to rows of this workbook, or to a file; nothing else is looked at."""
 
+import io
 from dataclasses import replace
 
 import openpyxl
@@ -10,6 +11,7 @@ from openpyxl.utils import range_boundaries
 
 from commodel.report import write_xlsx
 from commodel.report.xlsx import overview
+from commodel.report.xlsx.workbook import Workbook
 from commodel.units import format_bytes
 
 PLATFORM = "ether16"
@@ -96,6 +98,12 @@ def test_at_a_size_that_was_not_measured_and_what_if_l_doubles_by_one_click(page
     assert sheet.cell(factor.row, 2).value in ("L", "alpha")
     (command,) = [text for text in texts(pages) if text.startswith("commodel advise")]
     assert f"--platform {PLATFORM}" in command
+
+
+def test_calculators_stand_in_the_order_of_the_first_sheets(report):
+    for fronts in (report.fronts, report.fronts[::-1]):
+        book = Workbook(replace(report, fronts=fronts), io.BytesIO())
+        assert [platform for platform, *_ in book.calculable] == [front.platform for front in fronts]
 
 
 def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparison):

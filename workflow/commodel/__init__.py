@@ -1,3 +1,3 @@
-"""commodel: what communication will cost on a cluster, predicted by every published model and measured."""
+"""commodel: what communication will cost on a cluster, predicted by published models and measured."""
 
 __version__ = "0.1.0"

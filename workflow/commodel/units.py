@@ -27,6 +27,8 @@ TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 
 RATE_UNITS = {f"{unit}/s": scale for unit, scale in BYTE_UNITS.items()}
 RATE_UNITS |= {f"{p}bit/s": 1000**i / 8 for i, p in enumerate(("", "k", "M", "G", "T"))}
 
+MEANT_KILO = {"K", "k", "KB", "Kb", "kb"}  # near kB and KiB alike, so neither is suggested alone
+
 # Digits are bounded, so that neither int() nor 10**exponent can be made to run for minutes.
 _QUANTITY = re.compile(
     r"([+-]?)((?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?) *([^\W\d_]*(?:/s)?|%)"
@@ -140,7 +142,10 @@ def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decima
     if unit and not units:
         raise UserError(f"found {shown(value)}, wanted {wanted}, without a unit")
     if unit and unit not in units:
-        raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {suggest(unit, units)}")
+        meant = suggest(unit, units)
+        if unit in MEANT_KILO and "kB" in units:
+            meant = "did you mean 'KiB', 1024 bytes, or 'kB', 1000 bytes?"
+        raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {meant}")
     if sign == "-" and Decimal(number):
         raise UserError(f"found {shown(value)}, wanted {wanted}, not negative")
     scale = units[unit] if unit else 1

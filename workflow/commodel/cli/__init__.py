@@ -84,7 +84,7 @@ class Verbs(Forgiving):
     help="Work in this folder.  [default: this one, or the nearest project above it]",
 )
 def main(directory: str | None) -> None:
-    """What communication will cost on your cluster: predicted by every published model, and measured.
+    """What communication will cost on your cluster: predicted by published models, and measured.
 
     Start with `commodel run demo`, or `commodel init DIR` for a project of your own.
     The verbs from plan to report are the stages that `run` goes through.

@@ -51,8 +51,9 @@ def _sentences(outcome: Outcome) -> list[str]:
     lines = [
         f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
-        f"Trial and proof took {outcome.trial.took + proof.took:.0f} s more.",
     ]
+    if tried := outcome.trial.took + proof.took:
+        lines.append(f"Trial and proof took {tried:.0f} s more.")
     lines += [
         f"Rules for {name} change nothing: for no job did two of its algorithms take different times. "
         "Does something come before them, such as han, hcoll or ucc?"

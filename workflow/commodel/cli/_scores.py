@@ -22,11 +22,11 @@ def outcome(results: Results) -> str:
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:
-    """Per platform and family, the best first: mean proportional error, over all points and over those its parameters
-    reach, and how often it picks the fastest choice."""
+    """Per platform and family, what was measured on a machine and the best first: mean proportional error, over all
+    points and over those its parameters reach, and how often it picks the fastest choice."""
     by = ["platform", "simulated", "family"]
     rows = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
-    rows = rows.sort_values(["platform", "mu_mean", "family"])
+    rows = rows.sort_values(["simulated", "platform", "mu_mean", "family"])
 
     def digits(mu: float) -> float | str:
         return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)

@@ -90,7 +90,8 @@ def files(kind: str) -> Callable[[click.Context], list[str]]:
 
 
 def campaigns(ctx: click.Context) -> list[str]:
-    return [*files("experiments")(ctx), *(path.parent.name for path in project(here(ctx)).glob("results/*/plan.json"))]
+    finished = (path.parent.name for path in project(here(ctx)).glob("results/*/plan.json"))
+    return [*{*files("experiments")(ctx), *finished}]
 
 
 def profiles(ctx: click.Context) -> list[str]:
@@ -137,6 +138,8 @@ OF_VERBS = {
     ("topology", "spec"): TOPOLOGIES,
     ("mrnet", "spec"): TOPOLOGIES,
     ("layout", "spec"): LAYOUTS,
+    ("run", "experiment"): Name(files("experiments")),
+    ("plan", "experiment"): Name(files("experiments")),
     ("run", "only"): PLATFORMS,
     ("plan", "only"): PLATFORMS,
     ("advise", "only"): Name(lambda ctx: [*choices(ctx), *stems("patterns/trees/topologies")]),

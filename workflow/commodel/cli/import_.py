@@ -70,7 +70,8 @@ def _table(entry: Format) -> click.Command:
             imported = read_times(entry, files, known)
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
-        statistics = ", ".join(dict.fromkeys(time.statistic for time in imported.times))
+        kinds = dict.fromkeys(time.statistic for time in imported.times)
+        statistics = ", ".join("mean or median not known" if name == "unknown" else name for name in kinds)
         click.echo(f"{out}: {len(imported.times)} times of {operations} ({statistics})")
         for remark in imported.remarks:
             click.echo(f"commodel: {remark}", err=True)

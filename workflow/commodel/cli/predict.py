@@ -1,5 +1,4 @@
-"""commodel predict: what patterns cost under one family or several, for a plan or for patterns named on the command
-line."""
+"""commodel predict: what patterns cost under one family, or under several side by side."""
 
 from __future__ import annotations
 
@@ -75,7 +74,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     from commodel.price.predict import predict as price
 
     if not (params or settings):
-        raise UserError("give --params FILE or --set NAME=VALUE")
+        raise UserError(f"give --params FILE{_such_as(platform)} or --set NAME=VALUE")
     if not (params or family):
         raise UserError("--set without --params needs --family")
     files = [SafePath.given(path, plan_file.parent) for path in params] if plan_file else params
@@ -107,6 +106,13 @@ def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:
     from commodel.models.byhand import BY_HAND, note
 
     return [{BY_HAND: note(parameters)} if any(map(note, sets)) else {} for parameters in sets]
+
+
+def _such_as(platform: str | None) -> str:
+    """A set that a run has left here, of that platform if one is named."""
+    sets = sorted(Path("results").glob("*/judged/*/*.yaml"))
+    known = [one for one in sets if platform in (None, one.parent.name)]
+    return f", such as {known[0]}," if known else ""
 
 
 def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:

@@ -10,6 +10,7 @@ from commodel.errors import UserError
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
 OTHER, UNKNOWN = "other messages", "not told by the data"
+NAMED = 4  # of those that only one has
 GONE, NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
 
@@ -96,7 +97,7 @@ def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
 
 
 def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
-    """How many of each kind, and by how much."""
+    """How many of each kind, and by how much; and a few of those that one of the two has not."""
     simulated = sorted(old.simulated | new.simulated)
     if simulated:
         yield f"simulated, not measured on hardware: {', '.join(simulated)}"
@@ -109,6 +110,10 @@ def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterat
             mean = math.exp(sum(math.log(change.ratio) for change in both) / len(both))
             text += f"; new / old {mean:.3f} on average"
         yield f"{len(some)} {kind}s: {text}"
+    for verdict in (GONE, NEW):
+        if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            yield f"{verdict}: {'; '.join(names[:NAMED])}{more}"
 
 
 VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)

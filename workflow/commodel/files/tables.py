@@ -145,10 +145,10 @@ def _line(path: AnyPath, row: int) -> int:
 
 
 def read_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
 ) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns, each
-    once. With `once` any other column is there once too."""
+    once. With `once` any other column is there once too; `advice` is for who misses one."""
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
         reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
@@ -156,7 +156,7 @@ def read_rows(
         reader.fieldnames = names
         for name in wanted:
             if name not in names:
-                hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else ""
+                hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else advice
                 raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}{hint}", file=path, line=1)
         for name in names if once else wanted:
             if names.count(name) > 1:

@@ -62,7 +62,7 @@ def first_mistake(errors: ValidationError, document: Document, within: Path_ = (
     first, _ = min(places, key=lambda entry: document.line(entry[0]) or 0)
     here = [error for path, error in places if path == first]
     more = len(places) - len(here)
-    return document.error(first, _message(here) + (f" (and {more} more)" if more else ""))
+    return document.error(first, _message(here) + (f" (and {more} more mistake{'s' * (more > 1)})" if more else ""))
 
 
 def _message(mistakes: list[dict]) -> str:

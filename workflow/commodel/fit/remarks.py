@@ -61,7 +61,7 @@ def _collapsed(parameters: ParameterSet, prices: Array, points: list[Point]) -> 
     apart = float(np.nanmax(np.abs(np.log(_prices(hockney, points) / prices))))
     if apart < SAME:
         what = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
-        yield f"loggp has collapsed to Hockney: with {what} all points have the same price within {100 * apart:.1g} %"
+        yield f"loggp has collapsed to Hockney, whose prices with {what} are its own within {100 * apart:.1g} %"
 
 
 def _prices(parameters: ParameterSet, points: list[Point]) -> Array:

@@ -138,8 +138,18 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
         ours = ROOT / "params" / f"{kind}s"
         if name in {file.stem for file in ours.glob("*.yaml")}:
             raise UserError(f"unknown {kind} '{name}'; commodel comes with one: cp {ours / name}.* {folder}")
+        if kind == "experiment" and (place := _platform(name, Path(root))):
+            raise UserError(f"unknown experiment '{name}'; a platform is called so: {place}")
         raise UserError(f"unknown {kind} '{name}'; {suggest(name, known)}")
     return known[name]
+
+
+def _platform(name: str, root: Path) -> str:
+    """What to do with its name where an experiment's is wanted; nothing where no platform is called so."""
+    folder, ours = root / "params" / "platforms", ROOT / "params" / "platforms"
+    if name in {file.stem for file in folder.glob("*.yaml")}:
+        return f"an experiment runs there by `platform: {name}`"
+    return f"cp {ours / name}.* {folder}" if name in {file.stem for file in ours.glob("*.yaml")} else ""
 
 
 def planned_platform(name: str) -> Platform:

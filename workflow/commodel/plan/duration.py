@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, builder, some_of, unplaced
 from commodel.patterns.operations import operation, parameters, parts, ranks_of
+from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.platforms.launchers import launcher
 from commodel.price.model import Model
@@ -20,7 +22,7 @@ from commodel.records import Case, Measure, Plan, Point
 START = 2.0  # seconds to start a batch: the driver and its programs
 UNSURE = 3.0  # an estimate may be off by so much
 SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
-SIMULATED_MESSAGE = 4e-5  # wall time that simulating one message takes
+SIMULATED_MESSAGE, SIMULATED_BYTE = 4e-5, 4e-10  # wall time that simulating one takes: what the player sends is copied
 OF_KERNEL = 4.0  # times as much: all ranks meet before each iteration, and the first pass looks at what arrives
 LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 ENDS = (0, 1 << 20)  # bytes that shapes are priced at
@@ -66,22 +68,26 @@ class Durations:
         return START + sum(self.network + self._of_samples(*self._once(point), most) for point in points)
 
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
-        return START + sum(self.network + self._of_samples(self._probe(case), 2 * case.ranks, most) for case in cases)
+        return START + sum(self.network + self._of_samples(*self._probe(case), most) for case in cases)
 
-    def _probe(self, case: Case) -> float:
-        """Seconds of a sample: there and back, and of several messages one after the other, as on one line."""
+    def _probe(self, case: Case) -> tuple[float, float]:
+        """Seconds of a sample, there and back, and of several messages one after the other, as on one line. And those
+        that simulating it takes."""
+        if self.simulated and (played := _played(case)) is not None:
+            return 0.0, _simulating(played)
         repeats = max(int(case.settings.get(name, 1)) for name in REPEATED)
-        return PROBE + 2 * repeats * int(case.settings.get("bytes", 0)) / self.guess[1]
+        seconds = PROBE + 2 * repeats * int(case.settings.get("bytes", 0)) / self.guess[1]
+        return seconds, 2 * case.ranks * SIMULATED_MESSAGE
 
     def of_sample(self, point: Point) -> float:
         """Seconds of one."""
         return self._once(point)[0]
 
-    def _of_samples(self, seconds: float, messages: float, most: bool) -> float:
+    def _of_samples(self, seconds: float, simulating: float, most: bool) -> float:
         """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
         settings = self.measure
         if self.simulated:
-            about = messages * SIMULATED_MESSAGE * (settings.min_samples + max(settings.warmup, 1))
+            about = simulating * (settings.min_samples + max(settings.warmup, 1))
             return UNSURE * about if most else about
         samples = min(3 * settings.min_samples, settings.max_samples)
         around = seconds * settings.warmup + 1e-3
@@ -90,8 +96,8 @@ class Durations:
         return max(UNSURE * about, noisy) if most else about
 
     def _once(self, point: Point) -> tuple[float, float]:
-        """Seconds and messages of one sample of a point, its waves as if each waited for the last. Ranks are rounded
-        up, so that there are few shapes to price."""
+        """Seconds of one sample of a point, and those that simulating it takes, its waves as if each waited for the
+        last. Ranks are rounded up, so that there are few shapes to price."""
         if not point.priced:
             return tuple(point.waves * number for number in self._unknown(point))
         fixed = point.topology or ranks_of(point.operation)
@@ -99,11 +105,11 @@ class Durations:
         shape = Shape.of(unplaced(point, ranks), ENDS)
         if shape not in self.lines:
             self.lines[shape] = self._price(shape)
-        (low, messages), (high, more_messages) = self.lines[shape]
+        (low, little), (high, much) = self.lines[shape]
         part, scale = point.bytes / ENDS[1], max(point.ranks / ranks, 1) * point.waves
         seconds = scale * (low + (high - low) * part) + self._computing(point)
-        messages = scale * (messages + (more_messages - messages) * part)
-        return seconds, messages * (OF_KERNEL if _is_kernel(point) else 1.0)
+        simulating = scale * (little + (much - little) * part)
+        return seconds, simulating * (OF_KERNEL if _is_kernel(point) else 1.0)
 
     def _computing(self, point: Point) -> float:
         """Of a kernel, for the largest of its rectangles, in all iterations of a sample."""
@@ -121,10 +127,10 @@ class Durations:
         held = point.bytes * (point.ranks if point.operation in ("gather", "scatter", "allgather", "alltoall") else 1)
         latency, bandwidth = self.guess
         messages = point.ranks * (point.ranks if point.operation == "alltoall" else steps)
-        return steps * (latency + held / bandwidth), messages
+        return steps * (latency + held / bandwidth), messages * SIMULATED_MESSAGE + point.ranks * held * SIMULATED_BYTE
 
     def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
-        """Seconds and messages at each of its sizes."""
+        """Seconds at each of its sizes, and those that simulating it takes."""
         prices = np.zeros((len(shape.sizes), 2))
         for part, count in some_of(shape.point):
             build = builder(part)
@@ -136,8 +142,20 @@ class Durations:
                     raise UserError(f"the patterns of this experiment have more than {limit}")
                 if pattern.beside is not None:  # what ranks compute meanwhile takes time, too
                     pattern = replace(pattern, beside=None)
-                price += count * self.model.cost(pattern)[0], count * pattern.messages
+                price += count * self.model.cost(pattern)[0], count * _simulating(pattern)
         return tuple(map(tuple, prices.tolist()))
+
+
+def _played(case: Case) -> Schedule | None:
+    entry = probe(case.probe)
+    return entry.pattern(case.settings) if entry.pattern and entry.program == PLAYER else None
+
+
+def _simulating(pattern: Schedule) -> float:
+    """Seconds of this machine. Of rounds that repeat, what a message holds is taken to be what they send on average."""
+    parts = [part for part in pattern.parts if part.messages]
+    sent = sum(part.messages * float(getattr(part, "bytes", part.sizes).mean()) for part in parts)
+    return pattern.messages * SIMULATED_MESSAGE + sent * SIMULATED_BYTE
 
 
 def _is_kernel(point: Point) -> bool:

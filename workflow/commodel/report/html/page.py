@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from commodel.files.atomic import write_text
 from commodel.files.memory import give_back
+from commodel.report.asking import commands
 from commodel.report.charts import PALETTE
 from commodel.report.front import Front
 from commodel.report.html.matrix import matrix_html
@@ -41,7 +42,7 @@ def page_html(report: Report) -> str:
     page = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     page.filters["defined"] = Defined(terms)
     page.globals["terms"] = terms
-    fronts = [screen(front, place) for place, front in enumerate(report.fronts, 1)]
+    fronts = [screen(front, place) | {"asked": commands(report, front)} for place, front in enumerate(report.fronts, 1)]
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
     places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}

@@ -62,7 +62,8 @@ def answers(
         "What is missing": missing.sentences(comparison, simulated, probes),
     }
     names = {*comparison["family"], *comparison["operation"]}
-    wheres = {platform: origin(platform, simulated) for platform in sorted(set(comparison["platform"]))}
+    order = sorted(set(comparison["platform"]), key=lambda platform: (platform in simulated, platform))
+    wheres = {platform: origin(platform, simulated) for platform in order}
     return [answer for question, lines in sections.items() for answer in by_platform(question, lines, wheres, names)]
 
 

@@ -162,13 +162,14 @@ def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     if chosen.empty:
         return Tile("Gain", "nothing to choose", "No job has two measured schedules that the best family prices.")
     pick = selection(part[part["family"] == best["family"]], ["family"]).iloc[0]
-    line = f"a wrong pick costs {percent(pick['regret_mean'])} on average, {percent(pick['regret_max'])} at worst"
+    line = f"picks take {percent(pick['regret_mean'])} longer than the fastest schedules on average"
+    line += f", {percent(pick['regret_max'])} at worst"
     if not pick["regret_max"] > 0:
-        line = "its picks are the fastest schedules measured"
-    jobs, over = count(pick["groups"], "job"), pick["over_library"]
+        line = "picks are the fastest schedules measured"
+    jobs, over = f"{count(pick['groups'], 'job')} of several schedules", pick["over_library"]
     if not over > 0:
         return Tile(
-            "Gain", percent(pick["right"]), f"So often {best['family']} picks the fastest schedule, of {jobs}; {line}."
+            "Gain", percent(pick["right"]), f"So often what {best['family']} picks in {jobs} is the fastest; {line}."
         )
     if over <= 1:
         return Tile(

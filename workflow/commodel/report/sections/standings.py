@@ -20,7 +20,7 @@ def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
     every = priced.loc[priced["family"] != "", [*by, "simulated"]].drop_duplicates(by)
     rows = every.merge(summarize(judged, by), "left", on=by).merge(selection(frame, by), "left", on=by)
     rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
-    rows = in_order(rows, ("platform",))
+    rows = in_order(rows, ("simulated", "platform"))
     best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
     return predicting(rows, judged, priced, best), choosing(rows, best)
 

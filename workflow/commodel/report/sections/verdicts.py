@@ -37,7 +37,7 @@ def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     """The rows of matrices, with how many points were measured of each."""
     names = names_of(key)
     order = names if key == "fan_in" else ["platform", key]
-    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(order)
+    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["simulated", *order])
     points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
     places = every.merge(points, "left", on=names)
     places["points"] = places["points"].fillna(0)

@@ -40,7 +40,8 @@ def net(
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         figure = f"{format_seconds(median)}, {rate(long['bytes'] / (long['median'] / MICRO))}"
-        line = f"Half a round trip of {short['label']}{interval(low, high)} and bandwidth at {long['label']}"
+        spread = interval(low, high) or " (the same in every sample)"
+        line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
         return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")

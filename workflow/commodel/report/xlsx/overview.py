@@ -1,10 +1,10 @@
 """The first sheet, of each platform one: the same answers as the page's first screen, each with a link to what it was
 taken from, and the way to everything else. It is a page on paper."""
 
-import re
 from collections.abc import Sequence
 from itertools import accumulate
 
+from commodel.report.asking import DOUBLES, commands
 from commodel.report.front import Behind, Front, Grid, Tile
 from commodel.report.shape import Report
 from commodel.report.xlsx.charts import ROW, ChartData
@@ -201,16 +201,11 @@ class Overview:
             look = form(font_color=LINK, underline=1)
             self.sheet.write_url(self.row + down, half if column else 0, target, look, string=text)
         self.row += lines + 1
-        name = report.experiment if len(report.experiment) <= 60 else "EXPERIMENT"
-        commands = [("Is it better than last month?", f"diff results/EARLIER results/{name} --out changes.xlsx")]
-        for operation, label in self.front.use.rows[-1:]:
-            over = f"--{'leaves' if 'leaves' in label else 'ranks'} {re.match(r'[0-9]*', label)[0]}"
-            job = f"--operation {operation} {over} --bytes 3KiB"
-            asked = f"advise --experiment {name} --platform {self.front.platform} {job}"
-            commands.append(("Any other job, by all families:", asked))
-        for question, command in commands:
+        for question, command in commands(report, self.front):
+            if question == DOUBLES and calculator[1]:
+                continue
             self.sheet.write_string(self.row, 0, question, form(bold=True))
-            self.sheet.write_string(self.row, 3, f"commodel {command}", form(font_name="Consolas", font_size=9))
+            self.sheet.write_string(self.row, 3, command, form(font_name="Consolas", font_size=9))
             self.row += 1
         self.row += 1
 

@@ -56,6 +56,8 @@ class Workbook(Book):
         super().__init__(report, stream)
         by_platform = groupby(sorted(report.sets, key=whose), key=whose)
         known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
+        order = {front.platform: place for place, front in enumerate(report.fronts)}
+        known.sort(key=lambda entry: order.get(plain(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in known if entry[1]]
         self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
         self.first_sheets: list[Overview] = []

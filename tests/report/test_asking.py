@@ -1,0 +1,37 @@
+"""Questions that a report cannot answer: the commands that it names run, and ask what the question says."""
+
+import re
+import shlex
+
+import openpyxl
+from tests.cli.running import run
+
+from commodel.files.sets import write_parameters
+from commodel.report.asking import DOUBLES, commands
+from commodel.report.html.page import page_html
+
+
+def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
+    (front,) = [front for front in report.fronts if front.platform == "ether16"]
+    command = dict(commands(report, front))[DOUBLES]
+    verb, *words = shlex.split(command.removeprefix("commodel "))
+    file = tmp_path / words[words.index("--params") + 1]
+    (used,) = [one for one in inputs["parameter_sets"] if (one.platform, one.family) == ("ether16", file.stem)]
+    (written,) = re.findall(r"--set L=(\S+)us", command)
+    assert float(written) * 1e-6 == 2 * used.values["L"].value
+    file.parent.mkdir(parents=True)
+    write_parameters(file, used)
+    monkeypatch.chdir(tmp_path)
+    assert "in place of" in run(verb, *words).stdout
+
+
+def test_page_and_workbook_name_them(report, workbook):
+    """Where a calculator is, the workbook leads to its cell for L instead."""
+    sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, page_html(report)
+    for sheet, front in zip(sheets, report.fronts, strict=False):
+        said = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
+        asked = commands(report, front)
+        assert DOUBLES in dict(asked)
+        for question, command in asked:
+            assert command in page
+            assert (command in said) == (question != DOUBLES)
