@@ -20,7 +20,7 @@ typedef struct {
 
 typedef struct {
     double served, since, due; /* due: when its next message is through */
-    int64_t turn;              /* of those due at one time, which is first */
+    uint32_t turn;             /* of those due at one time, which is first */
     int64_t count, place;      /* its users; where it is among those due */
     int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
     User *queue, *heap;        /* users that joined in the order in which they leave, and those that did not */
