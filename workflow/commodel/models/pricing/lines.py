@@ -10,7 +10,7 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.keys import key
 from commodel.models.pricing.distances import Classes
-from commodel.models.pricing.programs import distinct
+from commodel.models.pricing.programs import distinct, in_order
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.turning import Turned
 from commodel.models.pricing.values import Values
@@ -75,7 +75,7 @@ class Lines:
                 other = first + kind.opposite(passed[own] - first)
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
-        order = np.argsort(rows, kind="stable")
+        order = in_order(rows)
         return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def count(self, schedule: Schedule) -> int:
@@ -102,8 +102,8 @@ class Lines:
                 ("all", crossing, (Way(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (Way(source, half=True),), 1),
             ):
-                name, space = key(f"c_{kind}", level), key("c_out" if kind == "in" else f"c_{kind}", level)
-                if ways and name in self.values.functions:
+                if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
+                    space = key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
                     yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
 
@@ -158,7 +158,7 @@ class Passed:
     kinds: Sequence[Kind]
     message: np.ndarray
     line: np.ndarray
-    order: np.ndarray
+    order: np.ndarray | slice
     opposite: np.ndarray  # of each line the one that leads the other way, -1: nothing of it is held up there
 
     def seconds(self, bytes: np.ndarray, values: Values) -> Array:
