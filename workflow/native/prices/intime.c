@@ -310,6 +310,8 @@ static int pass_on(Play *play)
         play->leaving_room = 2 * most;
     }
     int64_t count = serve(&play->network, play->leaving, &play->turn);
+    if (count < 0)
+        return -1;
     for (int64_t at = 0; at < count; at++)
         if (on_line(play, play->leaving[at], time))
             return -1;
@@ -403,10 +405,8 @@ static int play_all(Play *play)
     play->entered = calloc(ranks, 1);
     network->back = play->parts->costs->back;
     network->lines = calloc(lines, sizeof *network->lines);
-    network->due.events = malloc(lines * sizeof *network->due.events);
     int failed = -1;
-    if (play->part && play->queue && play->entered && network->lines && network->due.events &&
-        prepare(play, play->parts) == 0) {
+    if (play->part && play->queue && play->entered && network->lines && prepare(play, play->parts) == 0) {
         play->place = play->part + ranks, play->lacking = play->place + ranks, play->posted = play->queue + ranks;
         if (waiting) {
             play->next = play->lacking + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
