@@ -14,21 +14,8 @@ from commodel.models.pricing.programs import Program
 from commodel.patterns.levels import rank_local
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
-from commodel.platforms.build import build
-from tests.once import made_once
 from tests.patterns import slow_shares
 from tests.patterns.rank_local import built, programs
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = made_once(tmp_path_factory, "prices", lambda folder: build(folder, "prices"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "BUILT", folder / "build" / "prices" / "libprices.so")
-        compiled.library.cache_clear()
-        yield compiled.library()
-    compiled.library.cache_clear()
-
 
 WHOLE, BROKEN = st.integers(0, 9), st.floats(0, 9)
 

@@ -250,7 +250,7 @@ static Event next_to_begin(Play *play)
     Position *queue = &play->queue[rank], posted = play->posted[rank];
     for (queue->at++; queue->part < posted.part || queue->at < posted.at; queue->at++) {
         const Program *program = play->parts[queue->part].program;
-        if (queue->at == program->posted.first[program->places[rank + 1]]) {
+        while (queue->at == program->posted.first[program->places[rank + 1]]) {
             program = play->parts[++queue->part].program;
             queue->at = program->posted.first[program->places[rank]];
         }
@@ -309,6 +309,8 @@ static int pass_on(Play *play)
         play->leaving_room = 2 * most;
     }
     int64_t count = serve(&play->network, play->leaving, &play->turn);
+    if (count < 0)
+        return -1;
     for (int64_t at = 0; at < count; at++)
         if (on_line(play, play->leaving[at], time))
             return -1;
@@ -403,10 +405,9 @@ static int play_all(Play *play)
     network->back = play->parts->costs->back;
     network->lines = calloc(lines, sizeof *network->lines);
     network->users = program->bundled ? calloc((size_t)program->bundled, sizeof *network->users) : NULL;
-    network->due.events = malloc(lines * sizeof *network->due.events);
     int failed = -1;
-    if (play->part && play->queue && play->entered && network->lines && network->due.events &&
-        (network->users || !program->bundled) && prepare(play, play->parts) == 0) {
+    if (play->part && play->queue && play->entered && network->lines && (network->users || !program->bundled) &&
+        prepare(play, play->parts) == 0) {
         play->place = play->part + ranks, play->lacking = play->place + ranks, play->posted = play->queue + ranks;
         if (waiting) {
             play->next = play->lacking + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;

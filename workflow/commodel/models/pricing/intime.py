@@ -18,6 +18,7 @@ the line for itself again and is through at 7 s:
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -55,9 +56,27 @@ class Traffic:
 def in_time(program: Program, costs: Traffic) -> Array:
     """When each rank is done. Complexity: messages × lines that each passes, and the logarithm of how many go at a
     time."""
-    work, uses = program.work(costs.work), program.uses(costs.uses)
     play = compiled.in_time if compiled.library() else in_python
-    done = play(program, costs, uses, work)
+    return _ended(play(program, costs, *_by_place(program, costs)))
+
+
+def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: int, ranks: int) -> Array:
+    """The same of a program in so many parts of at most so many messages, which come when they are wanted, and have
+    the same ranks and lines. Only where it is compiled."""
+
+    def given(number: int) -> tuple[Program, Traffic, Array, Array]:
+        program, costs = part(number)
+        return program, costs, *_by_place(program, costs)
+
+    return _ended(compiled.in_parts(given, count, most, ranks))
+
+
+def _by_place(program: Program, costs: Traffic) -> tuple[Array, Array]:
+    """The uses of lines in the program's order, and the work of each place."""
+    return program.uses(costs.uses), program.work(costs.work)
+
+
+def _ended(done: Array | None) -> Array:
     if done is None:
         raise UserError("ranks wait for each other: so long a message asks first")
     return done
