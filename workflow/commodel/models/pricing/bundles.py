@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.models.pricing.programs import Runs
+from commodel.models.pricing.programs import Runs, distinct
 from commodel.patterns.schedule import Schedule
 
 QUEUE = 8  # messages from one rank to another at once: where there are more, they are followed in bundles
@@ -39,11 +39,15 @@ class Bundles:
             return None
         every = np.arange(len(schedule.src))
         first = np.searchsorted(message, np.arange(len(every) + 1))
-        alike = np.stack([schedule.src, schedule.dst, schedule.bytes, first[1:] > first[:-1]])
-        _, number, of = np.unique(alike, axis=1, return_index=True, return_inverse=True)
-        passes = alike[3, number] > 0
+        sizes, passing_some = np.unique(schedule.bytes), first[1:] > first[:-1]
+        size = np.searchsorted(sizes, schedule.bytes)
+        alike = 2 * (_pair(schedule) * len(sizes) + size) + passing_some
+        found, (of,) = distinct([alike], 2 * schedule.ranks**2 * len(sizes))
+        number = np.empty(len(found), dtype=int)
+        number[of[::-1]] = every[::-1]  # the first of each
+        passes = found % 2 > 0
         names = np.where(passes, np.cumsum(passes) - 1, -1)
-        of, chosen = names[of.ravel()], number[passes]
+        of, chosen = names[of], number[passes]
         passing = np.concatenate([np.arange(first[own], first[own + 1]) for own in chosen])
         counts = first[chosen + 1] - first[chosen]
         bundle = np.repeat(np.arange(len(chosen)), counts)
@@ -59,9 +63,13 @@ def longest_queue(schedule: Schedule, asks: np.ndarray) -> int:
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~asks & (schedule.bytes > 0)
-    return int(
-        np.unique(schedule.src[early] * schedule.ranks + schedule.dst[early], return_counts=True)[1].max(initial=0)
-    )
+    _, (pair,) = distinct([_pair(schedule)[early]], schedule.ranks**2)
+    return int(np.bincount(pair).max(initial=0))
+
+
+def _pair(schedule: Schedule) -> np.ndarray:
+    """A number for the ranks of every message."""
+    return schedule.src * schedule.ranks + schedule.dst
 
 
 def _meetings(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, most: int) -> Runs | None:
@@ -74,6 +82,7 @@ def _meetings(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, most: 
         return None
     starts = np.repeat(on.first[met] - np.cumsum(counts) + counts, counts)
     other = on.rows[starts + np.arange(counts.sum())]
-    pairs = np.unique(np.stack([np.repeat(own, counts), other]), axis=1)
-    pairs = pairs[:, pairs[0] != pairs[1]]
-    return Runs.of(pairs[1], pairs[0], int(bundle.max()) + 1)
+    bundles = int(bundle.max()) + 1
+    own, other = np.divmod(np.unique(np.repeat(own, counts) * bundles + other), bundles)
+    apart = own != other
+    return Runs.of(other[apart], own[apart], bundles)

@@ -159,7 +159,7 @@ class _Plays:
         """`part`: of a longer pattern."""
         self.values, self.classes = values, Classes.of(schedule, levels)
         self.passed = Lines(levels, values).passed_by(schedule, self.classes, like and like.turned, part)
-        self.pair = None if like is None else like.pair
+        self.pair, self.whole = None if like is None else like.pair, not (like or part)
         self.programs: dict[bytes, Program] = {}
 
     def finish(self, schedule: Schedule) -> Array:
@@ -186,8 +186,8 @@ class _Plays:
                 in_turn = values.settings.get("order") == IN_TURN
                 uses = self.passed.message, self.passed.line
                 opposite = self.passed.opposite
-                alone = in_turn or self.pair is not None  # none waits behind another, or a message stands for several
-                bundles = None if alone else Bundles.of_queues(schedule, asks, *uses, opposite)
+                queues = self.whole and not in_turn  # of rounds and of what goes in turn none waits behind another
+                bundles = Bundles.of_queues(schedule, asks, *uses, opposite) if queues else None
                 self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair, bundles)
             yield self.programs[known], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
 
