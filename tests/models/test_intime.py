@@ -14,21 +14,8 @@ from commodel.models.pricing.programs import Program
 from commodel.patterns.levels import rank_local
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
-from commodel.platforms.build import build
-from tests.once import made_once
 from tests.patterns import slow_shares
 from tests.patterns.rank_local import built, programs
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = made_once(tmp_path_factory, "prices", lambda folder: build(folder, "prices"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "BUILT", folder / "build" / "prices" / "libprices.so")
-        compiled.library.cache_clear()
-        yield compiled.library()
-    compiled.library.cache_clear()
-
 
 WHOLE, BROKEN = st.integers(0, 9), st.floats(0, 9)
 
@@ -67,7 +54,7 @@ def traffics(draw, times=WHOLE):
 
 def played(pattern, asks, waits, uses, traffic, opposite=None, play=in_python, in_turn=False):
     program = Program.of(pattern, asks, uses, in_turn, waits, opposite)
-    return play(program, traffic, traffic.uses[program.passing], program.work(traffic.work))
+    return play(program, traffic, program.uses(traffic.uses), program.work(traffic.work))
 
 
 @settings(max_examples=50)
@@ -79,7 +66,7 @@ def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
         passed[number][other] = seconds
     columns = costs.send, costs.receive, costs.wire, costs.alone, costs.work
     facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
-    slow = slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, *columns)
+    slow = slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, False, *columns)
     fast = played(*traffic)
     if slow is None:
         assert fast is None

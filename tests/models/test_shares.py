@@ -15,7 +15,7 @@ from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from tests.models.sharedlines import fluid, model
 from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L, one_way
@@ -161,18 +161,6 @@ def test_messages_within_a_node_share_what_their_size_leaves(size):
     by_size = np.interp(size, [1024, 65536], [2e-10, 4e-10])
     several = {"c_inside.node.1024": 2e-10, "c_inside.node.65536": 4e-10}
     assert finish(**several) == pytest.approx(one_way("node", size, 4 * by_size))
-
-
-@pytest.mark.parametrize(("parts", "doubted"), [(8, False), (9, True)])
-def test_queues_of_messages_that_hold_up_what_comes_back_are_doubted(parts, doubted):
-    """Down a chain, and not where each rank sends the next message when the last has come to it."""
-    chain = stack([build.schedule(point("bcast", "chain:1KiB", ranks=4, bytes=parts * 1024))])
-    ring = stack([build.schedule(point("allgather", "ring", ranks=24, bytes=1024))])
-    held, free = (model(**values).values for values in ({"back": 0.05}, {}))
-    assert shares.doubts(ring, held) == [""]
-    assert shares.doubts(chain, free) == ""
-    text = f"blind to contention: {parts} messages to one rank at once hold up others" if doubted else ""
-    assert shares.doubts(chain, held) == [text]
 
 
 def test_lines_that_lead_opposite_ways_share_what_comes_back():

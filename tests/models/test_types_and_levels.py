@@ -63,8 +63,8 @@ def test_one_that_knows_types_has_none_by_class_and_says_so():
     near, middle, far = (priced("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))
     assert near.seconds[0] == pytest.approx(taken((0, 1)), rel=0.03)
     assert middle.status == [
-        "blind to placement: ranks in different leaf are priced as others that are nearer or farther"
+        "blind to placement: ranks in different leaf groups are priced as others that are nearer or farther"
     ]
-    assert far.status == ["not probed: ranks in different group"]
+    assert far.status == ["not probed: ranks in different groups"]
     for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
         assert price.low[0] <= taken(nodes) <= price.high[0]

@@ -111,7 +111,8 @@ def test_what_was_measured_on_a_machine_stands_before_what_was_simulated(fewer):
     said = [answer.question.endswith("(simulated)") for answer in answers]
     assert said == sorted(said)
     assert len(set(said)) == 2
-    for title in ("How well each family predicts", "How well each family chooses", "Mean μ by operation"):
+    titles = ["How well each family predicts", "How well each family chooses", "Mean μ by operation", "What to use"]
+    for title in [*titles, "Families by operation, fan-in and message size"]:
         (table,) = (table for table in report.tables if table.title == title)
         column = [column.key for column in table.columns].index("simulated")
         words = [row[column] for row in table.rows]

@@ -53,7 +53,8 @@ class Hierarchy:
         """What ranks of this class do not share, for people."""
         if distance < 2:
             return "different nodes" if distance else "same node"
-        return f"different {list(self.groups)[distance - 2]} groups"
+        level = list(self.groups)[distance - 2]
+        return f"different {level} groups" if level != "group" else "different groups"
 
     def reach(self, node: np.ndarray) -> str:
         """The classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf; nothing

@@ -9,7 +9,7 @@
 
 typedef struct {
     double time;
-    int64_t turn, number; /* what `number` counts is its heap's */
+    uint32_t turn, number; /* what `number` counts is its heap's */
 } Event;
 
 typedef struct {

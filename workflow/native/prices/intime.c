@@ -8,11 +8,7 @@
 
 #include "lines.h"
 
-const int commodel_prices_form = 4; /* of the structures below: Python loads no library of another one */
-
-typedef struct {
-    const int64_t *rows, *first;
-} Runs;
+const int commodel_prices_form = 5; /* of the structures below: Python loads no library of another one */
 
 typedef struct {
     int64_t ranks, messages, lines, in_turn;
@@ -22,10 +18,13 @@ typedef struct {
     const uint8_t *asks;
     Runs passed; /* lines that a message passes */
     const int64_t *opposite; /* of each line the one that leads the other way, or -1 */
+    int64_t bundled;         /* so many lines bundles pass, which messages pass instead; 0: there are no bundles */
+    Runs bundles, meets;     /* of each bundle these lines, and the bundles that it meets */
 } Program;
 
 typedef struct {
     const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
+    const double *bundles; /* of each line of each bundle: seconds */
     double back;
 } Costs;
 
@@ -251,7 +250,7 @@ static Event next_to_begin(Play *play)
     Position *queue = &play->queue[rank], posted = play->posted[rank];
     for (queue->at++; queue->part < posted.part || queue->at < posted.at; queue->at++) {
         const Program *program = play->parts[queue->part].program;
-        if (queue->at == program->posted.first[program->places[rank + 1]]) {
+        while (queue->at == program->posted.first[program->places[rank + 1]]) {
             program = play->parts[++queue->part].program;
             queue->at = program->posted.first[program->places[rank]];
         }
@@ -310,6 +309,8 @@ static int pass_on(Play *play)
         play->leaving_room = 2 * most;
     }
     int64_t count = serve(&play->network, play->leaving, &play->turn);
+    if (count < 0)
+        return -1;
     for (int64_t at = 0; at < count; at++)
         if (on_line(play, play->leaving[at], time))
             return -1;
@@ -403,17 +404,19 @@ static int play_all(Play *play)
     play->entered = calloc(ranks, 1);
     network->back = play->parts->costs->back;
     network->lines = calloc(lines, sizeof *network->lines);
-    network->due.events = malloc(lines * sizeof *network->due.events);
+    network->users = program->bundled ? calloc((size_t)program->bundled, sizeof *network->users) : NULL;
     int failed = -1;
-    if (play->part && play->queue && play->entered && network->lines && network->due.events &&
+    if (play->part && play->queue && play->entered && network->lines && (network->users || !program->bundled) &&
         prepare(play, play->parts) == 0) {
         play->place = play->part + ranks, play->lacking = play->place + ranks, play->posted = play->queue + ranks;
         if (waiting) {
             play->next = play->lacking + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
             memset(play->next, -1, 2 * waiting * sizeof *play->next);
         }
+        network->passed = program->bundles, network->meets = program->meets;
+        network->opposite = program->opposite, network->seconds = play->parts->costs->bundles;
         for (int64_t line = 0; line < program->lines; line++)
-            network->lines[line].opposite = program->opposite[line];
+            network->lines[line].opposite = program->bundled ? -1 : program->opposite[line];
         memcpy(play->place, program->places, (size_t)play->ranks * sizeof *play->place);
         memset(play->done, 0, (size_t)play->ranks * sizeof *play->done);
         failed = run(play);
@@ -423,7 +426,7 @@ static int play_all(Play *play)
     for (int64_t number = 0; number < play->count; number++)
         forget(&play->parts[number]);
     free(play->part), free(play->queue), free(play->entered), free(play->leaving), free(play->arrivals);
-    free(network->lines), free(network->due.events), free(play->coming.events);
+    free(network->lines), free(network->users), free(network->due.events), free(play->coming.events);
     return failed;
 }
 

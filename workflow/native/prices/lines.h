@@ -1,6 +1,7 @@
 /* Lines of a network, each of which serves the messages on it in equal shares. `served` is what a message has had that
  * was on the line from its beginning; one that joins is through when `served` has grown by its seconds (`until`).
  * Where something comes back for each message (`back` of its share), lines that lead opposite ways hold each other up.
+ * Where messages are followed in bundles a `Line` here is a bundle, which is as fast as the slowest line that it passes.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_LINES_H
@@ -12,6 +13,11 @@
 #include "events.h"
 
 #define ROUNDING 1e-12 /* as in Python */
+#define LEAST 1e-30
+
+typedef struct {
+    const int64_t *rows, *first;
+} Runs;
 
 typedef struct {
     double until;
@@ -20,8 +26,9 @@ typedef struct {
 
 typedef struct {
     double served, since, due; /* due: when its next message is through */
-    int64_t turn;              /* of those due at one time, which is first */
-    int64_t count, place;      /* its users; where it is among those due */
+    double known;              /* when it is among those due */
+    uint32_t turn, known_turn; /* of those due at one time, which is first */
+    int64_t count;             /* of its users */
     int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
     User *queue, *heap;        /* users that joined in the order in which they leave, and those that did not */
     int64_t first, last, room; /* of the queue */
@@ -30,30 +37,13 @@ typedef struct {
 
 typedef struct {
     Line *lines;
-    Heap due; /* lines with somebody on them, each once, by when their next message is through: at that time or later */
+    Heap due; /* lines by when their next message is through, or sooner; the last that came of each line counts */
     double back;
+    Runs passed, meets; /* of each bundle the lines that it passes, and others that it holds up */
+    const double *seconds; /* that what is served as one would be on each of the passed, alone */
+    const int64_t *opposite; /* of each line that bundles pass */
+    int64_t *users;          /* of each of these; NULL: there are no bundles */
 } Network;
-
-static inline void put(Network *network, int64_t at, Event event)
-{
-    network->due.events[at] = event;
-    network->lines[event.number].place = at;
-}
-
-/* Puts a line where it belongs, from where there is room for it. */
-static inline void settle(Network *network, int64_t at, Event event)
-{
-    Event *events = network->due.events;
-    for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
-        put(network, at, events[(at - 1) / 2]);
-    for (int64_t child; (child = 2 * at + 1) < network->due.count; at = child) {
-        child += child + 1 < network->due.count ? before(&events[child + 1], &events[child]) : 0;
-        if (!before(&events[child], &event))
-            break;
-        put(network, at, events[child]);
-    }
-    put(network, at, event);
-}
 
 static inline int sooner(const User *one, const User *two)
 {
@@ -130,13 +120,39 @@ static inline int64_t leave(Line *line)
     return message;
 }
 
-/* Among how many each of its users has its share. */
+/* Among how many each of a line's users has its share. */
+static inline double load_of_line(int64_t own, int64_t other, double back)
+{
+    return own > other ? (double)own + back * (double)other : (double)other + back * (double)own;
+}
+
+static inline double load_of_bundle(const Network *network, int64_t number)
+{
+    double most = LEAST;
+    for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++) {
+        int64_t line = network->passed.rows[at], opposite = network->opposite[line];
+        int64_t other = opposite < 0 ? 0 : network->users[opposite];
+        double load = load_of_line(network->users[line], other, network->back) * network->seconds[at];
+        most = load > most ? load : most;
+    }
+    return most;
+}
+
 static inline double load(const Network *network, const Line *line)
 {
-    int64_t own = line->count, other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
-    if (other == 0)
-        return (double)own;
-    return own > other ? (double)own + network->back * (double)other : (double)other + network->back * (double)own;
+    if (network->users)
+        return load_of_bundle(network, line - network->lines);
+    int64_t other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
+    return other == 0 ? (double)line->count : load_of_line(line->count, other, network->back);
+}
+
+/* So many more are on the lines of a bundle. */
+static inline void count_users(Network *network, const Line *line, int64_t more)
+{
+    int64_t number = line - network->lines;
+    if (network->users)
+        for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++)
+            network->users[network->passed.rows[at]] += more;
 }
 
 static inline double served(const Network *network, const Line *line, double time)
@@ -151,76 +167,106 @@ static inline void await_next(Network *network, Line *line, double time, int64_t
     line->turn = turn;
 }
 
-/* The one that leads the other way, if anybody is on it, with what it has served until now. A line that stands for two
- * that do the same is its own. */
-static inline Line *opposite(Network *network, const Line *line, double time)
+/* As it is known from now on among those due. */
+static inline Event known(const Network *network, Line *line)
 {
-    Line *other = line->opposite < 0 ? NULL : &network->lines[line->opposite];
-    if (other == NULL || other == line || other->count == 0)
-        return NULL;
-    other->served = served(network, other, time);
-    return other;
+    line->known = line->due;
+    line->known_turn = line->turn;
+    return (Event){line->due, line->turn, (uint32_t)(line - network->lines)};
 }
 
-static inline void renew(Network *network, Line *line, double time, int64_t turn)
+/* Of a line that somebody has joined or left, or that another one holds up. Mostly its next one is put off by that, and
+ * that can wait (`in_order`). */
+static inline int renew(Network *network, Line *line, double time, int64_t turn)
 {
     await_next(network, line, time, turn);
-    if (line->due < network->due.events[line->place].time)
-        settle(network, line->place, (Event){line->due, turn, line - network->lines});
+    return line->due < line->known ? push(&network->due, known(network, line)) : 0;
 }
 
-/* Whether the first of those due is so at the time by which it is first. If not it is put where it belongs: mostly one
- * that joins puts off who is next, and lines are not put in order before it matters. */
+/* Those that a line holds up, the one that leads the other way; a line that stands for two that do the same is its own.
+ * `at` counts them; NULL: there are no more. */
+static inline Line *held_up(const Network *network, const Line *line, int64_t at)
+{
+    int64_t number = line - network->lines;
+    if (network->users == NULL)
+        return at == 0 && line->opposite >= 0 && line->opposite != number ? &network->lines[line->opposite] : NULL;
+    at += network->meets.first[number];
+    return at < network->meets.first[number + 1] ? &network->lines[network->meets.rows[at]] : NULL;
+}
+
+static inline void serve_held_up(Network *network, const Line *line, double time)
+{
+    Line *other;
+    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+        if (other->count > 0) {
+            other->served = served(network, other, time);
+            other->since = time;
+        }
+}
+
+static inline int renew_held_up(Network *network, const Line *line, double time, int64_t *turn)
+{
+    Line *other;
+    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+        if (other->count > 0 && renew(network, other, time, ++*turn))
+            return -1;
+    return 0;
+}
+
+/* Whether the first of those due is so, at that time. If not it is put where it belongs. */
 static inline int in_order(Network *network)
 {
-    Event *first = &network->due.events[0];
-    const Line *line = &network->lines[first->number];
+    const Event *first = &network->due.events[0];
+    Line *line = &network->lines[first->number];
     if (first->turn == line->turn)
         return 1;
-    settle(network, 0, (Event){line->due, line->turn, first->number});
+    if (first->turn == line->known_turn)
+        replace_first(&network->due, known(network, line));
+    else
+        drop_first(&network->due);
     return 0;
 }
 
 /* A message that alone would be on the line for `seconds`. */
 static inline int join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
 {
-    Line *line = &network->lines[number], *other = opposite(network, line, time);
+    Line *line = &network->lines[number];
     int idle = line->count == 0;
     line->served = idle ? 0.0 : served(network, line, time);
+    serve_held_up(network, line, time);
+    count_users(network, line, 1);
     if (enter(line, (User){line->served + seconds, message}))
         return -1;
     if (idle) {
-        line->place = network->due.count++;
         await_next(network, line, time, ++*turn);
-        settle(network, line->place, (Event){line->due, line->turn, number});
-    } else {
-        renew(network, line, time, ++*turn);
+        if (push(&network->due, known(network, line)))
+            return -1;
+    } else if (renew(network, line, time, ++*turn)) {
+        return -1;
     }
-    if (other)
-        renew(network, other, time, ++*turn);
-    return 0;
+    return renew_held_up(network, line, time, turn);
 }
 
-/* The messages that are through on the line that is due next (see `in_order`), into `through`; how many. */
+/* The messages that are through on the line that is due next (see `in_order`), into `through`; how many, or -1. */
 static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
 {
     Event event = network->due.events[0];
-    Line *line = &network->lines[event.number], *other = opposite(network, line, event.time);
+    Line *line = &network->lines[event.number];
     int64_t count = 0;
+    serve_held_up(network, line, event.time);
     line->served = foremost(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
         through[count++] = leave(line);
     while (line->count > 0 && foremost(line)->until <= until);
+    count_users(network, line, -count);
     if (line->count > 0) {
         await_next(network, line, event.time, ++*turn);
-        settle(network, 0, (Event){line->due, line->turn, event.number});
-    } else if (--network->due.count > 0) {
-        settle(network, 0, network->due.events[network->due.count]);
+        replace_first(&network->due, known(network, line));
+    } else {
+        drop_first(&network->due);
     }
-    if (other)
-        renew(network, other, event.time, ++*turn);
-    return count;
+    return renew_held_up(network, line, event.time, turn) ? -1 : count;
 }
 
 #endif

@@ -10,13 +10,11 @@ caches are; what was not seen to be shared has no c. All on one line get equal s
 its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a
 line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank sends many
 parts in a row, all of them share its line, and the first is through not long before the last. Where the probe `order`
-saw that a rank's messages to another go one after the other (setting `order`), they do. Of exchanges in rounds only
-those ranks are looked at that all others are like, where they sit like them: in leaves of 16 the first 16. Where all
-differ, pairwise exchanges of more than a million messages are gone through round by round, which may price them at half
-of what they take; rings are right so, too. Above S bytes a message
-leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave at once; where the probe
-`start` saw that those above E bytes, too, wait for their receivers, they do, but their senders do not. Between nodes,
-overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
+saw that a rank's messages to another go one after the other (setting `order`), they do. Of rounds that repeat only
+those ranks are looked at that all others are like, as far as who sits near whom tells: in leaves of 16 the first 16.
+Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave
+at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but their senders
+do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
@@ -38,7 +36,7 @@ from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, levels_of, price
+from commodel.models.pricing.sharing import IN_TURN, SHARED, copies, levels_of, price, too_cheap
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
@@ -46,8 +44,8 @@ from commodel.units import format_bytes
 SETTINGS = {"order": (SHARED, IN_TURN)}
 PIECES = 8  # of half a round trip, at most
 SHORTEST = 0.01  # of half a round trip, at least, is no copy
-QUEUE = 8  # messages to one rank
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
+BY_ROUNDS = "blind to contention: priced round by round, which may be half of what it takes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,35 +166,21 @@ def protocol_change(size: Array, overheads: Array) -> float:
     return float(size[:-1][sudden][0]) if sudden.any() else NEVER
 
 
-def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Where a class of messages has no values of its own, or a set says what E says now; and where queues of messages
-    hold up what comes back for others, which is not followed through several ranks."""
+def doubts(schedule: Schedule, values: Values) -> str:
+    """Where a class of messages has no values of its own, or a set says what E says now."""
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
-    levels = levels_of(values)
-    if "L" in values.functions or (isinstance(schedule, Long) and schedule.messages > WRITTEN):
+    if isinstance(schedule, Long):
+        return BY_ROUNDS if too_cheap(schedule, values) else ""
+    if "L" in values.functions:
         return ""
+    levels = levels_of(values)
     lacking = [
         levels.crossed(distance)
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
         if key("L", levels.names[distance]) not in values.functions
     ]
-    if lacking:
-        return f"not probed: ranks in {', '.join(lacking)}"
-    return list(_held_up(schedule, values)) if "back" in values else ""
-
-
-def _held_up(schedule: Schedule, values: Values) -> Iterator[str]:
-    """Size by size: before its first receive a rank sends another so many messages that leave at once."""
-    first = np.full(schedule.ranks, schedule.last_step + 1)
-    np.minimum.at(first, schedule.dst, schedule.dst_wait)
-    early = schedule.step <= first[schedule.src]
-    limit = min(float(values.numbers.get(name, np.array([[np.inf]]))[0, 0]) for name in "SE")
-    for bytes in schedule.bytes.reshape(schedule.sizes, -1):
-        at_once = early & (bytes <= limit) & (bytes > 0)
-        pairs = np.unique(schedule.src[at_once] * schedule.ranks + schedule.dst[at_once], return_counts=True)[1]
-        most = pairs.max(initial=0)
-        yield f"blind to contention: {most} messages to one rank at once hold up others" if most > QUEUE else ""
+    return f"not probed: ranks in {', '.join(lacking)}" if lacking else ""
 
 
 FAMILY = Family(

@@ -1,7 +1,7 @@
 """What the messages of a schedule share on a network of several levels: ports of nodes, ways out of groups and into
 them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.keys import key
 from commodel.models.pricing.distances import Classes
-from commodel.models.pricing.programs import distinct
+from commodel.models.pricing.programs import distinct, in_order
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.turning import Turned
 from commodel.models.pricing.values import Values
@@ -55,18 +55,18 @@ class Lines:
                 return True
         return False
 
-    def passed_by(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> "Passed":
-        """`turned`: lines that are turned into each other are one."""
-        kinds, firsts, known = list(self._lines(schedule, classes, turned)), {}, 0
-        for kind in kinds:
-            if kind.space not in firsts:
-                firsts[kind.space] = known
-                known += kind.count
+    def passed_by(
+        self, schedule: Schedule, classes: Classes, turned: Turned | None = None, part: bool = False
+    ) -> "Passed":
+        """`turned`: lines that are turned into each other are one. `part`: lines have the numbers that they have in all
+        other parts of the schedule."""
+        kinds = list(self._lines(schedule, classes, turned))
+        firsts, known = _spaces(kinds)
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
             return Passed(kinds, rows, rows, rows, rows)
-        passed, numbers = distinct(numbers, known)
+        passed, numbers = (np.arange(known), numbers) if part else distinct(numbers, known)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
             first = firsts[kind.space]
@@ -75,8 +75,12 @@ class Lines:
                 other = first + kind.opposite(passed[own] - first)
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
-        order = np.argsort(rows, kind="stable")
+        order = in_order(rows)
         return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
+
+    def count(self, schedule: Schedule) -> int:
+        """How many lines there are numbers for."""
+        return _spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
 
     def _lines(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> Iterator["Kind"]:
         """Of each kind that has a capacity those that messages pass."""
@@ -98,10 +102,20 @@ class Lines:
                 ("all", crossing, (Way(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (Way(source, half=True),), 1),
             ):
-                name, space = key(f"c_{kind}", level), key("c_out" if kind == "in" else f"c_{kind}", level)
-                if ways and name in self.values.functions:
+                if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
+                    space = key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
                     yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
+
+
+def _spaces(kinds: Iterable["Kind"]) -> tuple[dict[str, int], int]:
+    """The first number of each space, and the one beyond the last."""
+    firsts, known = {}, 0
+    for kind in kinds:
+        if kind.space not in firsts:
+            firsts[kind.space] = known
+            known += kind.count
+    return firsts, known
 
 
 def seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
@@ -144,7 +158,7 @@ class Passed:
     kinds: Sequence[Kind]
     message: np.ndarray
     line: np.ndarray
-    order: np.ndarray
+    order: np.ndarray | slice
     opposite: np.ndarray  # of each line the one that leads the other way, -1: nothing of it is held up there
 
     def seconds(self, bytes: np.ndarray, values: Values) -> Array:

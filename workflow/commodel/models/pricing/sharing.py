@@ -6,9 +6,12 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
+from commodel.models.pricing import compiled
+from commodel.models.pricing.bundles import Bundles
 from commodel.models.pricing.distances import Classes, by_distance
-from commodel.models.pricing.intime import Traffic, in_time
+from commodel.models.pricing.intime import Traffic, in_parts, in_time
 from commodel.models.pricing.lines import Lines, Sharing
+from commodel.models.pricing.pieces import PIECE, pieces
 from commodel.models.pricing.programs import Program
 from commodel.models.pricing.replay import Costs, replayed
 from commodel.models.pricing.stepwise import stepwise
@@ -17,25 +20,63 @@ from commodel.models.pricing.values import Values
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 
-WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
+WRITTEN = 1 << 20  # messages: of more, rounds that repeat are not written out
+MOST, MOST_LINES = 1 << 26, 1 << 20  # messages and lines of those that are gone through in pieces
 TOGETHER = 1 << 20  # draws × messages whose costs are worked out at a time
 SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    """In the order of time; of rounds that repeat the few ranks that all others are like; where ranks differ and there
-    are too many to be written out, round by round."""
+    """In the order of time. Of rounds that repeat those few ranks are looked at that all others are like; where ranks
+    differ, and rounds are many, some at a time. Around rings that are longer still, messages are priced round by round,
+    which comes to the same."""
     levels = levels_of(values)
     if not isinstance(schedule, Long):
         return timed(schedule, values, levels)
+    lines, too_long = Lines(levels, values), schedule.messages > WRITTEN
+    meets_none = too_long and _alone(schedule, lines, values)
+    if not meets_none and (like := few(schedule, levels, lines.links, WRITTEN)):
+        return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
+    if not (too_long and _rings(schedule)) and _fits_in_pieces(schedule, lines, values):
+        return in_pieces(schedule, values, levels)
+    return _by_rounds(schedule, values, lines, meets_none) if too_long else timed(schedule.whole, values, levels)
+
+
+def too_cheap(schedule: Long, values: Values) -> bool:
+    """Whether it is priced round by round, and not right so."""
+    if schedule.messages <= WRITTEN or _rings(schedule):
+        return False
+    levels = levels_of(values)
     lines = Lines(levels, values)
-    meets_none = schedule.messages > WRITTEN and _alone(schedule, lines, values)
-    if not meets_none:
-        if like := few(schedule, levels, lines.links, WRITTEN):
-            return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
-        if schedule.messages <= WRITTEN:
-            return timed(schedule.whole, values, levels)
-    return _by_rounds(schedule, values, lines, meets_none)
+    return not (_fits_in_pieces(schedule, lines, values) or few(schedule, levels, lines.links, WRITTEN))
+
+
+def _rings(schedule: Long) -> bool:
+    """Whether it is of nothing but rounds, in all of which every rank sends to the next one."""
+    return all(isinstance(part, Rounds) and part.repeats and part.turn == 1 for part in schedule.parts)
+
+
+def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
+    """Whether no two of its messages go in turn, and Python need not do it."""
+    again = len(schedule.parts) > 1 or schedule.parts[0].repeats
+    if schedule.messages <= PIECE or (again and values.settings.get("order") == IN_TURN):
+        return False
+    few_enough = schedule.messages <= MOST and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
+    return few_enough and compiled.library() is not None
+
+
+def in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
+    cut = pieces(schedule)
+    most = max(piece.messages for piece in cut)
+
+    def finish(values: Values) -> Array:
+        def game(number: int) -> tuple[Program, Traffic]:
+            some = cut[number].written(schedule.node)
+            return next(_Plays(some, values, levels, part=True).games(some, values))
+
+        return in_parts(game, len(cut), most, schedule.ranks)
+
+    return np.stack([finish(values.some(draw, draw + 1)) for draw in range(values.lead[0])])
 
 
 def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -> Array:
@@ -112,9 +153,12 @@ def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
 class _Plays:
     """Of one pattern, at whatever sizes: what does not depend on them is worked out once."""
 
-    def __init__(self, schedule: Schedule, values: Values, levels: Hierarchy, like: Few | None = None) -> None:
+    def __init__(
+        self, schedule: Schedule, values: Values, levels: Hierarchy, like: Few | None = None, part: bool = False
+    ) -> None:
+        """`part`: of a longer pattern."""
         self.values, self.classes = values, Classes.of(schedule, levels)
-        self.passed = Lines(levels, values).passed_by(schedule, self.classes, like and like.turned)
+        self.passed = Lines(levels, values).passed_by(schedule, self.classes, like and like.turned, part)
         self.pair = None if like is None else like.pair
         self.programs: dict[bytes, Program] = {}
 
@@ -122,10 +166,11 @@ class _Plays:
         """At one size, of all draws; of very many messages a draw at a time, or their columns would not fit."""
         draws, at_once = self.values.lead[0], max(TOGETHER // max(len(schedule.src), 1), 1)
         parts = (self.values.some(first, first + at_once) for first in range(0, draws, at_once))
-        return np.concatenate([self._finish(schedule, part) for part in (parts if at_once < draws else [self.values])])
+        parts = parts if at_once < draws else [self.values]
+        return np.stack([in_time(*game) for part in parts for game in self.games(schedule, part)])
 
-    def _finish(self, schedule: Schedule, values: Values) -> Array:
-        """Draw by draw."""
+    def games(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
+        """Of each draw what ranks do and what it costs."""
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
         S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
         more = copied(schedule.bytes, self.classes.apart > 0, values)
@@ -134,7 +179,6 @@ class _Plays:
         wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
         columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes, values)
         work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
-        finish = np.empty((*values.lead, schedule.ranks))
         for draw in range(values.lead[0]):
             waits = schedule.bytes > S[draw]
             asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
@@ -142,10 +186,10 @@ class _Plays:
                 in_turn = values.settings.get("order") == IN_TURN
                 uses = self.passed.message, self.passed.line
                 opposite = self.passed.opposite
-                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair)
-            traffic = Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
-            finish[draw] = in_time(self.programs[known], traffic)
-        return finish
+                alone = in_turn or self.pair is not None  # none waits behind another, or a message stands for several
+                bundles = None if alone else Bundles.of_queues(schedule, asks, *uses, opposite)
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair, bundles)
+            yield self.programs[known], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
 
 
 def copied(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:

@@ -74,6 +74,7 @@ def overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
             | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
             | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
         )
+    lines.sort(key=lambda line: line["simulated"] != simulation(False))
     columns = [
         *PLATFORM,
         Column("operation", "operation"),

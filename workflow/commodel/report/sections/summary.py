@@ -93,7 +93,8 @@ def sections(
     differing: list[str],
 ) -> list[Section]:
     """Summary, Standings, What to use: tables of one sheet share its columns, so that each has those that are alike."""
-    uses, classes, picked = favoured(frame), ahead(judged), following.picks(frame)
+    uses, classes = (_measured_first(rows, simulated) for rows in (favoured(frame), ahead(judged)))
+    picked = following.picks(frame)
     blocks = [*answers(frame, judged, uses, classes, picked, simulated, probes, odd)]
     if differing:
         blocks.append(Answer("How jobs differ", tuple(differing)))
@@ -114,6 +115,11 @@ def sections(
     use = [_use(frame, uses), *([library.overview(gains, simulated)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
     return [first, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
+
+
+def _measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
+    """What was measured on a machine before what was simulated; else as it was."""
+    return rows.sort_values("platform", key=lambda names: names.isin(simulated), kind="stable", ignore_index=True)
 
 
 def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
