@@ -15,9 +15,9 @@ messages to another go one after the other (setting `order`), they do. Where the
 back for a message, as acknowledgements do, is held up among messages that go there, all on a line and on the one that
 leads the other way are as fast as the fuller of the two lets them, and `back` of a share comes on top. Of rounds that
 repeat only those ranks are looked at that all others are like, as far as who sits near whom tells: in leaves of 16 the
-first 16. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave
-at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but their senders
-do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
+first 16. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter
+ones leave at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but
+their senders do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
