@@ -7,7 +7,7 @@ import pytest
 
 from commodel.models.families import shares
 from commodel.models.pricing.values import Values
-from commodel.models.probes.capacity import COMPUTES, LONG, pattern
+from commodel.models.probes.capacity import COMPUTES, TAKEN_FIRST, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule
 from tests.models.sharedlines import fluid, model
@@ -52,7 +52,7 @@ def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
 
 def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
     """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
-    late = LONG * G["leaf"]
+    late = TAKEN_FIRST * G["leaf"]
 
     def capacity(case):
         waits = case["how"] == "eager" and case["bytes"] > 16284

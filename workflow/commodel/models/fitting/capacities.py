@@ -12,15 +12,15 @@ from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.keys import key, sample
-from commodel.models.probes.capacity import LONG, TINY
+from commodel.models.probes.capacity import TAKEN_FIRST, TINY
 
-SLOWER = 1.1  # than alone: from there on messages share something
-CLEARLY = 1.15  # than what is known to be shared explains
-HIDES = 1.5  # times as long as its sender is busy with it: less may be the sender's own
-NOISE = 3  # standard deviations
-NEAR = 0.05  # of a share: what lies as near to the line between two others is no sample of its own
-BOTH = 1.5  # times as long with as much the other way: one line for both
-BACK = 0.01, 0.5  # of a share, between which what comes back lies
+SLOWS = 1.1  # than alone: from there on messages share something
+CLEARLY_MORE = 1.15  # than what is known to be shared explains
+HIDDEN_BY_SENDER = 1.5  # times as long as its sender is busy with it: less may be the sender's own
+DEVIATIONS = 3  # standard deviations
+NEAR_OTHERS = 0.05  # of a share: what lies as near to the line between two others is no sample of its own
+ONE_FOR_BOTH = 1.5  # times as long with as much the other way: one line for both
+BACK_BETWEEN = 0.01, 0.5  # of a share, between which what comes back lies
 
 Trips = Mapping[str, HalfTrip]  # half a round trip of every class
 
@@ -42,10 +42,10 @@ def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str,
         if level != NODE:  # what goes to one group leaves its own, too, and shows how much can
             out = {size: np.where(pair[size][0] < own[0], pair[size], own) for size, own in out.items() if size in pair}
         values |= _named(key("c_out", level), out)
-        if pair and (not out or pair[max(pair)][0] > CLEARLY * out[max(out)][0]):
+        if pair and (not out or pair[max(pair)][0] > CLEARLY_MORE * out[max(out)][0]):
             values |= _named(key("c_pair", level), pair)
         longer = _both_ways(cases, level)
-        if longer is not None and longer[0] > BOTH:
+        if longer is not None and longer[0] > ONE_FOR_BOTH:
             half.append(level)
         ways = 2 if level in half else 1  # as much comes into each group as leaves it
         known = {
@@ -73,7 +73,7 @@ def returning(observed: Observed) -> Array | None:
     if not observed.probes.get("capacity"):
         return None
     longer = _both_ways(observed.cases("capacity"), NODE)
-    return None if longer is None else np.clip(longer - 1, *BACK)
+    return None if longer is None else np.clip(longer - 1, *BACK_BETWEEN)
 
 
 def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
@@ -84,13 +84,13 @@ def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
     size = np.array(sorted(shares))
     draws = np.stack([shares[own] for own in size.tolist()], axis=-1)
     seen = np.maximum(draws[0], 1e-30)
-    noise = NOISE * draws.std(axis=0) / seen
-    if (np.abs(np.log(seen / seen[-1])) < np.maximum(np.log(CLEARLY), noise)).all():
+    noise = DEVIATIONS * draws.std(axis=0) / seen
+    if (np.abs(np.log(seen / seen[-1])) < np.maximum(np.log(CLEARLY_MORE), noise)).all():
         return {sample(name, size[-1]): shares[int(size[-1])]}
     kept = {0, len(size) - 1}
     while True:
         between = sorted(kept)
-        missed = np.abs(np.interp(size, size[between], seen[between]) / seen - 1) / np.maximum(NEAR, noise)
+        missed = np.abs(np.interp(size, size[between], seen[between]) / seen - 1) / np.maximum(NEAR_OTHERS, noise)
         if missed.max() < 1:
             return {sample(name, own): shares[own] for own in size[between].tolist()}
         kept.add(int(missed.argmax()))
@@ -104,7 +104,7 @@ def largest_eager(observed: Observed, trips: Trips) -> float | None:
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
     if not len(cases) or not near:
         return None
-    waits = cases.seconds[0] > trips[near].at(np.array([float(LONG)]))[0, 0] / 2
+    waits = cases.seconds[0] > trips[near].at(np.array([float(TAKEN_FIRST)]))[0, 0] / 2
     if not waits.any():
         return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
@@ -127,7 +127,7 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, apart: str, busy: 
         taken, most = _slowed(alike, trips, apart)
         if most.any():
             shares[size] = mean((taken / (alike["flows"] * size))[:, most])
-            if not beyond_doubt or taken[0, most].max() > HIDES * busy * alike["flows"].max():
+            if not beyond_doubt or taken[0, most].max() > HIDDEN_BY_SENDER * busy * alike["flows"].max():
                 beyond_doubt.append(size)
         elif not shares:
             return {}
@@ -163,7 +163,7 @@ def _slowed(cases: Cases, trips: Trips, apart: str) -> tuple[Array, np.ndarray]:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
     begin, alone = trips[apart].parts(cases["bytes"])
     taken = cases.seconds - begin
-    slow = (taken[0] > SLOWER * alone[0]) & (cases["flows"] > 1)
+    slow = (taken[0] > SLOWS * alone[0]) & (cases["flows"] > 1)
     # few may by chance have a link each, or one for all
     return taken, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
@@ -176,7 +176,7 @@ def _together(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping
         begin, alone = trips[apart].parts(alike["bytes"])
         taken = alike.seconds - begin
         explained = np.maximum(alone[0], alike["step"] * size * known[size])  # so many leave each group
-        if (taken[0] > CLEARLY * explained).all():
+        if (taken[0] > CLEARLY_MORE * explained).all():
             shares[size] = mean(taken / (alike["flows"] * size))
         elif not shares:
             return {}

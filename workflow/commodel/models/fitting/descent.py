@@ -12,7 +12,7 @@ from commodel.models import Array
 from commodel.models.fitting.portable import products, solve
 
 STUCK = 1e3  # damping above which no step helps
-LEAST = 1e-14  # damping that still tells values that do the same from each other: rounding is below it
+LEAST_DAMPING = 1e-14  # damping that still tells values that do the same from each other: rounding is below it
 SMALL = 1e-300  # a divisor that is not 0
 
 Residuals = Callable[[np.ndarray, Array], Array]
@@ -45,7 +45,7 @@ def descend(
         kept = moving[better]
         theta[kept], residual[kept] = tried[better], trial[better]
         loss[kept] = np.sum(trial[better] ** 2, axis=-1)
-        damping[moving] = np.maximum(damping[moving] * np.where(better, 0.2, 4.0), LEAST)
+        damping[moving] = np.maximum(damping[moving] * np.where(better, 0.2, 4.0), LEAST_DAMPING)
         moving = moving[np.where(better, gain > rests, damping[moving] < STUCK)]
     return theta, loss
 

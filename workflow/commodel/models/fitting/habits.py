@@ -16,8 +16,8 @@ from commodel.models.probes.capacity import pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
 
-DIFFERS = 1.2  # times as long, at least, where one way can be told from the other
-CLEARLY = 1.15  # times as long as all that is known explains
+TELLS_APART = 1.2  # times as long, at least, where one way can be told from the other
+CLEARLY_DEARER = 1.15  # times as long as all that is known explains
 
 Price = Callable[[Schedule, Values], Array]
 
@@ -34,7 +34,7 @@ def ways_seen(
             prices = {way: played.cost(price(played, values))[0] - computes for way, values in ways.items()}
         except UserError:
             return []
-        if max(prices.values()) > DIFFERS * min(prices.values()):
+        if max(prices.values()) > TELLS_APART * min(prices.values()):
             nearest.append((size, min(prices, key=lambda way: abs(prices[way] - measured + computes))))
     return sorted(nearest)
 
@@ -49,7 +49,8 @@ def dearer(observed: Observed, how: str, known: Values, price: Price) -> bool:
     """Whether any of such cases takes longer than all that is known explains."""
     try:
         return any(
-            measured > CLEARLY * played.cost(price(played, known))[0] for _, measured, played in _played(observed, how)
+            measured > CLEARLY_DEARER * played.cost(price(played, known))[0]
+            for _, measured, played in _played(observed, how)
         )
     except UserError:
         return False

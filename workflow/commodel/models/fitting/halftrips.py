@@ -12,9 +12,9 @@ from commodel.models.fitting.regression import mean
 from commodel.models.keys import key, parse, sample
 from commodel.models.pricing.functions import PIECEWISE, TABLE, evaluate
 
-BYTES = 1.1  # times as long as an empty message: from there on the time per byte can be told
-FEWEST = 4  # sizes
-CLOSE = 0.05  # to the times, all in all: no line closer than this is given up
+BYTES_SHOW = 1.1  # times as long as an empty message: from there on the time per byte can be told
+FEWEST_SIZES = 4  # sizes
+CLOSE_TO_TIMES = 0.05  # to the times, all in all: no line closer than this is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class HalfTrip:
         scale = half[0] if scale is None else scale
         form, line = piecewise("T", size, half, 1 / scale**2, most)
         lines, sizes = cls.by_lines(form, line), np.unique(size)
-        if len(sizes) < FEWEST:
+        if len(sizes) < FEWEST_SIZES:
             return lines
         times, scale = (
             np.stack([column[..., size == one_size].mean(axis=-1) for one_size in sizes], axis=-1)
@@ -41,7 +41,9 @@ class HalfTrip:
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
         missed = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
         between = (_missed_between(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
-        return lines if np.mean(missed) <= max(CLOSE**2, np.mean(between) / 4) else cls.by_samples(sizes, times)
+        return (
+            lines if np.mean(missed) <= max(CLOSE_TO_TIMES**2, np.mean(between) / 4) else cls.by_samples(sizes, times)
+        )
 
     @classmethod
     def by_lines(cls, form: str, line: Mapping[str, Array]) -> "HalfTrip":
@@ -55,7 +57,7 @@ class HalfTrip:
     @classmethod
     def by_samples(cls, sizes: Array, times: Array) -> "HalfTrip":
         """L is that of messages which are too short for their bytes to count."""
-        first = max(int(np.argmax(times[0] > BYTES * times[0, 0])), 1)
+        first = max(int(np.argmax(times[0] > BYTES_SHOW * times[0, 0])), 1)
         L = mean(times[:, :first], 1 / times[0, :first] ** 2)
         values = {"L.a": L}
         for size, column in zip(sizes[first:], times.T[first:], strict=True):

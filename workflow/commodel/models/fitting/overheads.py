@@ -7,7 +7,7 @@ from commodel.models import Array
 from commodel.models.fitting.regression import sampled
 from commodel.models.fitting.roundtrips import RoundTrips
 
-MATTERS = 0.02  # of a one-way time
+GROWTH_MATTERS = 0.02  # of a one-way time
 
 
 def growing(trips: RoundTrips, longest: float) -> dict[str, Array]:
@@ -17,7 +17,7 @@ def growing(trips: RoundTrips, longest: float) -> dict[str, Array]:
         name: np.maximum(own[:, kept] - short[:, None], 0)
         for name, own, short in zip(("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True)
     }
-    if not (sum(more.values())[0] > MATTERS * trips.one_way[0, kept]).any():
+    if not (sum(more.values())[0] > GROWTH_MATTERS * trips.one_way[0, kept]).any():
         return {}
     return {
         text: draws for name in more for text, draws in sampled(name, trips.size[kept].astype(int), more[name]).items()

@@ -12,9 +12,9 @@ from commodel.stats import resampled
 from commodel.units import format_bytes
 
 SEEN = 0.01  # of the longest: receives that take less had completed by themselves
-LATE, LEAST = 5, 5e-3  # times the usual time, and seconds: a stream later than that has waited
+LATE_TIMES, LATE_SECONDS = 5, 5e-3  # times the usual time, and seconds: a stream later than that has waited
 ALIKE = 1.2  # the longest of waits that are the same, over the shortest
-FEWEST = 3  # of them
+FEWEST_LATE = 3  # of them
 LOST = 0.001  # of what was sent
 TOLD = 0.01  # of what was sent: what a socket throws away beside that is told
 
@@ -86,11 +86,11 @@ def waiting(observed: Observed, rows: int) -> Array | None:
     for case in observed.probes.get("stream", ()):
         usual = np.median(case.seconds)
         more = case.seconds - usual
-        late += more[more > max(LATE * usual, LEAST)].tolist()
+        late += more[more > max(LATE_TIMES * usual, LATE_SECONDS)].tolist()
     late = np.sort(late)
     alike = [late[(late >= first) & (late <= ALIKE * first)] for first in late]
     waits = max(alike, key=len, default=late)
-    if len(waits) < FEWEST:
+    if len(waits) < FEWEST_LATE:
         return None
     return resampled(waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed))
 

@@ -8,8 +8,8 @@ from commodel.models import Array
 from commodel.models.fitting.regression import BETTER, aicc, line
 from commodel.models.keys import key
 
-FEWEST = 3  # sizes of a piece
-FEW = 8  # sizes: of so many a cut costs what its values do
+FEWEST_SIZES = 3  # sizes of a piece
+FEW_SIZES = 8  # sizes: of so many a cut costs what its values do
 ROUNDING = 1e-24  # of the squares of all that was measured: smaller misfits mean nothing
 TIED = 1e-7  # of a misfit: by how much a later cut must be better
 
@@ -21,7 +21,9 @@ def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     places, squares = np.unique(x), weights * y[0] ** 2
     misses = _misses(places, x, y[0], weights)
     misses[misses < ROUNDING * squares.sum()] = 0.0
-    chosen_among = 2 * np.log(max(len(places) / FEW, 1))  # of more places to cut at, one is good by chance more often
+    chosen_among = 2 * np.log(
+        max(len(places) / FEW_SIZES, 1)
+    )  # of more places to cut at, one is good by chance more often
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
     for cuts, misfit in _cuts(misses, most):
         score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + chosen_among * len(cuts)
@@ -36,11 +38,11 @@ def _misses(places: Array, x: Array, y: Array, weights: Array) -> Array:
     where these are too few."""
     count = len(places)
     missed = np.full((count, count + 1), np.inf)
-    if count < FEWEST:
+    if count < FEWEST_SIZES:
         missed[0, count] = 0.0
         return missed
-    first, last = np.triu_indices(count - FEWEST + 1)
-    last = last + FEWEST
+    first, last = np.triu_indices(count - FEWEST_SIZES + 1)
+    last = last + FEWEST_SIZES
     place = np.searchsorted(places, x)
     weight = weights * ((place >= first[:, None]) & (place < last[:, None]))
 

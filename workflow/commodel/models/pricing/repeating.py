@@ -24,7 +24,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
 
 ENTRIES = 1_000_000  # ranks × rounds that are kept, or compared at a time
-MOST = 100_000_000  # that are compared at all, to see how far pairwise rounds repeat
+MOST_COMPARED = 100_000_000  # that are compared at all, to see how far pairwise rounds repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class Course:
         would take too long to see."""
         rounds, apart = self.rounds, self.apart
         left = rounds.count - apart
-        if rounds.count * apart > MOST or left <= 0:
+        if rounds.count * apart > MOST_COMPARED or left <= 0:
             return None
         if len(self.links[0]) == 1:
             return np.arange(left, 0, -1)

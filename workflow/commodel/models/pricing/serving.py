@@ -10,7 +10,7 @@ import numpy as np
 
 from commodel.models.pricing.programs import Program
 
-LEAST = 1e-30  # s: what no seconds at all are taken for
+LEAST_SECONDS = 1e-30  # s: what no seconds at all are taken for
 ROUNDING = 1e-12  # of what a line has served: who is through by as much later is through at the same time
 
 
@@ -78,7 +78,7 @@ class Bundle:
 
     @property
     def _load(self) -> float:
-        return max(LEAST, *(line.load * seconds for line, seconds in self.lines))
+        return max(LEAST_SECONDS, *(line.load * seconds for line, seconds in self.lines))
 
 
 def bundles(program: Program, uses: np.ndarray, back: float) -> list[Bundle]:

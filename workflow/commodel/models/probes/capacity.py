@@ -23,13 +23,13 @@ from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule,
 from commodel.patterns.levels import rank_local
 from commodel.patterns.work import Work
 
-MOST = 64  # flows
-LONG = 1 << 20  # bytes: what a receiver takes first
+MOST_FLOWS = 64  # flows
+TAKEN_FIRST = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
-SHORT, MANY = 4096, 32  # bytes, messages in a row
+IN_A_ROW_BYTES, IN_A_ROW = 4096, 32  # how long, and how many, are sent in a row
 AGAINST = 8  # messages that one goes against
 TINY = 1  # bytes: what it takes is no matter of the line
-MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
+SHORTEST_HELD = 1024  # bytes of the shortest of which it is seen what a line holds of them
 STRIDES = 4, 6, 8, 12  # multiples of the numbers of links that switches have
 COMPUTES = 2e-3  # seconds, before a rank takes a message
 MEANWHILE = 256  # bytes of the shortest one
@@ -48,13 +48,13 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     for ranks in up_to(site.cores)[1:]:
         if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
             place = Place(ranks, f"block:{ranks}", (roomy[len(roomy) // 2],))
-            shorter = [length for length in sizes if SHORT <= length < size]  # they stay in caches
+            shorter = [length for length in sizes if IN_A_ROW_BYTES <= length < size]  # they stay in caches
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
     ports = dict(_ports(site))
     for flows, where in ports.items():
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
-    medium = [length for power in steps(MEDIUM, size) for length in (power, 2 * power - HEADER) if length < size]
+    medium = [length for power in steps(SHORTEST_HELD, size) for length in (power, 2 * power - HEADER) if length < size]
     medium = [TINY, *medium] if medium else []
     if (most := max(ports, default=1)) > 1:
         place = Place(len(ports[most]), "block:1", ports[most])
@@ -73,8 +73,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     for flows, step, where in _all(site, 1):
         if flows > 2:
             yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
-    if 1 in ports and size >= SHORT:
-        yield from cases(NODE, "order", MANY, Place(2, "block:1", ports[1]), ways=(1,), bytes=SHORT)
+    if 1 in ports and size >= IN_A_ROW_BYTES:
+        yield from cases(NODE, "order", IN_A_ROW, Place(2, "block:1", ports[1]), ways=(1,), bytes=IN_A_ROW_BYTES)
     for apart, name in enumerate(site.levels.groups, 2):
         for flows, stride, where in _strided(site, apart):
             yield from cases(name, "stride", flows, Place(len(where), "block:1", where), stride, ways=(1,))
@@ -131,7 +131,7 @@ def _pairs(site: Site, apart: int) -> Iterator[Crossing]:
     places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
     for number, first, second in sorted(places):
         senders, receivers = parents[number][first], parents[number][second]
-        for flows in _powers(min(len(senders), len(receivers), MOST)):
+        for flows in _powers(min(len(senders), len(receivers), MOST_FLOWS)):
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
 
 
@@ -140,7 +140,7 @@ def _out(site: Site, apart: int) -> Iterator[Crossing]:
     receiver's place tells which link a message takes, all are taken."""
     for parent in _siblings(site, apart)[:1]:
         senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
-        flows = min(len(senders), *map(len, others), MOST)
+        flows = min(len(senders), *map(len, others), MOST_FLOWS)
         receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
 
@@ -159,9 +159,9 @@ def _strided(site: Site, apart: int) -> Iterator[Crossing]:
 
 def _all(site: Site, apart: int) -> Iterator[Crossing]:
     """As many nodes of each group of the first larger one, each to a node of the next group; of single nodes at most
-    MOST."""
+    MOST_FLOWS."""
     for groups in _siblings(site, apart)[:1]:
-        groups = groups[:MOST] if apart == 1 else groups
+        groups = groups[:MOST_FLOWS] if apart == 1 else groups
         alike = min(map(len, groups))
         yield alike * len(groups), alike, tuple(int(node) for group in groups for node in group[:alike])
 
@@ -169,7 +169,7 @@ def _all(site: Site, apart: int) -> Iterator[Crossing]:
 def pattern(case: Settings) -> Schedule:
     flows, ranks = np.arange(case["flows"]), case["procs"]
     if case["how"] == "eager":
-        return rank_local(3, [2, 0], [1, 1], [LONG, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
+        return rank_local(3, [2, 0], [1, 1], [TAKEN_FIRST, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
     if case["how"] == "start":
         work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTES]))
         return rank_local(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)

@@ -3,7 +3,7 @@ buffer. What the receiver's own socket throws away has come through the network,
 
 from commodel.models.probes import Plan, Probe, Site, spread
 
-BYTES = 1472  # with its headers one Ethernet frame
+FRAME_BYTES = 1472  # with its headers one Ethernet frame
 PACKETS = (64, 256, 1024, 4096)
 
 
@@ -13,7 +13,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     floods += [("arrived", packets) for packets in PACKETS] + [("room", 1)]
     if site.simulated:  # a simulated network loses nothing, however much is sent
         floods = floods[:1]
-    shape = {"senders": place.ranks - 1, "bytes": BYTES}
+    shape = {"senders": place.ranks - 1, "bytes": FRAME_BYTES}
     return [(place, {"what": what, "packets": packets, **shape}) for what, packets in floods]
 
 

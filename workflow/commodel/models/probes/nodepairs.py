@@ -8,7 +8,7 @@ import numpy as np
 from commodel.models.probes import PLAYER, Place, Plan, Probe, Schedule, Settings, Site
 
 SMALL_SIZE = 8  # bytes
-LARGE = 256 << 10  # at least
+LARGE_BYTES = 256 << 10  # at least
 TRIPS = 8  # of the small message in a row: how far apart the two start counts little then
 EACH = 8  # pairs that a node is in, at most
 MOST_PAIRS = 4096  # pairs
@@ -29,7 +29,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     for one, two in ((order[one], order[two]) for one, two in (sampled(site.nodes) if site.nodes > 1 else ())):
-        for size in (SMALL_SIZE, max(LARGE, *sizes)):
+        for size in (SMALL_SIZE, max(LARGE_BYTES, *sizes)):
             trips = TRIPS if size == SMALL_SIZE else 1
             yield place, {"one": one, "two": two, "nodes": site.nodes, "trips": trips, "bytes": size}
 
