@@ -131,8 +131,8 @@ class Arms:
     @cached_property
     def _priced(self) -> np.ndarray:
         """Whether anything is known of what the job costs."""
-        known = np.array([arm.price > 0 for arm in self.arms])
-        return np.array([known[self.job == number].any() for number in range(len(self.jobs))])[self.job]
+        priced = np.array([arm.price > 0 for arm in self.arms])
+        return np.array([priced[self.job == number].any() for number in range(len(self.jobs))])[self.job]
 
     @cached_property
     def alone(self) -> np.ndarray:

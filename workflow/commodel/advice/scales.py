@@ -65,13 +65,13 @@ def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarr
 def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
     """Those of prices, then those of starts, the others as they are."""
     seen, off = offs(arms, measured)
-    scales, known = USUAL, {}
+    scales, likelihoods = USUAL, {}
 
     def likelihood(scales: Scales) -> float:
-        if scales not in known:
+        if scales not in likelihoods:
             covariance = arms.prior(scales.algorithm, scales.peculiar, seen) + scales.errors(measured)
-            known[scales] = _likelihood(covariance, off) - _unusual(scales)
-        return known[scales]
+            likelihoods[scales] = _likelihood(covariance, off) - _unusual(scales)
+        return likelihoods[scales]
 
     for _ in range(SWEEPS):
         for tried in (PRICES, STARTS) if any(row.start >= 0 for row in measured) else (PRICES,):

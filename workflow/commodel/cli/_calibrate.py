@@ -99,14 +99,14 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
-    known = only_platform(experiment, results) if own else platform
-    evidence, folder = of_platform(setting_on(known), results, experiment)
+    source_platform = only_platform(experiment, results) if own else platform
+    evidence, folder = of_platform(setting_on(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
-    comparison = comparison[comparison["platform"] == known]
-    errors = {entry.family: errors_of(comparison, known, entry.family) for entry in evidence.sets}
-    click.echo(f"prices: {folder}, platform {known}", err=True)
-    return Source(evidence.sets, known, results, load_plan(results.plan), comparison, errors)
+    comparison = comparison[comparison["platform"] == source_platform]
+    errors = {entry.family: errors_of(comparison, source_platform, entry.family) for entry in evidence.sets}
+    click.echo(f"prices: {folder}, platform {source_platform}", err=True)
+    return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
 def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
@@ -115,8 +115,8 @@ def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
-    if out is None and (known := read_calibrations(source.results).get(called)) and known.setting != asked.setting:
-        raise UserError(f"found the sets of setting '{known.setting}' there; wanted another --setting", file=folder)
+    if out is None and (noted := read_calibrations(source.results).get(called)) and noted.setting != asked.setting:
+        raise UserError(f"found the sets of setting '{noted.setting}' there; wanted another --setting", file=folder)
     return folder
 
 

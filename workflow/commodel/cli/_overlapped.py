@@ -24,9 +24,9 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
     if speeds is None:
         yield point, False
         return
-    kinds, known = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
+    kinds, declared = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
     try:
-        curves = known.curves("gemm", kinds)
+        curves = declared.curves("gemm", kinds)
     except UserError as error:
         raise UserError(error.message, file=speeds) from None
     tiling = tiles(point.operation, point.ranks)
@@ -37,10 +37,10 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
             f"{name}={value}" for name, value in _written(point.operation) if name not in ("n", "grid", "partition")
         ]
         spelled = own_spelling(":".join(["summa", f"partition={path}", *rest]))
-        yield replace(point, operation=spelled), known.simulated
+        yield replace(point, operation=spelled), declared.simulated
 
 
 def _written(text: str) -> list[tuple[str, str]]:
     """The parameters of an operation as it spells them."""
-    written = {known.name: known.write for known in operation(text).parameters}
+    written = {parameter.name: parameter.write for parameter in operation(text).parameters}
     return [(name, written[name](value)) for name, value in given_of(text).items()]

@@ -26,8 +26,8 @@ def families(name: str | None, style: str) -> None:
     if name and style == "table":
         click.echo(sheet(entries[0]))
     elif style == "json":
-        known = [about(entry) for entry in entries]
-        click.echo(json.dumps(known[0] if name else known, indent=1, ensure_ascii=False))
+        listed = [about(entry) for entry in entries]
+        click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
     else:
         show([row(entry) for entry in entries], style)
 

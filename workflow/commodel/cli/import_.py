@@ -65,9 +65,9 @@ def _table(entry: Format) -> click.Command:
         from commodel.files.atomic import write_text
         from commodel.interchange import Given, left_out, read_times
 
-        known = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
+        options = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
         with waiting("reading"):
-            imported = read_times(entry, files, known)
+            imported = read_times(entry, files, options)
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)

@@ -111,8 +111,8 @@ def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:
 def _such_as(platform: str | None) -> str:
     """A set that a run has left here, of that platform if one is named."""
     sets = sorted(Path("results").glob("*/judged/*/*.yaml"))
-    known = [one for one in sets if platform in (None, one.parent.name)]
-    return f", such as {known[0]}," if known else ""
+    nearest = [path for path in sets if platform in (None, path.parent.name)]
+    return f", such as {nearest[0]}," if nearest else ""
 
 
 def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:
@@ -139,8 +139,8 @@ def _only_size(sets: list[ParameterSet]) -> str | None:
 
     if any(family_named(parameters.family).uses_bytes for parameters in sets):
         return None
-    known = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
-    return str(known.pop()) if len(known) == 1 else "1"
+    sizes = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
+    return str(sizes.pop()) if len(sizes) == 1 else "1"
 
 
 def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> None:

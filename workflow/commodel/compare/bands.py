@@ -20,10 +20,10 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
     ends = {"parameters_low": frame["predicted_low"], "parameters_high": frame["predicted_high"]}
     frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
     for key, rows in _families(frame):
-        known = _judging(rows)
-        if key is None or not known.any():
+        judges = _judging(rows)
+        if key is None or not judges.any():
             continue
-        seen, unmeasured = rows[known], rows[~known & rows["predicted"].gt(0) & rows["held_out"]]
+        seen, unmeasured = rows[judges], rows[~judges & rows["predicted"].gt(0) & rows["held_out"]]
         low, high, words = judged(residuals(seen))
         for name, ends in (("predicted_low", low), ("predicted_high", high)):
             log_free = seen[name].where(~np.array(list(map(by_errors, words))), seen["predicted"] * np.exp(ends))

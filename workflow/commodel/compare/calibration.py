@@ -73,12 +73,12 @@ def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: in
     rows = named_streams(comparison)
     rows = rows[rows["held_out"] & (rows["measured"] > 0) & (rows["measured"] < QUICK) & (rows["predicted"] > 0)]
     rows = rows[~rows["operation"].str.startswith(STREAM).astype(bool)].drop_duplicates("point").set_index("point")
-    known = [
+    witnesses = [
         Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
         for point in points
         if point.priced and point.nodes <= nodes and point.id in rows.index
     ]
-    return known[:: max(-(-len(known) // LOOKED_AT), 1)]
+    return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
 
 
 def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:

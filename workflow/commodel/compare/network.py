@@ -107,11 +107,11 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
     noise = np.log(both[["high", "high_large"]].to_numpy() / both[["low", "low_large"]].to_numpy()) / 2
     times = both[["seconds", "seconds_large"]].to_numpy()
     names = place.get("nodes")
-    known = isinstance(names, Sequence) and len(names) >= nodes
+    named = isinstance(names, Sequence) and len(names) >= nodes
     return Network(
         platform,
         bool(both["simulated"].iloc[0]),
-        tuple(str(name) for name in names[:nodes]) if known else tuple(map(str, range(nodes))),
+        tuple(str(name) for name in names[:nodes]) if named else tuple(map(str, range(nodes))),
         pairs,
         times[:, 0],
         large / times[:, 1],
@@ -128,8 +128,8 @@ def _levels(levels: object, nodes: int) -> Hierarchy:
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
         levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
     whole = Hierarchy.of(levels)
-    known = whole.nodes is not None and whole.nodes >= nodes
-    return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if known else Hierarchy()
+    covered = whole.nodes is not None and whole.nodes >= nodes
+    return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if covered else Hierarchy()
 
 
 def classes(network: Network) -> pd.DataFrame:

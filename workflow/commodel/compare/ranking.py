@@ -55,11 +55,11 @@ def named(family: str) -> tuple[int, str]:
 
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     """A column as a matrix of points × families, with the families that have a value anywhere."""
-    known = part[column].notna().to_numpy(bool)
-    columns, families = pd.factorize(part["family"].to_numpy(object)[known], sort=True)
-    places, points = pd.factorize(part["point"].to_numpy(object)[known])
+    priced = part[column].notna().to_numpy(bool)
+    columns, families = pd.factorize(part["family"].to_numpy(object)[priced], sort=True)
+    places, points = pd.factorize(part["point"].to_numpy(object)[priced])
     matrix = np.full((len(points), len(families)), math.nan)
-    matrix[places, columns] = part[column].to_numpy()[known]
+    matrix[places, columns] = part[column].to_numpy()[priced]
     return families.tolist(), matrix
 
 

@@ -60,11 +60,11 @@ class Errors:
 
     def __init__(self, priced: pd.DataFrame):
         voting = priced["status"].map(PriceStatus.votes).astype(bool)
-        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & voting]
-        squares = np.log(known["predicted"] / known["measured"]) ** 2
+        judged = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & voting]
+        squares = np.log(judged["predicted"] / judged["measured"]) ** 2
         self.sums, self.counts = Counter(), Counter()
         for family, operation, group, square in zip(
-            known["family"], known["operation"], known["group"], squares, strict=True
+            judged["family"], judged["operation"], judged["group"], squares, strict=True
         ):
             for key in ((family,), (family, operation), (family, operation, group)):
                 self.sums[key] += square

@@ -55,8 +55,8 @@ def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Parameter
     for platform, part in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
         families = [by_family[name] for name in ranked(part)["family"] if name in by_family]
-        known = [(points[row.point], row.measured) for row in _winners(part) if row.point in points]
-        drawn = [(point, measured, _tree(point)) for point, measured in known]
+        winners = [(points[row.point], row.measured) for row in _winners(part) if row.point in points]
+        drawn = [(point, measured, _tree(point)) for point, measured in winners]
         made = (_priced(*winner, families) for winner in drawn if winner[2] is not None)
         priced += [entry for entry in made if entry is not None][:MOST_TREES]
     return priced

@@ -41,10 +41,10 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
         of_family = rows[rows["family"] == name]
         same = of_operation(of_family, operation)
         errors[name] = same if len(same) >= FEWEST_POINTS else of_family
-    known = {name: part for name, part in errors.items() if len(part)}
-    if not known:
+    judging = {name: part for name, part in errors.items() if len(part)}
+    if not judging:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
-    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
+    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in judging.items()}
     weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
     return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}

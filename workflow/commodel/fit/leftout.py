@@ -34,10 +34,10 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
         patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
-        known = [(number, pattern) for number, pattern in patterns if pattern is not None]
-        spread = np.linspace(0, len(known) - 1, min(MOST_LEFT_OUT, len(known))).astype(int)
+        played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
+        spread = np.linspace(0, len(played_cases) - 1, min(MOST_LEFT_OUT, len(played_cases))).astype(int)
         for index in np.unique(spread):
-            number, pattern = known[index]
+            number, pattern = played_cases[index]
             try:
                 cost = Model.of_fit(entry, entry.fit(observed.without(name, number, ROWS))).cost(pattern)
             except UserError:

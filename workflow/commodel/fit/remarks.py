@@ -34,13 +34,13 @@ def _unexplained(prices: Array, measured: Measured, table: str) -> Iterator[str]
     """Rows whose factor between time and price is far from that of most. Medians, which such rows do not move, say what
     is far."""
     factors = np.log(np.array(measured.seconds) / prices)
-    known = np.isfinite(factors)
-    if not known.any():
+    priced = np.isfinite(factors)
+    if not priced.any():
         return
-    middle = np.median(factors[known])
+    middle = np.median(factors[priced])
     far = np.abs(factors - middle)
-    allowed = max(NEAREST_ODD, UNEXPLAINED * TYPICAL * float(np.median(far[known])))
-    unexplained = [number for number in np.argsort(-np.where(known, far, 0), kind="stable") if far[number] > allowed]
+    allowed = max(NEAREST_ODD, UNEXPLAINED * TYPICAL * float(np.median(far[priced])))
+    unexplained = [number for number in np.argsort(-np.where(priced, far, 0), kind="stable") if far[number] > allowed]
     for number in unexplained[:MOST_NAMED]:
         point, factor = measured.points[number], exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))

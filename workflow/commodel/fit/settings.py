@@ -93,10 +93,10 @@ def _pace(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
     """A point that the reference has too is compared with its time there, the others with their prices."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
     prices = _prices(parameters, there.points)
-    known = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
-    priced = np.isfinite(known) & np.isfinite(prices)
+    usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
+    priced = np.isfinite(usual) & np.isfinite(prices)
     points = list(compress(there.points, priced))
-    return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / known[priced]))
+    return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
 
 
 def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:

@@ -9,12 +9,15 @@ groups there share; a line carries a byte in c seconds, or in c(m) where that wa
 caches are; what was not seen to be shared has no c. All on one line get equal shares of it, and a message is as late as
 its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a
 line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank sends many
-parts in a row, all of them share its line, and the first is through not long before the last. Where the probe `order`
-saw that a rank's messages to another go one after the other (setting `order`), they do. Of rounds that repeat only
-those ranks are looked at that all others are like, as far as who sits near whom tells: in leaves of 16 the first 16.
-Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave
-at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but their senders
-do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
+parts in a row, all of them share its line, and the first is through not long before the last. Of more than 8 such parts
+each goes as fast as the slowest of its lines lets it, moment by moment. Where the probe `order` saw that a rank's
+messages to another go one after the other (setting `order`), they do. Where the probe `against` saw that what comes
+back for a message, as acknowledgements do, is held up among messages that go there, all on a line and on the one that
+leads the other way are as fast as the fuller of the two lets them, and `back` of a share comes on top. Of rounds that
+repeat only those ranks are looked at that all others are like, as far as who sits near whom tells: in leaves of 16 the
+first 16. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter
+ones leave at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but
+their senders do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """

@@ -3,10 +3,8 @@ while it is on its way. All on a line at a time get equal shares of it, also tho
 message is through when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps,
 posts and waits are those of `replay`. What `commodel build prices` compiles does the same, to the bit, much sooner.
 
-Where something comes back for each message, as acknowledgements do, it takes `back` of that message's share of the line
-that leads the other way, and goes there no faster than all others do: so that on both lines everybody gets the same,
-what the fuller of them leaves each. Of messages that are followed in bundles each goes as fast as the slowest of its
-lines lets it at a moment; others are served by each of their lines for itself, which is quicker to work out.
+Of messages that are followed in bundles each goes as fast as the slowest of its lines lets it at a moment; others are
+served by each of their lines for itself, which is quicker to work out.
 
 Two messages of 3 s, the second 1 s later. They share the line from 2 s on; the first is through at 6 s, the other has
 the line for itself again and is through at 7 s:
@@ -28,10 +26,8 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.pricing import compiled
 from commodel.models.pricing.programs import Program
+from commodel.models.pricing.serving import Bundle, bundles
 from commodel.patterns.schedule import Schedule
-
-LEAST = 1e-30  # s: what no seconds at all are taken for
-ROUNDING = 1e-12  # of what a line has served: who is through by as much later is through at the same time
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,90 +86,6 @@ def in_python(program: Program, costs: Traffic, uses: Array, work: Array) -> Arr
     return np.array(play.done) if play.place == play.last else None
 
 
-class Line:
-    """How many messages share it, and how many the line that leads the other way."""
-
-    __slots__ = ("back", "count", "opposite")
-
-    def __init__(self, back: float) -> None:
-        self.count, self.back = 0, back
-        self.opposite: Line | None = None
-
-    @property
-    def load(self) -> float:
-        """Among how many each of them has its share."""
-        few, many = sorted((self.count, self.opposite.count if self.opposite else 0))
-        return many + self.back * few
-
-
-class Bundle:
-    """Messages that go equally fast: all on one line, or all that pass the same lines. `served` is what each has had
-    since there were none."""
-
-    __slots__ = ("changes", "lines", "meets", "served", "since", "users")
-
-    def __init__(self, lines: list[tuple[Line, float]]) -> None:
-        self.served = self.since = 0.0
-        self.users: list[tuple[float, int]] = []  # by how much will have been served when they are through
-        self.changes = 0
-        self.lines = lines  # and for how many seconds what is served as one would be on each, alone
-        self.meets: list[Bundle] = []  # others on its lines, or on those that lead the other way
-
-    def join(self, time: float, message: int, seconds: float) -> None:
-        self._serve_all(time)
-        heappush(self.users, (self.served + seconds, message))
-        self._count(1)
-
-    def leave(self, time: float) -> list[int]:
-        """Who is through."""
-        self._serve_all(time)
-        self.served, first = heappop(self.users)
-        through, until = [first], self.served * (1 + ROUNDING)
-        while self.users and self.users[0][0] <= until:
-            through.append(heappop(self.users)[1])
-        self._count(-len(through))
-        return through
-
-    def next(self, time: float) -> float:
-        """When the next one is through."""
-        self.since = time
-        self.changes += 1
-        return time + (self.users[0][0] - self.served) * self._load
-
-    def _count(self, more: int) -> None:
-        for line, _ in self.lines:
-            line.count += more
-
-    def _serve_all(self, time: float) -> None:
-        for bundle in (self, *self.meets):
-            bundle.served = bundle._served(time)
-            bundle.since = time
-
-    def _served(self, time: float) -> float:
-        return self.served + (time - self.since) / self._load if self.users else 0.0
-
-    @property
-    def _load(self) -> float:
-        return max(LEAST, *(line.load * seconds for line, seconds in self.lines))
-
-
-def _bundles(program: Program, costs: Traffic) -> list[Bundle]:
-    """Where messages are not followed in bundles, a line has one each."""
-    lines = [Line(costs.back) for _ in program.opposite]
-    for line, opposite in zip(lines, program.opposite.tolist(), strict=True):
-        line.opposite = lines[opposite] if opposite >= 0 else None
-    if program.bundles is None:
-        bundles = [Bundle([(line, 1.0)]) for line in lines]
-        for number, opposite in enumerate(program.opposite.tolist()):
-            bundles[number].meets = [bundles[opposite]] if opposite not in (-1, number) else []
-        return bundles
-    seconds = iter(costs.uses[program.bundles.passing].tolist())
-    bundles = [Bundle([(lines[line], next(seconds)) for line in own]) for own in program.bundles.lines.lists]
-    for bundle, others in zip(bundles, program.bundles.meets.lists, strict=True):
-        bundle.meets = [bundles[other] for other in others]
-    return bundles
-
-
 class _Play:
     """The clocks of all ranks, and what is to happen."""
 
@@ -190,9 +102,9 @@ class _Play:
         self.work = work.tolist()
         self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
         self.passed: list[list[tuple[Bundle, float]]] = [[] for _ in range(count)]
-        bundles, seconds = _bundles(program, costs), iter(uses.tolist())
+        lanes, seconds = bundles(program, costs.uses, costs.back), iter(uses.tolist())
         for passed, numbers in zip(self.passed, program.passed.lists, strict=True):
-            passed += [(bundles[number], lasting) for number in numbers if (lasting := next(seconds))]
+            passed += [(lanes[number], lasting) for number in numbers if (lasting := next(seconds))]
 
         self.done = [0.0] * ranks
         self.lacking = [0] * ranks  # messages that each waits for
