@@ -119,6 +119,24 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     assert CELLS > FEWEST_DRAWS
 
 
+def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(monkeypatch):
+    """As many cells as there are messages of the fewest draws: of LogGP, which looks at one round, they are enough for
+    all draws. And however many draws are worked out at a time."""
+    monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
+    monkeypatch.setattr("commodel.price.stack.CELLS", 24 * 23 * FEWEST_DRAWS)
+    asked, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
+
+    def cost(model, pattern):
+        rows.append(model.rows)
+        return model.cost(pattern)
+
+    whole = predict(fitted("shares"), [asked], cost=cost)
+    predict(fitted("loggp"), [asked], cost=cost)
+    assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
+    monkeypatch.setattr("commodel.models.pricing.sharing.TOGETHER", 1)
+    assert predict(fitted("shares"), [asked]) == whole
+
+
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
     monkeypatch.setattr("commodel.files.streams.GROUP", 7)
     types = arrow((Field("name", str), Field("count", int), Field("seconds", float)))

@@ -39,7 +39,7 @@ from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.sharing import IN_TURN, SHARED, copies, levels_of, price, too_cheap
+from commodel.models.pricing.sharing import IN_TURN, SHARED, copies, doubt, levels_of, price
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
@@ -48,7 +48,6 @@ SETTINGS = {"order": (SHARED, IN_TURN)}
 PIECES = 8  # of half a round trip, at most
 SHORTEST = 0.01  # of half a round trip, at least, is no copy
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
-BY_ROUNDS = "blind to contention: priced round by round, which may be half of what it takes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +173,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
     if isinstance(schedule, Long):
-        return BY_ROUNDS if too_cheap(schedule, values) else ""
+        return doubt(schedule, values)
     if "L" in values.functions:
         return ""
     levels = levels_of(values)

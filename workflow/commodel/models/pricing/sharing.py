@@ -22,33 +22,39 @@ from commodel.patterns.schedule import KINDS, Schedule
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are not written out
 MOST, MOST_LINES = 1 << 26, 1 << 20  # messages and lines of those that are gone through in pieces
+MOST_AROUND = 1 << 23  # messages of rings, which are nearly right round by round, too
 TOGETHER = 1 << 20  # draws × messages whose costs are worked out at a time
 SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
 def price(schedule: Schedule, values: Values) -> Array:
     """In the order of time. Of rounds that repeat those few ranks are looked at that all others are like; where ranks
-    differ, and rounds are many, some at a time. Around rings that are longer still, messages are priced round by round,
-    which comes to the same."""
+    differ, and rounds are many, some at a time; where they are too many for that, round by round."""
     levels = levels_of(values)
     if not isinstance(schedule, Long):
         return timed(schedule, values, levels)
     lines, too_long = Lines(levels, values), schedule.messages > WRITTEN
-    meets_none = too_long and _alone(schedule, lines, values)
-    if not meets_none and (like := few(schedule, levels, lines.links, WRITTEN)):
+    if too_long and _alone(schedule, lines, values):
+        return _by_rounds(schedule, values, lines, meets_none=True)
+    if like := few(schedule, levels, lines.links, WRITTEN):
         return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
-    if not (too_long and _rings(schedule)) and _fits_in_pieces(schedule, lines, values):
+    if _fits_in_pieces(schedule, lines, values):
         return in_pieces(schedule, values, levels)
-    return _by_rounds(schedule, values, lines, meets_none) if too_long else timed(schedule.whole, values, levels)
+    if too_long:
+        return _by_rounds(schedule, values, lines, meets_none=False)
+    return timed(schedule.whole, values, levels)
 
 
-def too_cheap(schedule: Long, values: Values) -> bool:
-    """Whether it is priced round by round, and not right so."""
-    if schedule.messages <= WRITTEN or _rings(schedule):
-        return False
+def doubt(schedule: Long, values: Values) -> str:
+    """Where it is priced round by round: what others do meanwhile is seen only in part."""
     levels = levels_of(values)
     lines = Lines(levels, values)
-    return not (_fits_in_pieces(schedule, lines, values) or few(schedule, levels, lines.links, WRITTEN))
+    if schedule.messages <= WRITTEN or _alone(schedule, lines, values) or _fits_in_pieces(schedule, lines, values):
+        return ""
+    if few(schedule, levels, lines.links, WRITTEN):
+        return ""
+    share = "an eighth less than" if _rings(schedule) else "half of what"
+    return f"blind to contention: priced round by round, which may be {share} it takes"
 
 
 def _rings(schedule: Long) -> bool:
@@ -61,7 +67,8 @@ def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
     again = len(schedule.parts) > 1 or schedule.parts[0].repeats
     if schedule.messages <= PIECE or (again and values.settings.get("order") == IN_TURN):
         return False
-    few_enough = schedule.messages <= MOST and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
+    most = MOST_AROUND if _rings(schedule) else MOST
+    few_enough = schedule.messages <= most and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
     return few_enough and compiled.library() is not None
 
 
@@ -133,9 +140,9 @@ def levels_of(values: Values) -> Hierarchy:
 def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
     """Whether in no round two messages share a line, nor one is held up by it, as around a ring in the order of nodes:
     then rounds need not be gone through one by one."""
+    if "back" in values or not _rings(schedule):
+        return False
     for part in schedule.parts:
-        if not isinstance(part, Rounds) or not part.repeats or part.turn != 1:
-            return False
         turn = part.round(0, schedule.node)
         if lines.meet(turn, by_distance(turn, "G", values, lines.levels) * turn.bytes):
             return False
