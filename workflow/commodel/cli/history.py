@@ -30,11 +30,11 @@ def history(several: tuple[Path, ...], style: str, out: Path | None) -> None:
         raise UserError(f"found {given}; wanted two or more to compare, the oldest first")
     if out is not None and out.suffix != ".xlsx":
         raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
+    from commodel.cli._snapshots import snapshot
     from commodel.compare.history import history as beside_the_first
-    from commodel.compare.snapshot import read
 
     with waiting("comparing"):
-        snapshots = [read(path) for path in several]
+        snapshots = [snapshot(path) for path in several]
         lines = beside_the_first(snapshots)
     if style == "table":
         changed = sorted((line for line in lines if line.change > LITTLE), key=lambda line: -line.change)
