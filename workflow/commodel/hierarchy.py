@@ -51,9 +51,7 @@ class Hierarchy:
 
     def crossed(self, distance: int) -> str:
         """What ranks of this class do not share, for people."""
-        if distance < 2:
-            return "different nodes" if distance else "same node"
-        return f"different {list(self.groups)[distance - 2]} groups"
+        return f"different {(NODE, *self.groups)[distance - 1]}" if distance else "same node"
 
     def reach(self, node: np.ndarray) -> str:
         """The classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf; nothing
